@@ -1,0 +1,1 @@
+//! Criterion suites live in this folder; see the bench files.

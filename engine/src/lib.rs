@@ -1,0 +1,4 @@
+//! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
+#![deny(unsafe_code)]
+
+pub mod id;
