@@ -1,0 +1,3 @@
+pub mod score;
+
+pub use score::{ExactMatch, Rank, ScoreDetail, SortedValue, global_score};

@@ -1,0 +1,147 @@
+//! The global score of a hit and the details it is made of.
+//!
+//! Each scored rule gives a rank `r` of `m` (`r = m` is best). Rules are combined in their order as the digits of a
+//! number in a mixed base, so the score sorts like the ranking itself: earlier rules dominate.
+
+/// How well the start of an attribute equals the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExactMatch {
+    /// Some attribute is exactly the query.
+    Exact,
+    /// Some attribute starts with the query.
+    Starts,
+    /// Neither; counts the query words that are present exactly.
+    None { matching_words: u32, max_matching_words: u32 },
+}
+
+/// A value that a sort rule used, comparable across segments.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortedValue {
+    Number(f64),
+    String(String),
+    /// The document has no value for the field: last in both directions.
+    Missing,
+}
+
+/// What one ranking rule said of one hit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScoreDetail {
+    Words {
+        matching: u32,
+        max: u32,
+    },
+    Typo {
+        count: u32,
+        max: u32,
+    },
+    Proximity(Rank),
+    AttributeRank(Rank),
+    WordPosition(Rank),
+    /// `attributeRank` and `wordPosition` as one rule.
+    Attribute {
+        rank: Rank,
+        position: Rank,
+    },
+    Exactness(ExactMatch),
+    Sort {
+        field: String,
+        ascending: bool,
+        /// The field is not displayed: its name and value must not be shown.
+        hidden: bool,
+        value: SortedValue,
+    },
+    GeoSort {
+        target: [f64; 2],
+        ascending: bool,
+        /// `[lat, lng]` of the document.
+        value: Option<[f64; 2]>,
+        distance_m: Option<f64>,
+    },
+    /// Similarity 0..=1; `None` for documents without a vector.
+    Vector(Option<f32>),
+    /// The time budget ended before this rule was applied.
+    Skipped,
+}
+
+/// `rank` of `max`, larger is better, `1..=max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    pub rank: u32,
+    pub max: u32,
+}
+
+impl Rank {
+    /// From a cost (`0` is best) and the largest possible cost.
+    pub fn from_cost(cost: u32, max_cost: u32) -> Rank {
+        let max_cost = max_cost.max(cost);
+        Rank { rank: max_cost - cost + 1, max: max_cost + 1 }
+    }
+
+    /// `rank / max`.
+    pub fn local_score(self) -> f64 {
+        f64::from(self.rank) / f64::from(self.max)
+    }
+
+    fn fold(ranks: impl IntoIterator<Item = Rank>) -> f64 {
+        let (mut rank, mut max) = (1.0, 1.0);
+        for r in ranks {
+            rank = (rank - 1.0) * f64::from(r.max) + f64::from(r.rank);
+            max *= f64::from(r.max);
+        }
+        rank / max
+    }
+
+    /// Score of an ordered pair of ranks as one rule.
+    pub fn combined(a: Rank, b: Rank) -> f64 {
+        Rank::fold([a, b])
+    }
+}
+
+impl ScoreDetail {
+    /// The digits this rule adds to the global score: none, one, or two (`attribute`, `exactness`).
+    fn ranks(&self) -> [Option<Rank>; 2] {
+        match *self {
+            ScoreDetail::Words { matching, max } => [Some(Rank { rank: matching, max }), None],
+            ScoreDetail::Typo { count, max } => [Some(Rank::from_cost(count, max)), None],
+            ScoreDetail::Proximity(r) | ScoreDetail::AttributeRank(r) | ScoreDetail::WordPosition(r) => [Some(r), None],
+            ScoreDetail::Attribute { rank, position } => [Some(rank), Some(position)],
+            ScoreDetail::Exactness(ExactMatch::Exact) => [Some(Rank { rank: 3, max: 3 }), None],
+            ScoreDetail::Exactness(ExactMatch::Starts) => [Some(Rank { rank: 2, max: 3 }), None],
+            ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
+                [Some(Rank { rank: 1, max: 3 }), Some(Rank { rank: matching_words + 1, max: max_matching_words + 1 })]
+            }
+            ScoreDetail::Skipped => [Some(Rank { rank: 0, max: 1 }), None],
+            ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. } | ScoreDetail::Vector(_) => [None, None],
+        }
+    }
+}
+
+/// The global score of a hit: 0..=1, 1 when no rule gives a rank.
+pub fn global_score(details: &[ScoreDetail]) -> f64 {
+    let similarity = details.iter().find_map(|d| match d {
+        ScoreDetail::Vector(s) => Some(f64::from(s.unwrap_or(0.0))),
+        _ => None,
+    });
+    similarity.unwrap_or_else(|| Rank::fold(details.iter().flat_map(|d| d.ranks()).flatten()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worked_example_of_the_contract() {
+        let details = [
+            ScoreDetail::Words { matching: 2, max: 2 },
+            ScoreDetail::Typo { count: 0, max: 2 },
+            ScoreDetail::Proximity(Rank::from_cost(1, 3)),
+            ScoreDetail::AttributeRank(Rank::from_cost(0, 0)),
+            ScoreDetail::WordPosition(Rank::from_cost(4, 20)),
+            ScoreDetail::Exactness(ExactMatch::None { matching_words: 2, max_matching_words: 2 }),
+        ];
+        let score = global_score(&details);
+        assert!(score > 0.75 - 0.25 && score < 1.0, "{score}");
+        assert_eq!(global_score(&[]), 1.0);
+        assert_eq!(global_score(&[ScoreDetail::Words { matching: 1, max: 2 }]), 0.5);
+    }
+}
