@@ -1,5 +1,6 @@
 //! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
 #![deny(unsafe_code)]
 
+pub mod filter;
 pub mod id;
 pub mod rank;

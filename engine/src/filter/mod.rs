@@ -1,0 +1,32 @@
+//! The filter language: text (or its JSON array form) to a syntax tree. Nothing is evaluated here.
+//!
+//! ```text
+//! genres IN [Drama, 'Film Noir'] AND (year >= 1950 OR NOT rating 1 TO 3)
+//! ```
+//!
+//! The parser is written by hand and reads each character once, so that a list of tens of thousands of values costs
+//! what its text costs. Nesting is bounded by [`MAX_DEPTH`]; everything that recurses over a [`Filter`] may rely on it.
+//! Errors carry the place in the text, counted in characters, because users see it.
+
+mod ast;
+mod coordinates;
+mod error;
+mod functions;
+mod grammar;
+mod json;
+mod location;
+mod reader;
+mod vectors;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+pub use ast::{Comparison, Condition, Filter, Vectors, VectorsKind};
+pub use coordinates::{Coordinates, CoordinatesError};
+pub use error::{FilterError, FilterErrorKind};
+pub use location::{Located, Location};
+
+/// How deep parentheses, `NOT` and `_foreign` may nest. Chains of `AND`, `OR` and the items of lists are flat.
+pub const MAX_DEPTH: usize = 200;
