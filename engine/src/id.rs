@@ -19,3 +19,12 @@ pub const FIRST_TERM: TermOrdinal = 2;
 /// A segment of an index: grows with each new segment, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SegmentId(pub u64);
+
+/// How a word follows the previous one of its field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// The next position.
+    Soft,
+    /// After a hard separator: eight positions on.
+    Hard,
+}

@@ -1,6 +1,9 @@
 //! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
 #![deny(unsafe_code)]
 
+pub mod bits;
 pub mod filter;
 pub mod id;
 pub mod rank;
+pub mod segment;
+pub mod storage;

@@ -1,0 +1,683 @@
+//! A set of documents of one segment, as a sorted list while it is small and as a bitset when it is dense.
+//!
+//! All sets that meet in an operation belong to the same segment: a bitset has one bit per document of the segment,
+//! rounded up to 64, and bits at or past the document count are zero. A list of `k` documents costs `4k` bytes, a
+//! bitset of `n` documents `n/8`: below one document in 32 the list is smaller, and that is where the forms switch.
+
+use crate::id::DocId;
+
+/// A set of documents of one segment. `len` is kept, so it costs nothing.
+#[derive(Clone, Debug)]
+pub enum DocSet {
+    /// Strictly ascending document ids.
+    Sorted(Vec<DocId>),
+    /// One bit per document; `count` bits are set.
+    Bitset {
+        /// Bit `d % 64` of word `d / 64` is document `d`.
+        words: Vec<u64>,
+        /// Number of set bits.
+        count: u32,
+    },
+}
+
+/// A list is preferred when it holds fewer than one document in this many.
+const LIST_MAX_SHARE: usize = 32;
+
+const fn words_for(doc_count: u32) -> usize {
+    (doc_count as usize).div_ceil(64)
+}
+
+impl Default for DocSet {
+    fn default() -> Self {
+        DocSet::empty()
+    }
+}
+
+impl DocSet {
+    /// No document.
+    pub const fn empty() -> DocSet {
+        DocSet::Sorted(Vec::new())
+    }
+
+    /// All documents `0..doc_count`.
+    pub fn full(doc_count: u32) -> DocSet {
+        let mut words = vec![u64::MAX; words_for(doc_count)];
+        clear_tail(&mut words, doc_count);
+        DocSet::Bitset { words, count: doc_count }
+    }
+
+    /// From strictly ascending ids.
+    pub fn from_sorted(docs: Vec<DocId>) -> DocSet {
+        debug_assert!(docs.is_sorted_by(|a, b| a < b), "ids must ascend strictly");
+        DocSet::Sorted(docs)
+    }
+
+    /// From a bitset; bits at or past the segment's document count must be zero.
+    pub fn from_words(words: Vec<u64>) -> DocSet {
+        let count = count_ones(&words);
+        DocSet::Bitset { words, count }
+    }
+
+    /// Number of documents.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        match self {
+            DocSet::Sorted(docs) => docs.len() as u32,
+            DocSet::Bitset { count, .. } => *count,
+        }
+    }
+
+    /// Whether no document is in the set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether `doc` is in the set: one load for a bitset, a binary search for a list.
+    #[inline]
+    pub fn contains(&self, doc: DocId) -> bool {
+        match self {
+            DocSet::Sorted(docs) => docs.binary_search(&doc).is_ok(),
+            DocSet::Bitset { words, .. } => has_bit(words, doc),
+        }
+    }
+
+    /// The smallest document.
+    pub fn first(&self) -> Option<DocId> {
+        self.iter().next()
+    }
+
+    /// The documents in ascending order.
+    pub fn iter(&self) -> DocSetIter<'_> {
+        match self {
+            DocSet::Sorted(docs) => DocSetIter::Sorted(docs.iter()),
+            DocSet::Bitset { words, .. } => {
+                DocSetIter::Bitset { words, index: 0, word: words.first().copied().unwrap_or(0) }
+            }
+        }
+    }
+
+    /// Calls `f` for each document in ascending order; faster than [`DocSet::iter`].
+    #[inline]
+    pub fn for_each(&self, mut f: impl FnMut(DocId)) {
+        match self {
+            DocSet::Sorted(docs) => docs.iter().for_each(|&doc| f(doc)),
+            DocSet::Bitset { words, .. } => {
+                for (index, &word) in words.iter().enumerate() {
+                    let mut rest = word;
+                    while rest != 0 {
+                        f((index as u32) * 64 + rest.trailing_zeros());
+                        rest &= rest - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The documents as an ascending list.
+    pub fn to_vec(&self) -> Vec<DocId> {
+        match self {
+            DocSet::Sorted(docs) => docs.clone(),
+            DocSet::Bitset { words, count } => bits_to_list(words, *count),
+        }
+    }
+
+    /// The documents of both sets.
+    pub fn and(&self, other: &DocSet) -> DocSet {
+        match (self, other) {
+            (DocSet::Sorted(a), DocSet::Sorted(b)) => DocSet::Sorted(intersect_lists(a, b)),
+            (DocSet::Sorted(list), DocSet::Bitset { words, .. })
+            | (DocSet::Bitset { words, .. }, DocSet::Sorted(list)) => {
+                DocSet::Sorted(list.iter().copied().filter(|&doc| has_bit(words, doc)).collect())
+            }
+            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
+                let mut count = 0;
+                let words: Vec<u64> = a
+                    .iter()
+                    .zip(b)
+                    .map(|(x, y)| {
+                        let word = x & y;
+                        count += word.count_ones();
+                        word
+                    })
+                    .collect();
+                DocSet::Bitset { words, count }.shrunk()
+            }
+        }
+    }
+
+    /// Number of documents of both sets, without building the set.
+    pub fn and_len(&self, other: &DocSet) -> u32 {
+        match (self, other) {
+            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
+                a.iter().zip(b).map(|(x, y)| (x & y).count_ones()).sum()
+            }
+            (DocSet::Sorted(list), DocSet::Bitset { words, .. })
+            | (DocSet::Bitset { words, .. }, DocSet::Sorted(list)) => {
+                list.iter().filter(|&&doc| has_bit(words, doc)).count() as u32
+            }
+            (DocSet::Sorted(a), DocSet::Sorted(b)) => intersect_lists(a, b).len() as u32,
+        }
+    }
+
+    /// The documents of either set.
+    pub fn or(&self, other: &DocSet) -> DocSet {
+        match (self, other) {
+            (DocSet::Sorted(a), DocSet::Sorted(b)) => DocSet::Sorted(union_lists(a, b)),
+            (DocSet::Sorted(list), DocSet::Bitset { words, count })
+            | (DocSet::Bitset { words, count }, DocSet::Sorted(list)) => {
+                let mut words = words.clone();
+                let mut count = *count;
+                for &doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        let bit = 1u64 << (doc % 64);
+                        count += u32::from(*word & bit == 0);
+                        *word |= bit;
+                    }
+                }
+                DocSet::Bitset { words, count }
+            }
+            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
+                let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+                let mut words = long.clone();
+                words.iter_mut().zip(short).for_each(|(x, y)| *x |= y);
+                DocSet::from_words(words)
+            }
+        }
+    }
+
+    /// The documents of `self` that are not in `other`.
+    pub fn and_not(&self, other: &DocSet) -> DocSet {
+        match (self, other) {
+            (DocSet::Sorted(a), DocSet::Sorted(b)) => DocSet::Sorted(subtract_lists(a, b)),
+            (DocSet::Sorted(list), DocSet::Bitset { words, .. }) => {
+                DocSet::Sorted(list.iter().copied().filter(|&doc| !has_bit(words, doc)).collect())
+            }
+            (DocSet::Bitset { words, count }, DocSet::Sorted(list)) => {
+                let mut words = words.clone();
+                let mut count = *count;
+                for &doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        let bit = 1u64 << (doc % 64);
+                        count -= u32::from(*word & bit != 0);
+                        *word &= !bit;
+                    }
+                }
+                DocSet::Bitset { words, count }
+            }
+            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
+                let mut words = a.clone();
+                words.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
+                DocSet::from_words(words).shrunk()
+            }
+        }
+    }
+
+    /// `self = self & other`, in place where the form allows it.
+    pub fn and_assign(&mut self, other: &DocSet) {
+        match (&mut *self, other) {
+            (DocSet::Sorted(list), DocSet::Bitset { words, .. }) => list.retain(|&doc| has_bit(words, doc)),
+            (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) => {
+                a.truncate(b.len());
+                a.iter_mut().zip(b).for_each(|(x, y)| *x &= y);
+                *count = count_ones(a);
+            }
+            _ => *self = self.and(other),
+        }
+    }
+
+    /// `self = self | other`, in place where the form allows it.
+    pub fn or_assign(&mut self, other: &DocSet) {
+        match (&mut *self, other) {
+            (_, other) if other.is_empty() => {}
+            (DocSet::Bitset { words, count }, DocSet::Sorted(list)) => {
+                for &doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        let bit = 1u64 << (doc % 64);
+                        *count += u32::from(*word & bit == 0);
+                        *word |= bit;
+                    }
+                }
+            }
+            (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) if a.len() >= b.len() => {
+                a.iter_mut().zip(b).for_each(|(x, y)| *x |= y);
+                *count = count_ones(a);
+            }
+            _ => *self = self.or(other),
+        }
+    }
+
+    /// `self = self & !other`, in place where the form allows it.
+    pub fn and_not_assign(&mut self, other: &DocSet) {
+        match (&mut *self, other) {
+            (_, other) if other.is_empty() => {}
+            (DocSet::Sorted(list), DocSet::Bitset { words, .. }) => list.retain(|&doc| !has_bit(words, doc)),
+            (DocSet::Bitset { words, count }, DocSet::Sorted(list)) => {
+                for &doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        let bit = 1u64 << (doc % 64);
+                        *count -= u32::from(*word & bit != 0);
+                        *word &= !bit;
+                    }
+                }
+            }
+            (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) => {
+                a.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
+                *count = count_ones(a);
+            }
+            _ => *self = self.and_not(other),
+        }
+    }
+
+    /// All documents `0..doc_count` that are not in the set.
+    pub fn complement(&self, doc_count: u32) -> DocSet {
+        let mut words = vec![u64::MAX; words_for(doc_count)];
+        clear_tail(&mut words, doc_count);
+        match self {
+            DocSet::Sorted(list) => {
+                for &doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        *word &= !(1u64 << (doc % 64));
+                    }
+                }
+            }
+            DocSet::Bitset { words: present, .. } => {
+                words.iter_mut().zip(present).for_each(|(x, y)| *x &= !y);
+            }
+        }
+        DocSet::from_words(words).shrunk()
+    }
+
+    /// Keeps the documents for which `keep` answers true, asked in ascending order.
+    pub fn retain(&mut self, mut keep: impl FnMut(DocId) -> bool) {
+        match self {
+            DocSet::Sorted(list) => list.retain(|&doc| keep(doc)),
+            DocSet::Bitset { words, count } => {
+                for (index, word) in words.iter_mut().enumerate() {
+                    let mut rest = *word;
+                    while rest != 0 {
+                        let bit = rest & rest.wrapping_neg();
+                        if !keep((index as u32) * 64 + rest.trailing_zeros()) {
+                            *word &= !bit;
+                            *count -= 1;
+                        }
+                        rest &= rest - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same set as a bitset over `0..doc_count`.
+    pub fn into_bitset(self, doc_count: u32) -> DocSet {
+        match self {
+            DocSet::Bitset { .. } => self,
+            DocSet::Sorted(list) => {
+                let mut words = vec![0u64; words_for(doc_count)];
+                let mut count = 0;
+                for doc in list {
+                    if let Some(word) = words.get_mut(doc as usize / 64) {
+                        *word |= 1u64 << (doc % 64);
+                        count += 1;
+                    }
+                }
+                DocSet::Bitset { words, count }
+            }
+        }
+    }
+
+    /// The same set in the smaller form.
+    pub fn shrunk(self) -> DocSet {
+        match self {
+            DocSet::Bitset { words, count } if (count as usize) * LIST_MAX_SHARE < words.len() * 64 => {
+                DocSet::Sorted(bits_to_list(&words, count))
+            }
+            other => other,
+        }
+    }
+}
+
+impl PartialEq for DocSet {
+    /// The same documents, whatever the form.
+    fn eq(&self, other: &DocSet) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for DocSet {}
+
+impl FromIterator<DocId> for DocSet {
+    /// From ids in any order.
+    fn from_iter<I: IntoIterator<Item = DocId>>(iter: I) -> DocSet {
+        let mut docs: Vec<DocId> = iter.into_iter().collect();
+        docs.sort_unstable();
+        docs.dedup();
+        DocSet::Sorted(docs)
+    }
+}
+
+impl<'a> IntoIterator for &'a DocSet {
+    type Item = DocId;
+    type IntoIter = DocSetIter<'a>;
+    fn into_iter(self) -> DocSetIter<'a> {
+        self.iter()
+    }
+}
+
+/// Documents of a [`DocSet`], ascending.
+#[derive(Clone, Debug)]
+pub enum DocSetIter<'a> {
+    /// Over a list.
+    Sorted(std::slice::Iter<'a, DocId>),
+    /// Over a bitset: `word` holds the bits of `words[index]` not yet given.
+    Bitset {
+        /// All words.
+        words: &'a [u64],
+        /// Current word.
+        index: usize,
+        /// Remaining bits of the current word.
+        word: u64,
+    },
+}
+
+impl Iterator for DocSetIter<'_> {
+    type Item = DocId;
+
+    #[inline]
+    fn next(&mut self) -> Option<DocId> {
+        match self {
+            DocSetIter::Sorted(docs) => docs.next().copied(),
+            DocSetIter::Bitset { words, index, word } => {
+                while *word == 0 {
+                    *index += 1;
+                    *word = *words.get(*index)?;
+                }
+                let doc = (*index as u32) * 64 + word.trailing_zeros();
+                *word &= *word - 1;
+                Some(doc)
+            }
+        }
+    }
+}
+
+/// Collects documents in any order, repeats allowed, into a bitset.
+#[derive(Clone, Debug)]
+pub struct BitsetBuilder {
+    words: Vec<u64>,
+    doc_count: u32,
+}
+
+impl BitsetBuilder {
+    /// An empty set over `0..doc_count`.
+    pub fn new(doc_count: u32) -> BitsetBuilder {
+        BitsetBuilder { words: vec![0; words_for(doc_count)], doc_count }
+    }
+
+    /// Adds `doc`; ignored when it is not below the document count (only a damaged file says so).
+    #[inline]
+    pub fn insert(&mut self, doc: DocId) {
+        if doc < self.doc_count {
+            if let Some(word) = self.words.get_mut(doc as usize / 64) {
+                *word |= 1u64 << (doc % 64);
+            }
+        }
+    }
+
+    /// Adds each of `docs`.
+    #[inline]
+    pub fn insert_all(&mut self, docs: &[DocId]) {
+        // A doc id past the count but inside the last word would break the invariant of the set: it is cut in `finish`.
+        let words = self.words.as_mut_slice();
+        for &doc in docs {
+            if let Some(word) = words.get_mut(doc as usize / 64) {
+                *word |= 1u64 << (doc % 64);
+            }
+        }
+    }
+
+    /// Adds the documents of `start..end`.
+    pub fn insert_range(&mut self, range: std::ops::Range<DocId>) {
+        let (start, end) = (range.start, range.end.min(self.doc_count));
+        if start >= end {
+            return;
+        }
+        let (first, last) = (start as usize / 64, (end - 1) as usize / 64);
+        let head = u64::MAX << (start % 64);
+        let tail = u64::MAX >> (63 - (end - 1) % 64);
+        if first == last {
+            self.words[first] |= head & tail;
+        } else {
+            self.words[first] |= head;
+            self.words[first + 1..last].fill(u64::MAX);
+            self.words[last] |= tail;
+        }
+    }
+
+    /// Adds the set bits of a little-endian bitset of the same documents.
+    pub fn insert_bitset_bytes(&mut self, bytes: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        for (word, chunk) in self.words.iter_mut().zip(chunks) {
+            *word |= u64::from_le_bytes(*chunk);
+        }
+        if let Some(word) = self.words.get_mut(chunks.len()) {
+            *word |= super::little_endian::read_u64_padded(rest, 0);
+        }
+    }
+
+    /// Adds all documents of `set`.
+    pub fn insert_set(&mut self, set: &DocSet) {
+        match set {
+            DocSet::Sorted(docs) => self.insert_all(docs),
+            DocSet::Bitset { words, .. } => self.words.iter_mut().zip(words).for_each(|(x, y)| *x |= y),
+        }
+    }
+
+    /// Whether `doc` was added.
+    #[inline]
+    pub fn contains(&self, doc: DocId) -> bool {
+        has_bit(&self.words, doc)
+    }
+
+    /// The documents the builder ranges over.
+    pub fn doc_count(&self) -> u32 {
+        self.doc_count
+    }
+
+    /// The set, in the smaller form.
+    pub fn finish(mut self) -> DocSet {
+        clear_tail(&mut self.words, self.doc_count);
+        DocSet::from_words(self.words).shrunk()
+    }
+}
+
+#[inline]
+fn has_bit(words: &[u64], doc: DocId) -> bool {
+    words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 != 0)
+}
+
+fn count_ones(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
+}
+
+/// Clears the bits at or past `doc_count` in the last word.
+fn clear_tail(words: &mut [u64], doc_count: u32) {
+    if doc_count % 64 != 0 {
+        if let Some(last) = words.last_mut() {
+            *last &= (1u64 << (doc_count % 64)) - 1;
+        }
+    }
+}
+
+fn bits_to_list(words: &[u64], count: u32) -> Vec<DocId> {
+    let mut docs = Vec::with_capacity(count as usize);
+    for (index, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            docs.push((index as u32) * 64 + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    docs
+}
+
+/// Beyond this ratio of lengths each document of the short list is searched in the long one.
+const GALLOP_RATIO: usize = 16;
+
+fn intersect_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let mut docs = Vec::with_capacity(short.len());
+    if long.len() / GALLOP_RATIO > short.len() {
+        let mut rest = long;
+        for &doc in short {
+            rest = &rest[gallop(rest, doc)..];
+            if rest.first() == Some(&doc) {
+                docs.push(doc);
+            }
+        }
+        return docs;
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < short.len() && j < long.len() {
+        let (x, y) = (short[i], long[j]);
+        if x == y {
+            docs.push(x);
+        }
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    docs
+}
+
+fn union_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let mut docs = Vec::with_capacity(a.len() + b.len());
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        docs.push(x.min(y));
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    docs.extend_from_slice(&a[i..]);
+    docs.extend_from_slice(&b[j..]);
+    docs
+}
+
+fn subtract_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let mut rest = b;
+    a.iter()
+        .copied()
+        .filter(|&doc| {
+            rest = &rest[gallop(rest, doc)..];
+            rest.first() != Some(&doc)
+        })
+        .collect()
+}
+
+/// Index of the first element of `list` that is not below `doc`, found in time logarithmic in the answer.
+fn gallop(list: &[DocId], doc: DocId) -> usize {
+    let mut step = 1;
+    while step < list.len() && list[step] < doc {
+        step *= 2;
+    }
+    let from = step / 2;
+    let to = (step + 1).min(list.len());
+    from + list[from..to].partition_point(|&d| d < doc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const DOCS: u32 = 1_000;
+
+    fn both_forms(model: &BTreeSet<u32>) -> [DocSet; 2] {
+        let list = DocSet::from_sorted(model.iter().copied().collect());
+        let bits = list.clone().into_bitset(DOCS);
+        assert!(matches!(bits, DocSet::Bitset { .. }));
+        [list, bits]
+    }
+
+    fn check(set: &DocSet, model: &BTreeSet<u32>) {
+        let docs: Vec<u32> = model.iter().copied().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), docs);
+        assert_eq!(set.to_vec(), docs);
+        assert_eq!(set.len() as usize, docs.len());
+        assert_eq!(set.first(), docs.first().copied());
+        let mut seen = Vec::new();
+        set.for_each(|doc| seen.push(doc));
+        assert_eq!(seen, docs);
+    }
+
+    fn model() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop_oneof![
+            prop::collection::btree_set(0..DOCS, 0..20),
+            prop::collection::btree_set(0..DOCS, 0..900),
+            Just((0..DOCS).collect()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn operations_agree_with_a_plain_set(a in model(), b in model()) {
+            let and: BTreeSet<u32> = a.intersection(&b).copied().collect();
+            let or: BTreeSet<u32> = a.union(&b).copied().collect();
+            let not: BTreeSet<u32> = a.difference(&b).copied().collect();
+            let rest: BTreeSet<u32> = (0..DOCS).filter(|d| !a.contains(d)).collect();
+            for x in both_forms(&a) {
+                check(&x.complement(DOCS), &rest);
+                for doc in [0, 1, 63, 64, 65, 500, DOCS - 1, DOCS, u32::MAX] {
+                    prop_assert_eq!(x.contains(doc), a.contains(&doc));
+                }
+                let mut even = x.clone();
+                even.retain(|doc| doc % 2 == 0);
+                check(&even, &a.iter().copied().filter(|d| d % 2 == 0).collect());
+                for y in both_forms(&b) {
+                    check(&x.and(&y), &and);
+                    check(&x.or(&y), &or);
+                    check(&x.and_not(&y), &not);
+                    prop_assert_eq!(x.and_len(&y) as usize, and.len());
+                    let mut z = x.clone();
+                    z.and_assign(&y);
+                    check(&z, &and);
+                    let mut z = x.clone();
+                    z.or_assign(&y);
+                    check(&z, &or);
+                    let mut z = x.clone();
+                    z.and_not_assign(&y);
+                    check(&z, &not);
+                    let mut builder = BitsetBuilder::new(DOCS);
+                    builder.insert_set(&x);
+                    builder.insert_set(&y);
+                    check(&builder.finish(), &or);
+                }
+            }
+        }
+
+        #[test]
+        fn ranges_are_filled(start in 0..DOCS + 70, len in 0u32..200, doc_count in 1..DOCS) {
+            let mut builder = BitsetBuilder::new(doc_count);
+            builder.insert_range(start..start + len);
+            check(&builder.finish(), &(start..start + len).filter(|&d| d < doc_count).collect());
+        }
+    }
+
+    #[test]
+    fn documents_past_the_count_are_dropped() {
+        let mut builder = BitsetBuilder::new(70);
+        builder.insert(69);
+        builder.insert(70);
+        builder.insert_all(&[71, 128, u32::MAX]);
+        builder.insert_bitset_bytes(&[0xff; 40]);
+        assert_eq!(builder.finish(), DocSet::full(70));
+    }
+
+    #[test]
+    fn full_and_empty() {
+        assert_eq!(DocSet::full(0).len(), 0);
+        assert_eq!(DocSet::full(129).iter().count(), 129);
+        assert!(DocSet::empty().is_empty());
+        assert_eq!(DocSet::empty().complement(65), DocSet::full(65));
+    }
+}

@@ -1,0 +1,88 @@
+//! What the manifest keeps of a segment.
+
+use crate::id::{FieldId, InternalId};
+use serde::{Deserialize, Serialize};
+
+/// The text fields that a segment indexes: the searchable attributes when it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TextFields {
+    /// Every field.
+    #[default]
+    All,
+    /// The named attributes (dotted paths; an attribute covers its children).
+    Listed(Vec<String>),
+}
+
+/// A file of an index as the manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMeta {
+    /// Name in the directory.
+    pub name: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// CRC-32 of the whole file.
+    pub checksum: u32,
+}
+
+/// A file with columns that were added to a segment after it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnFileMeta {
+    /// The file.
+    pub file: FileMeta,
+    /// Fields whose columns it holds; they replace columns of the same fields in the segment.
+    pub fields: Vec<FieldId>,
+    /// Whether it holds the geo column.
+    pub geo: bool,
+}
+
+/// A segment as the manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentMeta {
+    /// The segment.
+    pub id: u64,
+    /// Its file.
+    pub file: FileMeta,
+    /// Number of documents, deleted ones included.
+    pub doc_count: u32,
+    /// Internal id of the first document.
+    pub first_internal_id: InternalId,
+    /// Internal id of the last document.
+    pub last_internal_id: InternalId,
+    /// Sum of the lengths of the documents' JSON.
+    pub raw_bytes: u64,
+    /// Number of distinct terms.
+    pub term_count: u32,
+    /// Number of words and gaps in the token column.
+    pub token_count: u64,
+    /// Text fields it indexes.
+    pub text_fields: TextFields,
+    /// Fields with a column in the segment file (not counting `column_files`), ascending.
+    pub column_fields: Vec<FieldId>,
+    /// Whether the segment file has the geo column.
+    pub geo: bool,
+    /// Columns added later, in the order they were added.
+    pub column_files: Vec<ColumnFileMeta>,
+}
+
+impl SegmentMeta {
+    /// Whether documents of the field can be filtered and sorted in this segment.
+    pub fn has_column(&self, field: FieldId) -> bool {
+        self.column_fields.binary_search(&field).is_ok() || self.column_files.iter().any(|f| f.fields.contains(&field))
+    }
+
+    /// Whether the segment has a geo column.
+    pub fn has_geo(&self) -> bool {
+        self.geo || self.column_files.iter().any(|f| f.geo)
+    }
+
+    /// Every file of the segment.
+    pub fn files(&self) -> impl Iterator<Item = &FileMeta> {
+        std::iter::once(&self.file).chain(self.column_files.iter().map(|f| &f.file))
+    }
+
+    /// Bytes of all files.
+    pub fn total_bytes(&self) -> u64 {
+        self.files().map(|f| f.bytes).sum()
+    }
+}

@@ -1,0 +1,47 @@
+//! A segment: one write-once file that holds a share of an index's documents in every form the engine needs.
+//!
+//! | question | section | module |
+//! |---|---|---|
+//! | which terms are there, in order | terms | [`Terms`] |
+//! | which documents hold a term, in which fields | postings | [`Postings`] |
+//! | what does a document say, word by word | tokens | [`TokenColumn`] |
+//! | which values does a field have | columns, geo | [`Columns`], [`Geo`] |
+//! | what was the document | store | [`Store`] |
+//! | which document has this primary key | keys | [`Keys`] |
+//!
+//! [`SegmentWriter`] gathers documents in memory and writes the file once; [`SegmentReader`] is a view over the mapped
+//! file that keeps almost nothing on the heap; [`merge()`] streams several segments into one. The byte layout is
+//! described in `segment-format.md`.
+//!
+//! Documents are numbered `0..doc_count` in ascending order of their [`InternalId`](crate::id::InternalId).
+//!
+//! **Damage.** Opening checks structure and the checksums of what other crates walk unchecked (the fst dictionaries).
+//! Accessors are total functions: bytes that were damaged later give wrong, missing or cut values, or an error where
+//! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
+
+mod columns;
+mod error;
+mod format;
+mod geo;
+mod keys;
+mod merge;
+mod meta;
+mod postings;
+mod reader;
+mod store;
+mod terms;
+mod tokens;
+mod writer;
+
+pub use columns::{Column, ColumnFileWriter, Columns};
+pub use error::SegmentError;
+pub use geo::{BoxRelation, Geo, GeoBox};
+pub use keys::Keys;
+pub use merge::{DocMap, MergeInput, MergeOptions, Merged, merge};
+pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
+pub use postings::{FieldSets, Postings};
+pub use reader::SegmentReader;
+pub use store::Store;
+pub use terms::Terms;
+pub use tokens::{Run, TokenColumn, TokensOfDoc};
+pub use writer::{SegmentWriter, SegmentWriterOptions};

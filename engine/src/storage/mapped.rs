@@ -1,0 +1,137 @@
+//! A folder of the file system, read through memory maps.
+
+use super::{Directory, FileWriter, OwnedBytes};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Suffix of files that [`Directory::atomic_write`] has not renamed yet. A crash may leave some; they are not listed.
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Writes are gathered into pieces of this many bytes.
+const WRITE_BUFFER_BYTES: usize = 256 * 1024;
+
+/// A folder whose files are memory-mapped for reading.
+#[derive(Clone, Debug)]
+pub struct MappedDirectory {
+    root: PathBuf,
+}
+
+impl MappedDirectory {
+    /// Opens `root`, creating the folder (and its parents) when it does not exist.
+    pub fn open(root: impl Into<PathBuf>) -> io::Result<MappedDirectory> {
+        let root = root.into();
+        fs::create_dir_all(&root)?;
+        Ok(MappedDirectory { root })
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        debug_assert!(!name.contains(['/', '\\']) && !name.is_empty(), "names are flat: {name}");
+        self.root.join(name)
+    }
+}
+
+impl Directory for MappedDirectory {
+    fn open_read(&self, name: &str) -> io::Result<OwnedBytes> {
+        let file = File::open(self.path(name))?;
+        if file.metadata()?.len() == 0 {
+            // An empty range cannot be mapped.
+            return Ok(OwnedBytes::empty());
+        }
+        Ok(OwnedBytes::from_map(map(&file)?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn FileWriter>> {
+        let file = OpenOptions::new().write(true).create_new(true).open(self.path(name))?;
+        Ok(Box::new(MappedWriter { inner: BufWriter::with_capacity(WRITE_BUFFER_BYTES, file) }))
+    }
+
+    fn atomic_write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = self.path(&format!("{name}{TEMPORARY_SUFFIX}"));
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(&temporary, self.path(name))?;
+        self.sync_directory()
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if !entry.file_type()?.is_file() {
+                continue;
+            }
+            // A name that is not UTF-8 is not one of ours.
+            if let Ok(name) = entry.file_name().into_string() {
+                if !name.ends_with(TEMPORARY_SUFFIX) {
+                    names.push(name);
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn len(&self, name: &str) -> io::Result<u64> {
+        Ok(fs::metadata(self.path(name))?.len())
+    }
+
+    fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {
+        let source = self.path(name);
+        match fs::hard_link(&source, target) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::Unsupported) => {
+                fs::copy(&source, target)?;
+                File::open(target)?.sync_all()
+            }
+            other => other,
+        }
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        // Only Unix lets a folder be opened and synced; elsewhere renames are ordered by the file system.
+        #[cfg(unix)]
+        File::open(&self.root)?.sync_all()?;
+        Ok(())
+    }
+}
+
+#[expect(unsafe_code, reason = "memory maps are unsafe; the promise of `storage` makes this one sound")]
+fn map(file: &File) -> io::Result<memmap2::Mmap> {
+    // SAFETY: files of a directory are write-once (the promise in `storage/mod.rs`): when they are opened for reading
+    // nobody writes to or truncates them any more, and deleting a name leaves the mapped content in place.
+    unsafe { memmap2::Mmap::map(file) }
+}
+
+struct MappedWriter {
+    inner: BufWriter<File>,
+}
+
+impl Write for MappedWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner.write(bytes)
+    }
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_all(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl FileWriter for MappedWriter {
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.flush()?;
+        self.inner.get_ref().sync_all()
+    }
+}
