@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod filter;
 pub mod id;
+pub mod index;
 pub mod rank;
 pub mod segment;
 pub mod storage;

@@ -1,0 +1,222 @@
+//! Which segments to merge: a pure function of their sizes.
+//!
+//! Segments are sorted into levels by the bytes of their live documents; a level that is full is merged into one
+//! segment of the next level. So a document is rewritten once per level, and the number of segments stays within
+//! (fan-in - 1) for each level: logarithmic in the size of the index. Levels are close together (factor 4) for small
+//! segments, where a rewrite costs next to nothing and every segment costs each query, and further apart (factor 8)
+//! where rewriting is what costs.
+
+use crate::id::SegmentId;
+
+/// What the policy knows of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSize {
+    pub id: SegmentId,
+    pub doc_count: u32,
+    pub deleted_count: u32,
+    pub bytes: u64,
+}
+
+/// Bounds of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergePolicy {
+    /// Segments whose live bytes exceed half of this are merged with no other one.
+    pub merged_bytes_max: u64,
+}
+
+/// Level 0 ends here: segments of a document or two.
+const LEVEL_BYTES_MIN: u64 = 4 << 10;
+/// From here on levels are further apart.
+const LARGE_BYTES: u64 = 4 << 20;
+const SMALL_FAN_IN: usize = 4;
+const LARGE_FAN_IN: usize = 8;
+/// A merge never reads more than this many segments at once: bounds open readers and memory.
+const MERGE_COUNT_MAX: usize = 32;
+/// A segment is rewritten alone once deleted documents are more than one in this many.
+const DELETED_SHARE_DIVISOR: u32 = 3;
+
+impl Default for MergePolicy {
+    fn default() -> MergePolicy {
+        MergePolicy { merged_bytes_max: 16 << 30 }
+    }
+}
+
+impl SegmentSize {
+    /// Bytes that a rewrite of the segment would keep, in proportion to its live documents.
+    pub fn live_bytes(&self) -> u64 {
+        if self.doc_count == 0 {
+            return 0;
+        }
+        let live = u64::from(self.doc_count.saturating_sub(self.deleted_count));
+        let bytes = u128::from(self.bytes) * u128::from(live) / u128::from(self.doc_count);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    fn is_mostly_deleted(&self) -> bool {
+        self.deleted_count > self.doc_count / DELETED_SHARE_DIVISOR
+    }
+}
+
+impl MergePolicy {
+    /// The most useful merge, or `None` when the segments are in order. The smallest full level goes first: it is
+    /// cheap and relieves queries at once.
+    pub fn choose(&self, segments: &[SegmentSize]) -> Option<Vec<SegmentId>> {
+        let mut levels: Vec<Vec<(u64, SegmentId)>> = Vec::new();
+        for segment in segments {
+            let bytes = segment.live_bytes();
+            if bytes > self.merged_bytes_max / 2 {
+                continue;
+            }
+            let level = level_of(bytes);
+            if levels.len() <= level {
+                levels.resize_with(level + 1, Vec::new);
+            }
+            levels[level].push((bytes, segment.id));
+        }
+        for (level, members) in levels.iter_mut().enumerate() {
+            if members.len() < fan_in(level) {
+                continue;
+            }
+            members.sort_unstable();
+            let mut total = 0;
+            let mut chosen = Vec::new();
+            for &(bytes, id) in members.iter().take(MERGE_COUNT_MAX) {
+                total += bytes;
+                if total > self.merged_bytes_max {
+                    break;
+                }
+                chosen.push(id);
+            }
+            if chosen.len() >= 2 {
+                return Some(chosen);
+            }
+        }
+        // The largest share of deleted documents first.
+        segments
+            .iter()
+            .filter(|segment| segment.is_mostly_deleted())
+            .max_by_key(|segment| u64::from(segment.deleted_count) * 1000 / u64::from(segment.doc_count.max(1)))
+            .map(|segment| vec![segment.id])
+    }
+}
+
+fn level_of(bytes: u64) -> usize {
+    let mut level = 0;
+    let mut bound = LEVEL_BYTES_MIN;
+    while bytes >= bound {
+        bound = bound.saturating_mul(fan_in_of_bytes(bound) as u64);
+        level += 1;
+    }
+    level
+}
+
+fn fan_in(level: usize) -> usize {
+    let mut bound = LEVEL_BYTES_MIN;
+    for _ in 0..level {
+        bound = bound.saturating_mul(fan_in_of_bytes(bound) as u64);
+    }
+    fan_in_of_bytes(bound)
+}
+
+fn fan_in_of_bytes(bytes: u64) -> usize {
+    if bytes < LARGE_BYTES { SMALL_FAN_IN } else { LARGE_FAN_IN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT_BYTES: u64 = 3000;
+
+    /// Commits and merges without files.
+    struct Simulation {
+        policy: MergePolicy,
+        segments: Vec<SegmentSize>,
+        next_id: u64,
+        rewritten_bytes: u64,
+    }
+
+    impl Simulation {
+        fn new(policy: MergePolicy) -> Simulation {
+            Simulation { policy, segments: Vec::new(), next_id: 0, rewritten_bytes: 0 }
+        }
+
+        fn add(&mut self, doc_count: u32) {
+            let bytes = u64::from(doc_count) * DOCUMENT_BYTES;
+            self.segments.push(SegmentSize { id: SegmentId(self.next_id), doc_count, deleted_count: 0, bytes });
+            self.next_id += 1;
+        }
+
+        fn merge_until_quiet(&mut self) {
+            let mut merges = 0;
+            while let Some(chosen) = self.policy.choose(&self.segments) {
+                let (merged, kept): (Vec<_>, Vec<_>) =
+                    self.segments.iter().partition(|segment| chosen.contains(&segment.id));
+                assert_eq!(merged.len(), chosen.len());
+                self.segments = kept;
+                let live = merged.iter().map(|segment| segment.doc_count - segment.deleted_count).sum();
+                self.rewritten_bytes += u64::from(live) * DOCUMENT_BYTES;
+                self.add(live);
+                merges += 1;
+                assert!(merges < 1000, "the policy never comes to rest");
+            }
+        }
+    }
+
+    #[test]
+    fn ten_thousand_small_commits_stay_cheap_and_few() {
+        let mut simulation = Simulation::new(MergePolicy::default());
+        let mut largest_count = 0;
+        for _ in 0..10_000 {
+            simulation.add(1);
+            simulation.merge_until_quiet();
+            largest_count = largest_count.max(simulation.segments.len());
+        }
+        // Levels up to 30 MB: six of fan-in 4, one of fan-in 8.
+        assert!(largest_count <= 6 * 3 + 7, "{largest_count} segments");
+        let written_once = 10_000 * DOCUMENT_BYTES;
+        let amplification = simulation.rewritten_bytes as f64 / written_once as f64;
+        assert!(amplification < 8.0, "every byte was rewritten {amplification} times");
+    }
+
+    #[test]
+    fn a_large_segment_is_left_alone_by_small_commits() {
+        let mut simulation = Simulation::new(MergePolicy::default());
+        simulation.add(1_000_000);
+        for _ in 0..1000 {
+            simulation.add(1);
+            simulation.merge_until_quiet();
+        }
+        assert!(simulation.segments.iter().any(|segment| segment.id == SegmentId(0)));
+        assert!(simulation.segments.len() <= 1 + 6 * 3, "{} segments", simulation.segments.len());
+    }
+
+    #[test]
+    fn deleted_documents_are_reclaimed() {
+        let policy = MergePolicy::default();
+        let mut segment = SegmentSize { id: SegmentId(7), doc_count: 900, deleted_count: 300, bytes: 1 << 20 };
+        assert_eq!(policy.choose(&[segment]), None);
+        segment.deleted_count = 301;
+        assert_eq!(policy.choose(&[segment]), Some(vec![SegmentId(7)]));
+        assert_eq!(segment.live_bytes(), (1 << 20) * 599 / 900);
+    }
+
+    #[test]
+    fn nothing_grows_beyond_the_bound() {
+        let mut simulation = Simulation::new(MergePolicy { merged_bytes_max: 100_000 * DOCUMENT_BYTES });
+        for _ in 0..300 {
+            simulation.add(3_000);
+            simulation.merge_until_quiet();
+        }
+        assert!(simulation.segments.iter().all(|segment| segment.bytes <= simulation.policy.merged_bytes_max));
+        assert!(simulation.segments.len() < 60, "{} segments", simulation.segments.len());
+    }
+
+    #[test]
+    fn an_empty_or_single_segment_needs_no_merge() {
+        let policy = MergePolicy::default();
+        assert_eq!(policy.choose(&[]), None);
+        let segment = SegmentSize { id: SegmentId(0), doc_count: 1, deleted_count: 0, bytes: 10 };
+        assert_eq!(policy.choose(&[segment]), None);
+    }
+}

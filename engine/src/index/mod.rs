@@ -1,0 +1,30 @@
+//! An index: a set of segments, the manifest that names them, and the operations that change it.
+//!
+//! Readers take a [`Snapshot`] and are never in anybody's way. Writers go through [`Index::apply`], one at a time: a
+//! batch of [`Operation`]s becomes new segments and tombstones, and one commit makes it visible and durable at once.
+//! A thread merges segments in the background.
+
+mod error;
+mod files;
+mod handle;
+mod insertion_order;
+mod lock;
+mod merge_policy;
+mod operation;
+mod options;
+mod progress;
+pub mod settings;
+mod snapshot;
+mod status;
+mod tombstones;
+
+pub use error::{GeoCoordinates, GeoError, IndexError, OperationError};
+pub use handle::Index;
+pub use merge_policy::{MergePolicy, SegmentSize};
+pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
+pub use options::{IndexOptions, MergeLimit};
+pub use progress::{Phase, Progress};
+pub use settings::{Setting, Settings, SettingsPatch};
+pub use snapshot::{DocumentAddress, SegmentView, Snapshot};
+pub use status::{IndexReport, MergeStatus, SegmentReport};
+pub use tombstones::Tombstones;

@@ -1,0 +1,120 @@
+//! What can be done to an index, and what came of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::OperationError;
+use super::settings::SettingsPatch;
+use super::snapshot::Snapshot;
+use crate::bits::DocSet;
+
+/// One step of a batch. Operations take effect as if applied one after another.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Operation {
+    Upsert(Upsert),
+    /// Ids as text; unknown ones are ignored.
+    DeleteIds(Vec<String>),
+    DeleteMatching(Selector),
+    /// Deletes every document; settings and primary key stay.
+    Clear,
+    Settings(Box<SettingsPatch>),
+    /// Allowed while there are no documents, or when it changes nothing.
+    SetPrimaryKey(Option<String>),
+}
+
+/// Documents to add or change.
+#[derive(Clone, Debug)]
+pub struct Upsert {
+    pub payload: Payload,
+    pub method: WriteMethod,
+    /// The primary key named by the request.
+    pub primary_key: Option<String>,
+    /// Ignore documents whose id is not in the index yet.
+    pub skip_creation: bool,
+}
+
+/// Documents as normalised ndjson: one JSON object per line, as
+/// [`normalize_payload`](crate::document::normalize_payload) writes it. Files are mapped, never copied to the heap,
+/// and must not change during the call.
+#[derive(Clone, Debug)]
+pub enum Payload {
+    File(PathBuf),
+    Bytes(Arc<[u8]>),
+}
+
+/// What happens to a document that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteMethod {
+    /// The new document takes its place.
+    Replace,
+    /// Its top-level fields are overwritten by those of the new one.
+    Update,
+}
+
+type SelectFn = dyn Fn(&Snapshot) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
+
+/// Chooses documents of a snapshot that holds the effect of all earlier operations: one set per segment, in order.
+/// Sets may hold deleted documents; they are ignored.
+pub struct Selector(Box<SelectFn>);
+
+impl Selector {
+    pub fn new(
+        select: impl Fn(&Snapshot) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> + Send + Sync + 'static,
+    ) -> Selector {
+        Selector(Box::new(select))
+    }
+
+    pub(super) fn select(&self, snapshot: &Snapshot) -> Result<Vec<DocSet>, OperationError> {
+        (self.0)(snapshot).map_err(OperationError::Selection)
+    }
+}
+
+impl fmt::Debug for Selector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Selector")
+    }
+}
+
+/// What an operation did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    Upserted {
+        /// Documents in the payload.
+        received: u64,
+        /// Distinct ids in the payload, also of documents skipped by `skip_creation`.
+        indexed: u64,
+    },
+    /// Answer to [`Operation::DeleteIds`], [`Operation::DeleteMatching`] and [`Operation::Clear`].
+    Deleted {
+        deleted: u64,
+    },
+    SettingsChanged,
+    PrimaryKeySet,
+}
+
+type OutcomeFn = dyn FnOnce(&[Result<Outcome, OperationError>]) -> Vec<u8> + Send;
+
+/// What the manifest remembers of a batch, so that the caller knows after a crash whether it was applied.
+pub struct CommitNote {
+    pub(super) batch: u64,
+    pub(super) outcome: Box<OutcomeFn>,
+}
+
+impl CommitNote {
+    /// `outcome` turns the results into bytes that [`Snapshot::last_outcome`] gives back, opaque to the engine.
+    pub fn new(
+        batch: u64,
+        outcome: impl FnOnce(&[Result<Outcome, OperationError>]) -> Vec<u8> + Send + 'static,
+    ) -> CommitNote {
+        CommitNote { batch, outcome: Box::new(outcome) }
+    }
+}
+
+impl fmt::Debug for CommitNote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CommitNote").field("batch", &self.batch).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,170 @@
+//! The state of an index between two commits, as readers see it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::error::IndexError;
+use super::settings::Settings;
+use super::tombstones::Tombstones;
+use crate::bits::DocSet;
+use crate::id::{DocId, InternalId, SegmentId};
+use crate::segment::SegmentReader;
+use crate::storage::Directory;
+
+use super::files::FileGuard;
+
+/// One segment of a snapshot.
+#[derive(Clone, Debug)]
+pub struct SegmentView {
+    pub reader: Arc<SegmentReader>,
+    /// `None` when nothing is deleted.
+    pub deleted: Option<Arc<Tombstones>>,
+    pub(super) files: Vec<Arc<FileGuard>>,
+}
+
+/// Where a document is in a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DocumentAddress {
+    /// Position in [`Snapshot::segments`].
+    pub segment: u32,
+    pub doc: DocId,
+}
+
+/// An immutable view of an index; cheap to hold, and its files stay until the last holder lets go.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub segments: Vec<SegmentView>,
+    pub settings: Arc<Settings>,
+    pub primary_key: Option<Arc<str>>,
+    /// Counts commits and merges; two snapshots of an index with the same generation are the same.
+    pub generation: u64,
+    /// Documents holding each top-level field; fields without documents are left out.
+    pub field_distribution: Arc<BTreeMap<String, u64>>,
+    pub(super) created_at_nanos: u64,
+    pub(super) updated_at_nanos: u64,
+    pub(super) next_internal_id: InternalId,
+    pub(super) last_batch: Option<u64>,
+    pub(super) last_outcome: Arc<[u8]>,
+}
+
+impl SegmentView {
+    /// Number of documents that are not deleted.
+    pub fn live_count(&self) -> u32 {
+        self.reader.doc_count() - self.deleted_count()
+    }
+
+    pub fn deleted_count(&self) -> u32 {
+        self.deleted.as_ref().map_or(0, |deleted| deleted.len())
+    }
+
+    pub fn is_live(&self, doc: DocId) -> bool {
+        self.deleted.as_ref().is_none_or(|deleted| !deleted.contains(doc))
+    }
+
+    /// The deleted documents; `None` when there are none.
+    pub fn deleted_set(&self) -> Option<&DocSet> {
+        self.deleted.as_deref().map(Tombstones::as_set)
+    }
+
+    /// The documents that are not deleted, as a new set.
+    pub fn live_set(&self) -> DocSet {
+        let doc_count = self.reader.doc_count();
+        match self.deleted_set() {
+            None => DocSet::full(doc_count),
+            Some(deleted) => deleted.complement(doc_count),
+        }
+    }
+
+    pub fn id(&self) -> SegmentId {
+        SegmentId(self.reader.meta().id)
+    }
+
+    /// The live document with this primary key.
+    pub fn find(&self, key: &str) -> Option<DocId> {
+        self.reader.keys().get(key.as_bytes()).filter(|&doc| self.is_live(doc))
+    }
+}
+
+impl Snapshot {
+    /// Number of live documents.
+    pub fn document_count(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.live_count())).sum()
+    }
+
+    /// When the index was created.
+    pub fn created_at(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.created_at_nanos)
+    }
+
+    /// When documents or settings were last written.
+    pub fn updated_at(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.updated_at_nanos)
+    }
+
+    /// The last batch that was applied, and what its [`CommitNote`](super::CommitNote) made of the results.
+    pub fn last_outcome(&self) -> Option<(u64, &[u8])> {
+        self.last_batch.map(|batch| (batch, &*self.last_outcome))
+    }
+
+    /// Where the document with this primary key is. Cost: one bloom filter probe per segment and one lookup.
+    pub fn find(&self, key: &str) -> Option<DocumentAddress> {
+        // The newest segments are at the end, and recent documents are asked for most.
+        self.segments.iter().enumerate().rev().find_map(|(index, segment)| {
+            let doc = segment.find(key)?;
+            Some(DocumentAddress { segment: u32::try_from(index).expect("few segments"), doc })
+        })
+    }
+
+    /// The JSON object of a document, one line. Decompresses one block of a few kilobytes.
+    ///
+    /// # Errors
+    /// [`IndexError::Segment`] when the stored bytes are damaged.
+    pub fn document(&self, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
+        let mut json = Vec::new();
+        self.segments[address.segment as usize].reader.store().get(address.doc, &mut json)?;
+        Ok(json)
+    }
+
+    /// The JSON object of the document with this primary key.
+    ///
+    /// # Errors
+    /// As [`Snapshot::document`].
+    pub fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
+        self.find(key).map(|address| self.document(address)).transpose()
+    }
+
+    /// The live documents in order of first insertion, `limit` of them from the `offset`-th on.
+    pub fn documents(&self, offset: u64, limit: u64) -> Vec<DocumentAddress> {
+        self.in_insertion_order(|_| None, offset, limit)
+    }
+
+    /// As [`Snapshot::documents`], among the given sets only: one per segment, in order.
+    pub fn documents_among(&self, sets: &[DocSet], offset: u64, limit: u64) -> Vec<DocumentAddress> {
+        self.in_insertion_order(|segment| Some(&sets[segment]), offset, limit)
+    }
+
+    fn in_insertion_order<'a>(
+        &'a self,
+        set_of: impl Fn(usize) -> Option<&'a DocSet>,
+        offset: u64,
+        limit: u64,
+    ) -> Vec<DocumentAddress> {
+        super::insertion_order::select(&self.segments, set_of, offset, limit)
+    }
+
+    /// Bytes of all files of the segments.
+    pub fn disk_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.reader.meta().total_bytes()).sum()
+    }
+
+    /// Makes `folder` (existing, empty, on the same file system) a complete index with the content of this snapshot:
+    /// files are linked, only the manifest is written. Does not stop writers.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn link_to(&self, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
+        unimplemented!("{directory:?} {folder:?}")
+    }
+}

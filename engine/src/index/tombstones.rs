@@ -1,0 +1,78 @@
+//! The deleted documents of one segment.
+
+use std::sync::OnceLock;
+
+use roaring::RoaringBitmap;
+
+use crate::bits::DocSet;
+use crate::id::DocId;
+
+/// Documents of a segment that are deleted. Written anew by each commit that adds to them; the segment itself never
+/// changes.
+#[derive(Debug, Default)]
+pub struct Tombstones {
+    bitmap: RoaringBitmap,
+    /// The same documents in the form queries and merges work on, made when first asked for.
+    set: OnceLock<DocSet>,
+}
+
+impl Tombstones {
+    pub(super) fn new(bitmap: RoaringBitmap) -> Tombstones {
+        Tombstones { bitmap, set: OnceLock::new() }
+    }
+
+    /// Number of deleted documents.
+    pub fn len(&self) -> u32 {
+        // A segment holds at most `u32::MAX` documents.
+        u32::try_from(self.bitmap.len()).unwrap_or(u32::MAX)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bitmap.is_empty()
+    }
+
+    pub fn contains(&self, doc: DocId) -> bool {
+        self.bitmap.contains(doc)
+    }
+
+    /// The deleted documents as a set.
+    pub fn as_set(&self) -> &DocSet {
+        self.set.get_or_init(|| self.bitmap.iter().collect::<DocSet>())
+    }
+
+    pub(super) fn bitmap(&self) -> &RoaringBitmap {
+        &self.bitmap
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bitmap.serialized_size());
+        self.bitmap.serialize_into(&mut bytes).expect("writing to memory does not fail");
+        bytes
+    }
+
+    /// `None` when the bytes are damaged or name a document that the segment does not have.
+    pub(super) fn from_bytes(bytes: &[u8], doc_count: u32) -> Option<Tombstones> {
+        let bitmap = RoaringBitmap::deserialize_from(bytes).ok()?;
+        if bitmap.max().is_some_and(|last| last >= doc_count) {
+            return None;
+        }
+        Some(Tombstones::new(bitmap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_back_and_damage_is_noticed() {
+        let tombstones = Tombstones::new([1, 5, 70_000].into_iter().collect());
+        let bytes = tombstones.to_bytes();
+        let read = Tombstones::from_bytes(&bytes, 70_001).expect("whole");
+        assert_eq!(read.as_set().to_vec(), [1, 5, 70_000]);
+        assert_eq!(read.len(), 3);
+        assert!(read.contains(5) && !read.contains(6));
+        assert!(Tombstones::from_bytes(&bytes, 70_000).is_none());
+        assert!(Tombstones::from_bytes(&bytes[..bytes.len() - 1], 70_001).is_none());
+    }
+}
