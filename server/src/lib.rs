@@ -1,0 +1,4 @@
+//! The server of Lamina: HTTP interface, task queue, settings, launch options.
+
+pub mod error;
+pub mod wire;

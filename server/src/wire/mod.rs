@@ -1,0 +1,10 @@
+//! The public JSON shapes: reading and checking what clients send, writing what they get back.
+//!
+//! Nothing here knows of HTTP connections or stores; a request body comes in as a JSON value, an answer leaves as one.
+//! Every refusal is the *first* problem in the order in which the request was written.
+
+pub mod body;
+pub mod identifier;
+pub mod json;
+pub mod query_string;
+mod suggest;
