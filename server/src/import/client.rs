@@ -1,0 +1,199 @@
+//! The two calls an import makes, with back-off while the server is busy or away.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use serde::Deserialize;
+
+use super::split::Batch;
+use super::{Args, ImportError};
+
+const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    documents: Url,
+    api_key: Option<String>,
+    update: bool,
+    csv_delimiter: char,
+    patience: Duration,
+}
+
+/// What became of one request body.
+pub(super) enum Sent {
+    Accepted {
+        task_uid: u64,
+    },
+    /// The body is at fault; others may fare better.
+    Rejected {
+        message: String,
+    },
+}
+
+/// The part of a task that an import looks at.
+#[derive(Debug, Deserialize)]
+pub(super) struct TaskState {
+    pub(super) uid: u64,
+    status: String,
+    error: Option<ErrorBody>,
+}
+
+impl TaskState {
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.status.as_str(), "enqueued" | "processing")
+    }
+
+    /// Why an ended task did not succeed.
+    pub(super) fn failure(self) -> Option<String> {
+        match self.error {
+            _ if self.status == "succeeded" => None,
+            Some(ErrorBody { message, code }) => Some(format!("task {}: {message} ({code})", self.uid)),
+            None => Some(format!("task {} was {}", self.uid, self.status)),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ErrorBody {
+    message: String,
+    code: String,
+}
+
+impl Client {
+    pub(super) fn new(args: &Args) -> Result<Client, ImportError> {
+        let address = |reason: String| ImportError::Address { url: args.url.clone(), reason };
+        let base = Url::parse(&args.url).map_err(|error| address(error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(address("it must start with http:// or https://".into()));
+        }
+        let mut documents = joined(&base, &["indexes", &args.index, "documents"]);
+        if let Some(key) = &args.primary_key {
+            documents.query_pairs_mut().append_pair("primaryKey", key);
+        }
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .user_agent(concat!("lamina-import/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(ImportError::Client)?;
+        Ok(Client {
+            http,
+            base,
+            documents,
+            api_key: args.api_key.clone(),
+            update: args.update,
+            csv_delimiter: args.csv_delimiter,
+            patience: Duration::from_secs(args.patience),
+        })
+    }
+
+    /// Sends one body until the server takes or refuses it. Resending is safe: the same documents under the same ids.
+    pub(super) async fn send(&self, batch: &Batch) -> Result<Sent, ImportError> {
+        let mut url = self.documents.clone();
+        if batch.content_type == "text/csv" && self.csv_delimiter != ',' {
+            url.query_pairs_mut().append_pair("csvDelimiter", self.csv_delimiter.encode_utf8(&mut [0; 4]));
+        }
+        let response = self
+            .patiently(|| {
+                let request = if self.update { self.http.put(url.clone()) } else { self.http.post(url.clone()) };
+                request.header(CONTENT_TYPE, batch.content_type).body(batch.body.clone())
+            })
+            .await?;
+        let status = response.status();
+        if status == StatusCode::ACCEPTED {
+            #[derive(Deserialize)]
+            #[serde(rename_all = "camelCase")]
+            struct Summary {
+                task_uid: u64,
+            }
+            let Summary { task_uid } = response.json().await.map_err(|error| refused(status, error.to_string()))?;
+            return Ok(Sent::Accepted { task_uid });
+        }
+        let error = error_body(response).await;
+        match error.code.as_str() {
+            "malformed_payload" | "missing_payload" => Ok(Sent::Rejected { message: error.message }),
+            _ => Err(refused(status, error.message)),
+        }
+    }
+
+    /// The states of the tasks; those that the server no longer knows are missing.
+    pub(super) async fn tasks(&self, uids: &[u64]) -> Result<Vec<TaskState>, ImportError> {
+        #[derive(Deserialize)]
+        struct List {
+            results: Vec<TaskState>,
+        }
+        let list = uids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let mut url = joined(&self.base, &["tasks"]);
+        url.query_pairs_mut().append_pair("uids", &list).append_pair("limit", &uids.len().to_string());
+        let response = self.patiently(|| self.http.get(url.clone())).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(refused(status, error_body(response).await.message));
+        }
+        let List { results } = response.json().await.map_err(|error| refused(status, error.to_string()))?;
+        Ok(results)
+    }
+
+    /// Repeats a request while the answer is "busy" or nobody answers, up to the patience of the caller.
+    async fn patiently(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
+        let start = Instant::now();
+        let mut backoff = BACKOFF_FIRST;
+        loop {
+            let request = match &self.api_key {
+                Some(key) => request().bearer_auth(key),
+                None => request(),
+            };
+            let (reason, wait) = match request.send().await {
+                Ok(response) if is_busy(response.status()) => {
+                    (format!("it answers {}", response.status()), retry_after(&response).unwrap_or(backoff))
+                }
+                Ok(response) => return Ok(response),
+                Err(error) if error.is_builder() => return Err(ImportError::Client(error)),
+                Err(error) => (innermost(&error), backoff),
+            };
+            if start.elapsed() + wait > self.patience {
+                let url = self.base.to_string();
+                return Err(ImportError::Unreachable { url, seconds: self.patience.as_secs(), reason });
+            }
+            tokio::time::sleep(wait).await;
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+        }
+    }
+}
+
+fn joined(base: &Url, segments: &[&str]) -> Url {
+    let mut url = base.clone();
+    url.path_segments_mut().expect("an http address has a path").pop_if_empty().extend(segments);
+    url
+}
+
+fn is_busy(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
+}
+
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).clamp(BACKOFF_FIRST, RETRY_AFTER_MAX))
+}
+
+fn refused(status: StatusCode, message: String) -> ImportError {
+    ImportError::Refused { status: status.as_u16(), message }
+}
+
+async fn error_body(response: Response) -> ErrorBody {
+    let status = response.status();
+    let text = response.text().await.unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_else(|_| ErrorBody {
+        message: if text.is_empty() { status.to_string() } else { text },
+        code: String::new(),
+    })
+}
+
+/// The cause at the root ("connection refused") says more than the layers above it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}

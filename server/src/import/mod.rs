@@ -1,0 +1,114 @@
+//! `lamina import`: loads files into a server over its public HTTP interface.
+//!
+//! A client like any other: it knows the address and a key, nothing of the data folder. One thread reads, decompresses
+//! and cuts the input at document boundaries ([`split`]); a few requests are in flight at a time ([`client`]); finished
+//! tasks move the progress bar ([`progress`]). Memory: about `(in flight + 2) x batch bytes`, however large the input.
+
+mod client;
+mod progress;
+mod source;
+mod split;
+mod upload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+/// Load documents from files or standard input into an index.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Args {
+    /// Files to load, in order; `-` is standard input. Compressed ones (gzip, zstd) are recognised by their content.
+    #[arg(default_value = "-", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The index that receives the documents; it is created when absent.
+    #[arg(short, long, value_name = "UID")]
+    index: String,
+    /// Address of the server.
+    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
+    url: String,
+    /// A key that may add documents.
+    #[arg(long, env = "SVC_API_KEY", hide_env_values = true)]
+    api_key: Option<String>,
+    /// The field that identifies a document; inferred by the server when absent.
+    #[arg(long, value_name = "FIELD")]
+    primary_key: Option<String>,
+    /// Format of the input; taken from the file name when absent (`films.csv.gz` is CSV), ndjson for standard input.
+    #[arg(short, long)]
+    format: Option<Format>,
+    /// The character between the cells of a CSV file.
+    #[arg(long, value_name = "CHAR", default_value = ",")]
+    csv_delimiter: char,
+    /// Merge the fields into existing documents instead of replacing them.
+    #[arg(long)]
+    update: bool,
+    /// Bytes of a request; a larger document makes a request of its own.
+    #[arg(long, value_name = "BYTES", default_value = "20000000")]
+    batch_bytes: usize,
+    /// Requests in flight. With more than one, two versions of the same document that fall into different requests may
+    /// be applied in either order; 1 keeps the order of the input.
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=64))]
+    in_flight: u16,
+    /// Seconds to keep trying while the server is busy or away.
+    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    patience: u64,
+    /// Return when everything is accepted, without waiting for the tasks.
+    #[arg(long)]
+    no_wait: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What the bytes of the input are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object per line.
+    Ndjson,
+    /// One array of objects, or one object.
+    Json,
+    /// A header line, then rows; typed headers (`price:number`) are understood by the server.
+    Csv,
+}
+
+/// Why an import could not go on. Single failed requests and tasks are not errors of this kind: they are counted,
+/// reported at the end, and make the exit status non-zero.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ImportError {
+    #[error("{file}: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{file}: the format cannot be told from the name; give it with --format ndjson, json or csv")]
+    UnknownFormat { file: String },
+    #[error("{file}: the JSON text ends inside a document that starts at byte {start}")]
+    TruncatedJson { file: String, start: u64 },
+    #[error("{file}: expected a JSON object at byte {at}, found `{found}`")]
+    NotAnObject { file: String, at: u64, found: char },
+    #[error("the delimiter must be one ASCII character, found `{0}`")]
+    Delimiter(char),
+    #[error("the address `{url}` is not an HTTP address: {reason}")]
+    Address { url: String, reason: String },
+    #[error("{url} did not answer for {seconds} seconds: {reason}")]
+    Unreachable { url: String, seconds: u64, reason: String },
+    #[error("the server refuses the import: {status} {message}")]
+    Refused { status: u16, message: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(reqwest::Error),
+    #[error("the asynchronous runtime cannot be started: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Runs the import to its end. The exit status is 0 only when every document was accepted and every task succeeded.
+pub fn run(args: Args) -> ExitCode {
+    match upload::run(&args) {
+        Ok(summary) if summary.failures.is_empty() => ExitCode::SUCCESS,
+        Ok(summary) => {
+            summary.print_failures();
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("lamina import: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
