@@ -2,9 +2,11 @@
 #![deny(unsafe_code)]
 
 pub mod bits;
+pub mod document;
 pub mod filter;
 pub mod id;
 pub mod index;
 pub mod rank;
 pub mod segment;
 pub mod storage;
+pub mod text;

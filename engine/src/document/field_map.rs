@@ -1,0 +1,142 @@
+//! Names of fields (dotted paths) and their numbers in an index.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::RwLock;
+use thiserror::Error;
+
+use crate::id::FieldId;
+
+/// Most fields an index can have.
+pub const FIELD_COUNT_MAX: usize = 65_535;
+
+/// The index has [`FIELD_COUNT_MAX`] fields already.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+#[error("A document cannot contain more than 65,535 fields.")]
+#[non_exhaustive]
+pub struct TooManyFields;
+
+/// Append-only table of field names, shared by the indexing threads. Ids are dense, given at first sight, and never
+/// reused.
+#[derive(Debug, Default)]
+pub struct FieldMap {
+    names: RwLock<Arc<FieldMapSnapshot>>,
+}
+
+/// The fields known at one moment; a cheap `Arc` of what [`FieldMap`] holds.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FieldMapSnapshot {
+    names: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, FieldId, foldhash::fast::RandomState>,
+}
+
+impl FieldMap {
+    /// A map that holds `names`, the first with id 0.
+    pub fn from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<FieldMap, TooManyFields> {
+        let mut map = FieldMapSnapshot::default();
+        for name in names {
+            map.get_or_insert(name.as_ref())?;
+        }
+        Ok(FieldMap { names: RwLock::new(Arc::new(map)) })
+    }
+
+    /// The id of `name`, given now if it has none. Takes a write lock only for a new name.
+    pub fn get_or_insert(&self, name: &str) -> Result<FieldId, TooManyFields> {
+        if let Some(id) = self.names.read().get(name) {
+            return Ok(id);
+        }
+        Arc::make_mut(&mut self.names.write()).get_or_insert(name)
+    }
+
+    pub fn get(&self, name: &str) -> Option<FieldId> {
+        self.names.read().get(name)
+    }
+
+    /// What is known now. Later insertions copy the table while a snapshot is held.
+    pub fn snapshot(&self) -> Arc<FieldMapSnapshot> {
+        Arc::clone(&self.names.read())
+    }
+}
+
+impl FieldMapSnapshot {
+    fn get_or_insert(&mut self, name: &str) -> Result<FieldId, TooManyFields> {
+        if let Some(id) = self.get(name) {
+            return Ok(id);
+        }
+        if self.names.len() >= FIELD_COUNT_MAX {
+            return Err(TooManyFields);
+        }
+        let id = FieldId::try_from(self.names.len()).expect("FIELD_COUNT_MAX ids fit the type");
+        let name: Arc<str> = Arc::from(name);
+        self.names.push(Arc::clone(&name));
+        self.ids.insert(name, id);
+        Ok(id)
+    }
+
+    pub fn get(&self, name: &str) -> Option<FieldId> {
+        self.ids.get(name).copied()
+    }
+
+    pub fn name(&self, id: FieldId) -> Option<&str> {
+        self.names.get(usize::from(id)).map(|name| &**name)
+    }
+
+    /// All names; the position is the id. What is stored and given back to [`FieldMap::from_names`].
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_dense_and_stay() {
+        let map = FieldMap::default();
+        assert_eq!(map.get_or_insert("title"), Ok(0));
+        let before = map.snapshot();
+        assert_eq!(map.get_or_insert("a.b"), Ok(1));
+        assert_eq!(map.get_or_insert("title"), Ok(0));
+        assert_eq!(before.len(), 1, "a snapshot does not change");
+        assert_eq!(before.get("a.b"), None);
+        let after = map.snapshot();
+        assert_eq!(after.names().collect::<Vec<_>>(), ["title", "a.b"]);
+        assert_eq!(after.name(1), Some("a.b"));
+        assert_eq!(after.name(2), None);
+        let again = FieldMap::from_names(after.names()).unwrap();
+        assert_eq!(*again.snapshot(), *after);
+    }
+
+    #[test]
+    fn the_last_id_is_given_and_no_more() {
+        let map = FieldMap::from_names((0..FIELD_COUNT_MAX - 1).map(|n| n.to_string())).unwrap();
+        assert_eq!(map.get_or_insert("last"), Ok(65_534));
+        assert_eq!(map.get_or_insert("one more"), Err(TooManyFields));
+        assert_eq!(map.get_or_insert("last"), Ok(65_534));
+    }
+
+    #[test]
+    fn threads_agree() {
+        let map = FieldMap::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..500).for_each(|n| drop(map.get_or_insert(&format!("field{n}")))));
+            }
+        });
+        let all = map.snapshot();
+        assert_eq!(all.len(), 500);
+        for (id, name) in all.names().enumerate() {
+            assert_eq!(map.get(name).map(usize::from), Some(id));
+        }
+    }
+}

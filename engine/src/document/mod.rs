@@ -1,0 +1,18 @@
+//! Documents: payload readers, ids, merging, and the visit of every leaf of a document. No text processing.
+//!
+//! A payload of any format becomes *lines* first ([`normalize_payload`]): one JSON object each, checked once. All
+//! that follows reads lines: [`document_id`], [`infer_primary_key`], [`merge_documents`] and [`DocumentParser`].
+
+mod error;
+mod field_map;
+mod merge;
+mod payload;
+mod primary_key;
+mod visit;
+
+pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
+pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
+pub use merge::merge_documents;
+pub use payload::{PayloadFormat, normalize_payload};
+pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
+pub use visit::{DocumentParser, DocumentVisitor, Leaf, Number, PathId};
