@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod document;
 pub mod filter;
+pub mod geo;
 pub mod id;
 pub mod index;
 pub mod rank;

@@ -1,0 +1,11 @@
+//! Distances and regions on the globe, and the documents in them.
+
+mod distance;
+mod nearest;
+mod region;
+#[cfg(test)]
+mod tests;
+
+pub use distance::{EARTH_RADIUS_M, distance_m};
+pub use nearest::{Extreme, nearest};
+pub use region::{BoundingBox, Circle, Region};
