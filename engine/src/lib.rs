@@ -5,6 +5,7 @@ pub mod bits;
 pub mod document;
 pub mod filter;
 pub mod geo;
+pub mod highlight;
 pub mod id;
 pub mod index;
 pub mod rank;

@@ -1,0 +1,236 @@
+//! The formatted copy of a document (`_formatted`) and the places of its matches (`_matchesPosition`).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::crop::window;
+use super::matcher::find_matches;
+use super::matches::Match;
+use super::projection::Projection;
+use super::selection::{CropSelection, Selected, Selection};
+use super::terms::MatchingTerms;
+use super::value::{Kind, StoredDocumentError, child_path, elements, members, string, write_string};
+use crate::text::{Language, Tokenizer};
+
+/// What a request asks for around its matches.
+#[derive(Clone, Debug)]
+pub struct FormatOptions {
+    /// `attributesToHighlight`
+    pub highlight: Selection,
+    /// `attributesToCrop`
+    pub crop: CropSelection,
+    pub pre_tag: String,
+    pub post_tag: String,
+    pub crop_marker: String,
+    /// `showMatchesPosition`
+    pub with_positions: bool,
+}
+
+impl Default for FormatOptions {
+    fn default() -> Self {
+        FormatOptions {
+            highlight: Selection::Nothing,
+            crop: CropSelection::default(),
+            pre_tag: "<em>".to_owned(),
+            post_tag: "</em>".to_owned(),
+            crop_marker: "…".to_owned(),
+            with_positions: false,
+        }
+    }
+}
+
+impl FormatOptions {
+    /// Whether hits have a formatted copy.
+    pub fn formats(&self) -> bool {
+        self.highlight != Selection::Nothing || !self.crop.is_empty()
+    }
+}
+
+/// The formatted copy and the matches of one document, each the raw text of a JSON object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Formatted {
+    /// `_formatted`, if highlighting or cropping was asked for.
+    pub document: Option<Vec<u8>>,
+    /// `_matchesPosition`, if it was asked for.
+    pub positions: Option<Vec<u8>>,
+}
+
+/// Formats the hits of one search.
+pub struct Formatter<'a> {
+    pub projection: &'a Projection,
+    pub options: &'a FormatOptions,
+    pub terms: &'a MatchingTerms,
+    pub tokenizer: &'a Tokenizer,
+    /// The languages of the texts at a path; none: detect.
+    pub languages: &'a dyn Fn(&str) -> Vec<Language>,
+}
+
+impl Formatter<'_> {
+    /// Formats `document` (the text of a JSON object). Cost: tokenises every displayed text when positions are asked
+    /// for, else those to highlight or crop.
+    pub fn format(&self, document: &[u8]) -> Result<Formatted, StoredDocumentError> {
+        let formats = self.options.formats();
+        if !formats && !self.options.with_positions {
+            return Ok(Formatted::default());
+        }
+        let document = std::str::from_utf8(document)?;
+        let mut walk = Walk { of: self, out: Vec::new(), positions: BTreeMap::new(), indices: Vec::new() };
+        walk.object("", document)?;
+        if walk.out.is_empty() {
+            walk.out.extend_from_slice(b"{}");
+        }
+        Ok(Formatted {
+            document: formats.then_some(walk.out),
+            positions: self
+                .options
+                .with_positions
+                .then(|| serde_json::to_vec(&walk.positions).expect("writing positions to memory can't fail")),
+        })
+    }
+
+    /// What the formatted copy shows: what is displayed and either retrieved or to be highlighted or cropped.
+    fn shown(&self, path: &str) -> Selected {
+        let wanted =
+            self.projection.retrieved.at(path).or(self.options.highlight.at(path)).or(self.options.crop.at(path));
+        self.projection.displayed.at(path).and(wanted)
+    }
+}
+
+/// Where a match stands in the text of a value.
+#[derive(serde::Serialize)]
+struct Position {
+    /// Bytes.
+    start: usize,
+    /// Bytes.
+    length: usize,
+    /// Places in the arrays around the value, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    indices: Vec<usize>,
+}
+
+/// One pass over a document, writing its formatted copy.
+struct Walk<'w, 'a> {
+    of: &'w Formatter<'a>,
+    out: Vec<u8>,
+    positions: BTreeMap<String, Vec<Position>>,
+    indices: Vec<usize>,
+}
+
+impl Walk<'_, '_> {
+    /// Writes an object; answers whether anything of it is shown. Parts that are only searched for matches leave no
+    /// trace in the output.
+    fn object(&mut self, path: &str, object: &str) -> Result<bool, StoredDocumentError> {
+        let start = self.out.len();
+        self.out.push(b'{');
+        let members = members(object)?;
+        for (key, value) in &members {
+            let path = child_path(path, key);
+            if self.of.projection.displayed.at(&path) == Selected::No || self.of.projection.hides_vectors(&path) {
+                continue;
+            }
+            let member = self.out.len();
+            if member > start + 1 {
+                self.out.push(b',');
+            }
+            write_string(&mut self.out, key);
+            self.out.push(b':');
+            if !self.value(&path, value)? {
+                self.out.truncate(member);
+            }
+        }
+        Ok(self.close(path, start, b'}', members.is_empty()))
+    }
+
+    fn array(&mut self, path: &str, array: &str) -> Result<bool, StoredDocumentError> {
+        let start = self.out.len();
+        self.out.push(b'[');
+        let elements = elements(array)?;
+        for (index, value) in elements.iter().enumerate() {
+            let element = self.out.len();
+            if element > start + 1 {
+                self.out.push(b',');
+            }
+            self.indices.push(index);
+            if !self.value(path, value)? {
+                self.out.truncate(element);
+            }
+            self.indices.pop();
+        }
+        Ok(self.close(path, start, b']', elements.is_empty()))
+    }
+
+    fn value(&mut self, path: &str, value: &str) -> Result<bool, StoredDocumentError> {
+        match Kind::of(value) {
+            Kind::Object => return self.object(path, value),
+            Kind::Array => return self.array(path, value),
+            Kind::String => self.text(path, &string(value)?, Some(value)),
+            Kind::Number => self.text(path, value, None),
+            Kind::Literal => self.out.extend_from_slice(value.as_bytes()),
+        }
+        Ok(self.of.shown(path) == Selected::Whole)
+    }
+
+    /// Writes a text. `raw` is its JSON form, when it has one of its own.
+    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) {
+        let options = self.of.options;
+        let highlight = options.highlight.at(path) == Selected::Whole && !self.of.terms.is_empty();
+        let crop = options.crop.length(path);
+        let search = highlight || (options.with_positions && !self.of.terms.is_empty());
+        if !search && crop.is_none() {
+            match raw {
+                Some(raw) => self.out.extend_from_slice(raw.as_bytes()),
+                None => write_string(&mut self.out, text),
+            }
+            return;
+        }
+        let tokens = self.of.tokenizer.tokens(text, &(self.of.languages)(path));
+        let matches = find_matches(&tokens, self.of.terms);
+        if options.with_positions && !matches.is_empty() {
+            let indices = &self.indices;
+            self.positions.entry(path.to_owned()).or_default().extend(matches.iter().map(|found| Position {
+                start: found.range.start,
+                length: found.range.len(),
+                indices: indices.clone(),
+            }));
+        }
+        let shown = crop.map_or(0..text.len(), |length| window(text, &tokens, &matches, length));
+        let marked = if highlight { &matches[..] } else { &[] };
+        write_string(&mut self.out, &tagged(text, shown, marked, options));
+    }
+
+    /// Closes what was opened at `start`. What was empty in the document is shown as any other value is; what became
+    /// empty because nothing of it is shown is taken back.
+    fn close(&mut self, path: &str, start: usize, bracket: u8, was_empty: bool) -> bool {
+        if self.out.len() == start + 1 && !was_empty {
+            self.out.truncate(start);
+            return false;
+        }
+        self.out.push(bracket);
+        !was_empty || self.of.shown(path) == Selected::Whole
+    }
+}
+
+/// The part `shown` of `text` with tags around the matches in it and markers where text was cut off.
+fn tagged(text: &str, shown: Range<usize>, matches: &[Match], options: &FormatOptions) -> String {
+    let mut out = String::with_capacity(shown.len() + matches.len() * 16);
+    if shown.start > 0 {
+        out.push_str(&options.crop_marker);
+    }
+    let mut at = shown.start;
+    for found in matches {
+        let (start, end) = (found.range.start.max(at), found.range.end.min(shown.end));
+        if start >= end {
+            continue;
+        }
+        out.push_str(&text[at..start]);
+        out.push_str(&options.pre_tag);
+        out.push_str(&text[start..end]);
+        out.push_str(&options.post_tag);
+        at = end;
+    }
+    out.push_str(&text[at..shown.end]);
+    if shown.end < text.len() {
+        out.push_str(&options.crop_marker);
+    }
+    out
+}

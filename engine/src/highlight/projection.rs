@@ -1,0 +1,123 @@
+//! Which attributes of a document a hit shows.
+
+use memchr::memmem;
+
+use super::selection::{Selected, Selection};
+use super::value::{Kind, StoredDocumentError, child_path, elements, members, write_string};
+
+/// Holds a document's own vectors; shown only on request.
+const VECTORS_KEY: &str = "_vectors";
+
+/// What a hit shows: the attributes that are both displayed and retrieved.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// `displayedAttributes` of the index.
+    pub displayed: Selection,
+    /// `attributesToRetrieve` of the request.
+    pub retrieved: Selection,
+    /// Whether `_vectors` may be shown at all (`retrieveVectors`).
+    pub with_vectors: bool,
+}
+
+impl Projection {
+    /// Writes what is shown of `document` (the text of a JSON object) to `out`, as a JSON object. A document that is
+    /// shown whole costs a copy of its bytes.
+    pub fn write(&self, document: &[u8], out: &mut Vec<u8>) -> Result<(), StoredDocumentError> {
+        let everything = self.displayed == Selection::All && self.retrieved == Selection::All;
+        if everything && (self.with_vectors || memmem::find(document, VECTORS_KEY.as_bytes()).is_none()) {
+            out.extend_from_slice(document);
+            return Ok(());
+        }
+        let document = std::str::from_utf8(document)?;
+        if !self.write_object("", document, out)? {
+            out.extend_from_slice(b"{}");
+        }
+        Ok(())
+    }
+
+    pub(super) fn hides_vectors(&self, path: &str) -> bool {
+        !self.with_vectors && path == VECTORS_KEY
+    }
+
+    /// Writes the object if anything of it is shown.
+    fn write_object(&self, path: &str, object: &str, out: &mut Vec<u8>) -> Result<bool, StoredDocumentError> {
+        let start = out.len();
+        out.push(b'{');
+        for (key, value) in members(object)? {
+            let path = child_path(path, &key);
+            let selected = self.displayed.at(&path).and(self.retrieved.at(&path));
+            if selected == Selected::No || self.hides_vectors(&path) {
+                continue;
+            }
+            let member = out.len();
+            if out.len() > start + 1 {
+                out.push(b',');
+            }
+            write_string(out, &key);
+            out.push(b':');
+            if !self.write_value(&path, selected, value, out)? {
+                out.truncate(member);
+            }
+        }
+        Ok(closed(out, start, b'}'))
+    }
+
+    fn write_array(&self, path: &str, array: &str, out: &mut Vec<u8>) -> Result<bool, StoredDocumentError> {
+        let start = out.len();
+        out.push(b'[');
+        for value in elements(array)? {
+            let element = out.len();
+            if out.len() > start + 1 {
+                out.push(b',');
+            }
+            if !self.write_value(path, Selected::Below, value, out)? {
+                out.truncate(element);
+            }
+        }
+        Ok(closed(out, start, b']'))
+    }
+
+    fn write_value(
+        &self,
+        path: &str,
+        selected: Selected,
+        value: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoredDocumentError> {
+        match (selected, Kind::of(value)) {
+            (Selected::Whole, _) => {
+                out.extend_from_slice(value.as_bytes());
+                Ok(true)
+            }
+            (_, Kind::Object) => self.write_object(path, value, out),
+            (_, Kind::Array) => self.write_array(path, value, out),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Closes what was opened at `start`, or takes it back when it stayed empty.
+fn closed(out: &mut Vec<u8>, start: usize, bracket: u8) -> bool {
+    if out.len() == start + 1 {
+        out.truncate(start);
+        return false;
+    }
+    out.push(bracket);
+    true
+}
+
+/// Adds a member to the end of the JSON object in `object`; `value` is raw JSON.
+pub fn append_field(object: &mut Vec<u8>, key: &str, value: &[u8]) {
+    let trimmed = object.trim_ascii_end().len();
+    object.truncate(trimmed);
+    assert_eq!(object.pop(), Some(b'}'), "appending needs an object");
+    let inside = object.trim_ascii_end().len();
+    object.truncate(inside);
+    if !object.ends_with(b"{") {
+        object.push(b',');
+    }
+    write_string(object, key);
+    object.push(b':');
+    object.extend_from_slice(value);
+    object.push(b'}');
+}

@@ -1,0 +1,98 @@
+//! The words and word sequences that count as matches of a query.
+
+use std::ops::RangeInclusive;
+
+use hashbrown::HashMap;
+
+/// The words of the query that a form stands for, by their position in the query, both ends included.
+pub type Covers = RangeInclusive<u16>;
+
+/// Every form in which the words of a query may occur in a text. All words are normalised as the tokenizer does.
+///
+/// Sequences win over single words, single words over prefixes; among equals the form that covers more words of the
+/// query wins, then the one that was added first.
+#[derive(Clone, Debug, Default)]
+pub struct MatchingTerms {
+    sequences: Vec<Sequence>,
+    /// First word of a sequence to places in `sequences`; sequences that start with any word are under `None`.
+    by_first_word: HashMap<Option<String>, Vec<usize>>,
+    words: HashMap<String, Covers>,
+    prefixes: HashMap<String, Prefix>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    /// At least two; `None` stands for any one word.
+    pub(super) words: Vec<Option<String>>,
+    pub(super) covers: Covers,
+}
+
+#[derive(Clone, Debug)]
+struct Prefix {
+    /// Characters of the form that are shown as matched.
+    head_chars: usize,
+    covers: Covers,
+}
+
+impl MatchingTerms {
+    /// A whole word: the query word itself, a typo of it, a one-word synonym, or several query words written as one.
+    pub fn add_word(&mut self, word: &str, covers: Covers) {
+        let known = self.words.entry_ref(word).or_insert_with(|| covers.clone());
+        if covers.len() > known.len() {
+            *known = covers;
+        }
+    }
+
+    /// A form that words may start with. Of the matching word only the head is shown as matched: as many characters
+    /// as the query word has (`query_chars`), or the whole form if it is shorter.
+    pub fn add_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
+        if form.is_empty() {
+            return;
+        }
+        let head_chars = form.chars().count().min(query_chars);
+        let known = self.prefixes.entry_ref(form).or_insert_with(|| Prefix { head_chars, covers: covers.clone() });
+        if covers.len() > known.covers.len() {
+            *known = Prefix { head_chars, covers };
+        }
+    }
+
+    /// Words that must follow each other: a phrase, a split word, a synonym of several words. `None` is any one word.
+    pub fn add_sequence(&mut self, words: Vec<Option<String>>, covers: Covers) {
+        match &words[..] {
+            [] | [None] => {}
+            [Some(word)] => self.add_word(word, covers),
+            [first, ..] => {
+                self.by_first_word.entry_ref(first).or_default().push(self.sequences.len());
+                self.sequences.push(Sequence { words, covers });
+            }
+        }
+    }
+
+    /// Whether no text can match.
+    pub fn is_empty(&self) -> bool {
+        self.sequences.is_empty() && self.words.is_empty() && self.prefixes.is_empty()
+    }
+
+    /// Sequences that start with `word`, in the order they were added.
+    pub(super) fn sequences_at(&self, word: &str) -> impl Iterator<Item = &Sequence> {
+        let key = Some(word.to_owned());
+        let starting = self.by_first_word.get(&key).map_or(&[][..], Vec::as_slice);
+        let anywhere = self.by_first_word.get(&None).map_or(&[][..], Vec::as_slice);
+        starting.iter().chain(anywhere).map(|&place| &self.sequences[place])
+    }
+
+    pub(super) fn word(&self, word: &str) -> Option<&Covers> {
+        self.words.get(word)
+    }
+
+    /// The best prefix form of `word` and how many characters of `word` it marks.
+    pub(super) fn prefix(&self, word: &str) -> Option<(usize, &Covers)> {
+        if self.prefixes.is_empty() {
+            return None;
+        }
+        let ends = word.char_indices().map(|(index, c)| index + c.len_utf8());
+        ends.filter_map(|end| self.prefixes.get(&word[..end]))
+            .reduce(|best, next| if next.covers.len() > best.covers.len() { next } else { best })
+            .map(|prefix| (prefix.head_chars, &prefix.covers))
+    }
+}
