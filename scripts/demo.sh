@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Builds the server, starts it on 127.0.0.1:7700, loads 4,000 films over HTTP, shows some searches and leaves it running.
+# usage: scripts/demo.sh     (PORT=7701 scripts/demo.sh if 7700 is taken)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+port=${PORT:-7700}
+url=http://127.0.0.1:$port
+data=$PWD/demo.lamina
+
+scripts/setup.sh demo
+if curl -s -o /dev/null --max-time 2 "$url/health"; then
+  echo "Something already answers on $url. Stop it, or choose another port: PORT=7701 scripts/demo.sh" >&2
+  exit 1
+fi
+
+echo "Building (a few minutes the first time) ..."
+cargo build --release --bin lamina
+
+mkdir -p "$data"
+nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" --no-analytics >"$data/server.log" 2>&1 &
+server=$!
+for _ in $(seq 100); do
+  curl -s -o /dev/null --max-time 1 "$url/health" && break
+  kill -0 $server 2>/dev/null || { echo "The server did not start:" >&2; tail -20 "$data/server.log" >&2; exit 1; }
+  sleep 0.1
+done
+disown $server
+
+target/release/lamina import --url "$url" --index films --primary-key id scripts/sample/films.ndjson.zst
+
+search() { # what it shows, the query as JSON
+  local answer
+  answer=$(curl -s --fail-with-body "$url/indexes/films/search" -H 'Content-Type: application/json' \
+    -d "{\"q\": $2, \"limit\": 3}")
+  printf '\n%s: %s\n' "$1" "$2"
+  jq -r '(.hits[] | "  \(.title) (\(.year))"), "  \(.estimatedTotalHits) found in \(.processingTimeMs) ms"' <<<"$answer"
+}
+search "Two typos   " '"jurasic wrold"'
+search "A prefix    " '"how to train yo"'
+search "A phrase    " '"\"space station\" astronaut"'
+search "Cast + plot " '"harrison ford replicants"'
+
+cat <<END
+
+The server keeps running on $url (process $server, data and log in $data). Try next:
+  1. search:    curl '$url/indexes/films/search?q=godfater' | jq
+  2. your data: target/release/lamina import --url $url --index mine your-file.ndjson
+  3. stop it:   kill $server        (docs/guide.md has the rest)
+END

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs every check: formatting, lints, all Rust tests, the official client libraries against the real binary.
+# usage: scripts/test.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "Tools"
+scripts/setup.sh test
+step "Formatting"
+cargo fmt --all -- --check
+step "Lints"
+cargo clippy --workspace --all-targets --quiet -- --deny warnings
+step "Tests"
+cargo build --quiet --bin lamina
+cargo test --workspace --quiet
+step "Client libraries"
+scripts/test-clients.sh
+step "All passed"

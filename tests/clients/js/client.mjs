@@ -1,0 +1,60 @@
+// The official JavaScript client against a running server: LAMINA_URL and LAMINA_KEY say where.
+import assert from "node:assert/strict";
+import { Meilisearch } from "meilisearch";
+
+const host = process.env.LAMINA_URL;
+const client = new Meilisearch({ host, apiKey: process.env.LAMINA_KEY });
+
+const done = async (enqueued) => {
+  const task = await enqueued.waitTask({ timeout: 20_000 });
+  assert.equal(task.status, "succeeded", JSON.stringify(task.error));
+  return task;
+};
+const ids = (answer) => answer.hits.map((hit) => hit.id);
+
+assert.deepEqual(await client.health(), { status: "available" });
+await done(client.createIndex("js", { primaryKey: "id" }));
+const index = client.index("js");
+assert.equal((await index.getRawInfo()).primaryKey, "id");
+
+const films = [
+  { id: 1, title: "Back to the Future", year: 1985, genres: ["Comedy", "Science Fiction"] },
+  { id: 2, title: "The Future of Food", year: 2004, genres: ["Documentary"] },
+  { id: 3, title: "Alien", year: 1979, genres: ["Horror", "Science Fiction"] },
+];
+const added = await done(index.addDocuments(films));
+assert.equal(added.details.indexedDocuments, 3);
+assert.equal((await index.getStats()).numberOfDocuments, 3);
+assert.equal((await index.getDocument(3)).title, "Alien");
+
+assert.deepEqual(ids(await index.search("future")), [2, 1]);
+assert.deepEqual(ids(await index.search("futrue")), [2, 1], "a typo");
+assert.deepEqual(ids(await index.search("ali")), [3], "a prefix");
+assert.deepEqual(ids(await index.search('"the future"')), [2, 1], "a phrase");
+assert.deepEqual(ids(await index.searchGet("future", { limit: 1 })), [2], "by GET");
+const paged = await index.search("future", { page: 2, hitsPerPage: 1 });
+assert.deepEqual([ids(paged), paged.totalHits, paged.totalPages], [[1], 2, 2]);
+
+await done(index.updateSettings({ searchableAttributes: ["title"], sortableAttributes: ["year"] }));
+assert.deepEqual((await index.getSettings()).searchableAttributes, ["title"]);
+assert.deepEqual(ids(await index.search("", { sort: ["year:asc"] })), [3, 1, 2]);
+await done(index.updateSynonyms({ extraterrestrial: ["alien"] }));
+assert.deepEqual(await index.getSynonyms(), { extraterrestrial: ["alien"] });
+assert.deepEqual(ids(await index.search("extraterrestrial")), [3]);
+await done(index.resetSettings());
+assert.deepEqual((await index.getSettings()).searchableAttributes, ["*"]);
+
+await done(index.updateDocuments([{ id: 3, director: "Ridley Scott" }]));
+assert.deepEqual(await index.getDocument(3), { ...films[2], director: "Ridley Scott" });
+await done(index.deleteDocuments([1, 2]));
+assert.equal((await index.getDocuments()).total, 1);
+
+const tasks = await client.tasks.getTasks({ indexUids: ["js"], limit: 2 });
+assert.equal(tasks.results.length, 2);
+await assert.rejects(client.getRawIndex("absent"), (error) => error.cause.code === "index_not_found");
+await assert.rejects(
+  new Meilisearch({ host, apiKey: "wrong" }).getIndexes(),
+  (error) => error.cause.code === "invalid_api_key",
+);
+await done(client.deleteIndex("js"));
+console.log("js client: passed");
