@@ -1,3 +1,15 @@
+//! The order of hits: ranking rules, keys, the best documents, and scores.
+
+pub(crate) mod key;
+pub(crate) mod keyword;
+pub(crate) mod level;
+pub(crate) mod matcher;
+pub(crate) mod merge;
+pub(crate) mod path;
+pub(crate) mod plan;
+pub(crate) mod rules;
 pub mod score;
+pub(crate) mod top_k;
+pub(crate) mod vertex;
 
 pub use score::{ExactMatch, Rank, ScoreDetail, SortedValue, global_score};

@@ -1,0 +1,271 @@
+//! One query over one segment: the documents of each node by typo cost, and of each level.
+
+use std::cell::OnceCell;
+
+use super::expand::{Expansion, NodeAutomata, expand, sequence};
+use super::graph::QueryGraph;
+use super::options::{NOT_SEARCHED, QueryOptions};
+use super::parser::Excluded;
+use super::phrase::retain_phrase;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::{FieldId, TermOrdinal};
+use crate::rank::level::Level;
+use crate::rank::matcher::Matcher;
+use crate::rank::vertex::{CLASSES, vertex, vertex_count};
+use crate::segment::SegmentReader;
+use crate::text::normalize_word;
+
+/// A union of fewer documents than one in this many is collected as a list, then sorted.
+const DENSE_SHARE: u64 = 64;
+
+/// The expansions of a query graph over one segment and, computed when asked for, their documents.
+pub struct SegmentQuery<'a> {
+    reader: &'a SegmentReader,
+    graph: &'a QueryGraph,
+    options: &'a QueryOptions,
+    expansions: Vec<Expansion>,
+    /// Ordinals of stop words, ascending.
+    stop: Vec<TermOrdinal>,
+    /// By field set code: whether the set has a searched field; `None` when every set has.
+    searched: Option<Vec<bool>>,
+    /// The same for fields that typos reach.
+    searched_typos: Option<Vec<bool>>,
+    docs: Vec<OnceCell<DocSet>>,
+}
+
+impl<'a> SegmentQuery<'a> {
+    /// Expands every node. Cost: dictionary look-ups, one automaton intersection per node that accepts typos.
+    pub fn new(
+        reader: &'a SegmentReader,
+        graph: &'a QueryGraph,
+        automata: &[NodeAutomata],
+        options: &'a QueryOptions,
+    ) -> SegmentQuery<'a> {
+        let mut stop: Vec<_> =
+            options.stop_words.iter().filter_map(|w| reader.terms().ordinal(normalize_word(w).as_bytes())).collect();
+        stop.sort_unstable();
+        let expansions =
+            graph.nodes.iter().zip(automata).map(|(n, a)| expand(reader.terms(), n, a, options, &stop)).collect();
+        let allowed = |accept: &dyn Fn(FieldId) -> bool| {
+            let table = reader.postings().field_sets().allowed(accept);
+            (!table.iter().all(|&b| b)).then_some(table)
+        };
+        let searched = allowed(&|f| options.weight(f) != NOT_SEARCHED);
+        let searched_typos = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.typos_reach(f));
+        let docs = (0..vertex_count(graph)).map(|_| OnceCell::new()).collect();
+        SegmentQuery { reader, graph, options, expansions, stop, searched, searched_typos, docs }
+    }
+
+    pub fn reader(&self) -> &'a SegmentReader {
+        self.reader
+    }
+
+    /// Ordinals of stop words, ascending.
+    pub fn stop(&self) -> &[TermOrdinal] {
+        &self.stop
+    }
+
+    /// What each node stands for here, in the order of the graph's nodes.
+    pub fn expansions(&self) -> &[Expansion] {
+        &self.expansions
+    }
+
+    /// Sets the split of a node, if both words are known here.
+    pub fn set_split(&mut self, node: usize, left: &str, right: &str) {
+        let words = sequence(self.reader.terms(), [Some(left), Some(right)], &self.stop);
+        if let Some([Some(left), Some(right)]) = words.as_deref() {
+            self.expansions[node].split = Some([*left, *right]);
+        }
+    }
+
+    /// Documents of one vertex: a node at `class` typos above its base.
+    pub fn docs(&self, node: usize, class: usize) -> &DocSet {
+        self.docs[vertex(node, class)].get_or_init(|| {
+            let e = &self.expansions[node];
+            match class {
+                0 => {
+                    let mut docs = if e.prefix.is_empty() {
+                        self.union(e.exact.into_iter(), self.searched.as_deref())
+                    } else {
+                        self.prefix(node)
+                    };
+                    for words in e.synonyms.iter().chain(&e.phrase) {
+                        docs.or_assign(&self.phrase(words));
+                    }
+                    docs
+                }
+                1 => {
+                    let mut docs = self.union(e.one_typo.iter().copied(), self.searched_typos.as_deref());
+                    if let Some([left, right]) = e.split {
+                        docs.or_assign(&self.phrase(&[Some(left), Some(right)]));
+                    }
+                    docs
+                }
+                _ => self.union(e.two_typos.iter().copied(), self.searched_typos.as_deref()),
+            }
+        })
+    }
+
+    /// Whether any document of the segment can match a node.
+    pub fn is_empty(&self, node: usize) -> bool {
+        (0..CLASSES).all(|class| self.docs(node, class).is_empty())
+    }
+
+    /// Documents of one term in the searched fields.
+    pub fn term_docs(&self, ordinal: TermOrdinal) -> DocSet {
+        self.union(std::iter::once(ordinal), self.searched.as_deref())
+    }
+
+    fn prefix(&self, node: usize) -> DocSet {
+        let e = &self.expansions[node];
+        if self.searched.is_none() && self.stop.is_empty() {
+            if let Some(docs) = self.reader.postings().prefix_docs(self.graph.nodes[node].text.as_bytes()) {
+                return docs;
+            }
+        }
+        // A stop word is matched by nothing, so it is left out of the range of a prefix too.
+        let ordinals = e.prefix.clone().filter(|o| self.stop.binary_search(o).is_err());
+        self.union(ordinals, self.searched.as_deref())
+    }
+
+    /// Documents that hold any of the terms, in fields that `allowed` accepts by field set code.
+    fn union(&self, ordinals: impl Iterator<Item = TermOrdinal> + Clone, allowed: Option<&[bool]>) -> DocSet {
+        let postings = self.reader.postings();
+        let mut rest = ordinals.clone();
+        match (rest.next(), rest.next(), allowed) {
+            (None, ..) => return DocSet::empty(),
+            (Some(only), None, None) => return postings.docs(only),
+            _ => {}
+        }
+        let limit = u64::from(self.reader.doc_count()) / DENSE_SHARE;
+        let mut sum = 0;
+        for ordinal in ordinals.clone() {
+            sum += u64::from(postings.doc_freq(ordinal));
+            if sum >= limit {
+                break;
+            }
+        }
+        if sum < limit {
+            let mut docs = Vec::with_capacity(sum as usize);
+            for ordinal in ordinals {
+                postings.for_each(ordinal, |doc, code| {
+                    if allowed.is_none_or(|a| a.get(code as usize).copied().unwrap_or(false)) {
+                        docs.push(doc);
+                    }
+                });
+            }
+            docs.sort_unstable();
+            docs.dedup();
+            return DocSet::from_sorted(docs);
+        }
+        let mut set = BitsetBuilder::new(self.reader.doc_count());
+        for ordinal in ordinals {
+            match allowed {
+                None => postings.add_to(ordinal, &mut set),
+                Some(allowed) => postings.add_to_filtered(ordinal, allowed, &mut set),
+            }
+        }
+        set.finish()
+    }
+
+    /// Documents that hold the words of a sequence next to each other in one searched field.
+    pub fn phrase(&self, words: &[Option<TermOrdinal>]) -> DocSet {
+        let mut lists: Vec<TermOrdinal> = words.iter().flatten().copied().collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists.sort_by_key(|&o| self.reader.postings().doc_freq(o));
+        let mut lists = lists.into_iter();
+        let Some(rarest) = lists.next() else { return DocSet::empty() };
+        let mut docs = self.term_docs(rarest);
+        for ordinal in lists {
+            if docs.is_empty() {
+                break;
+            }
+            docs = self.reader.postings().docs_among(ordinal, &docs);
+        }
+        retain_phrase(self.reader, &mut docs, words, |f| self.options.weight(f) != NOT_SEARCHED);
+        docs
+    }
+
+    /// Documents that hold something excluded.
+    pub fn excluded(&self, excluded: &Excluded) -> DocSet {
+        let terms = self.reader.terms();
+        match excluded {
+            Excluded::Word(word) => match terms.ordinal(word.as_bytes()) {
+                Some(ordinal) => self.term_docs(ordinal),
+                None => DocSet::empty(),
+            },
+            Excluded::Phrase(words) => match sequence(terms, words.iter().map(Option::as_deref), &self.stop) {
+                Some(words) => self.phrase(&words),
+                None => DocSet::empty(),
+            },
+        }
+    }
+
+    /// Documents that match a level through any of its nodes, or, with `exact_only`, without any typo or
+    /// concatenation.
+    pub fn level_docs(&self, level: &Level, universe: &DocSet, exact_only: bool) -> DocSet {
+        let mut reach: Vec<DocSet> = vec![DocSet::empty(); level.kept.len() + 1];
+        reach[0] = universe.clone();
+        for at in 0..level.kept.len() {
+            if reach[at].is_empty() {
+                continue;
+            }
+            for &node in &level.starting[at] {
+                let len = self.graph.nodes[node].len;
+                let classes = if exact_only { 1 } else { CLASSES };
+                if exact_only && len > 1 {
+                    continue;
+                }
+                for class in 0..classes {
+                    let docs = self.docs(node, class);
+                    if !docs.is_empty() {
+                        let step = reach[at].and(docs);
+                        reach[at + len].or_assign(&step);
+                    }
+                }
+            }
+        }
+        reach.pop().expect("one entry more than kept terms")
+    }
+
+    /// Documents that match one sequence of nodes.
+    pub fn tiling_docs(&self, tiling: &[usize], universe: &DocSet) -> DocSet {
+        let mut docs = universe.clone();
+        for &node in tiling {
+            let mut any = DocSet::empty();
+            for class in 0..CLASSES {
+                any.or_assign(&docs.and(self.docs(node, class)));
+            }
+            docs = any;
+        }
+        docs
+    }
+
+    /// What to look for in the token column.
+    pub fn matcher(&self) -> Matcher {
+        let mut matcher = Matcher::new(vertex_count(self.graph), self.stop.clone());
+        for (node, e) in self.expansions.iter().enumerate() {
+            if let Some(exact) = e.exact {
+                matcher.add_word(vertex(node, 0), exact, true);
+            }
+            matcher.add_range(vertex(node, 0), e.prefix.clone());
+            for words in &e.synonyms {
+                matcher.add_phrase(vertex(node, 0), words, false);
+            }
+            if let Some(words) = &e.phrase {
+                matcher.add_phrase(vertex(node, 0), words, true);
+            }
+            for &ordinal in &e.one_typo {
+                matcher.add_word(vertex(node, 1), ordinal, false);
+            }
+            if let Some([left, right]) = e.split {
+                matcher.add_phrase(vertex(node, 1), &[Some(left), Some(right)], false);
+            }
+            for &ordinal in &e.two_typos {
+                matcher.add_word(vertex(node, 2), ordinal, false);
+            }
+        }
+        matcher
+    }
+}

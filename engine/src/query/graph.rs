@@ -1,0 +1,138 @@
+//! The query graph: every way to read the terms of a query.
+//!
+//! A [`Node`] covers one to three consecutive terms. A *path* is a sequence of nodes that covers each kept term once,
+//! in order. Nodes of two or three terms are concatenations (`sun flower` -> `sunflower`).
+
+use super::options::QueryOptions;
+use super::parser::{QueryTerm, TermKind};
+
+/// Longest normalised word that is indexed, in bytes.
+pub const WORD_BYTES_MAX: usize = 250;
+/// Terms joined into one word at most.
+pub const NGRAM_MAX: usize = 3;
+
+/// One reading of `len` consecutive terms, starting at term `first`.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub first: usize,
+    pub len: usize,
+    /// The word that is looked up; empty for phrases.
+    pub text: String,
+    pub prefix: bool,
+    /// Typos accepted: 0..=2.
+    pub budget: u8,
+    /// A quoted phrase.
+    pub phrase: Option<Vec<Option<String>>>,
+    /// Sequences of words that mean the same.
+    pub synonyms: Vec<Vec<String>>,
+    /// May be read as two adjacent words (`sunflower` -> `sun flower`).
+    pub can_split: bool,
+    /// For concatenations: the words that are joined (a split must not give them back).
+    pub joined: Vec<String>,
+    /// Positions in the query, both ends included.
+    pub first_position: u16,
+    pub last_position: u16,
+}
+
+impl Node {
+    /// Typo cost of a concatenation before any typo: 0, 2 or 3.
+    pub fn base_cost(&self) -> u32 {
+        if self.len == 1 { 0 } else { self.len as u32 }
+    }
+
+    /// Largest number of typos (a split counts one) this node can cost above its base.
+    pub fn max_typos(&self) -> u32 {
+        u32::from(self.budget).max(u32::from(self.phrase.is_none()))
+    }
+
+    pub fn is_ngram(&self) -> bool {
+        self.len > 1
+    }
+}
+
+/// Terms and nodes of a query; nodes are sorted by first term, then length.
+#[derive(Clone, Debug, Default)]
+pub struct QueryGraph {
+    pub terms: Vec<QueryTerm>,
+    pub nodes: Vec<Node>,
+}
+
+impl QueryGraph {
+    /// Builds all nodes. Cost: linear in the number of terms.
+    pub fn new(terms: Vec<QueryTerm>, options: &QueryOptions) -> QueryGraph {
+        let mut nodes = Vec::with_capacity(terms.len() * NGRAM_MAX);
+        for first in 0..terms.len() {
+            for len in 1..=NGRAM_MAX.min(terms.len() - first) {
+                nodes.extend(node(&terms[first..first + len], first, options));
+            }
+        }
+        QueryGraph { terms, nodes }
+    }
+
+    /// Words of all terms (phrases count their words).
+    pub fn word_count(&self) -> u32 {
+        self.terms.iter().map(QueryTerm::word_count).sum()
+    }
+}
+
+fn node(terms: &[QueryTerm], first: usize, options: &QueryOptions) -> Option<Node> {
+    let (head, tail) = (&terms[0], &terms[terms.len() - 1]);
+    if let (TermKind::Phrase(words), 1) = (&head.kind, terms.len()) {
+        return Some(Node {
+            first,
+            len: 1,
+            text: String::new(),
+            prefix: false,
+            budget: 0,
+            phrase: Some(words.clone()),
+            synonyms: Vec::new(),
+            can_split: false,
+            joined: Vec::new(),
+            first_position: head.first_position,
+            last_position: head.last_position,
+        });
+    }
+    if terms.windows(2).any(|pair| u32::from(pair[0].last_position) + 1 != u32::from(pair[1].first_position)) {
+        return None;
+    }
+    let mut words = Vec::with_capacity(terms.len());
+    for term in terms {
+        match &term.kind {
+            TermKind::Word { text, .. } => words.push(text.clone()),
+            TermKind::Phrase(_) => return None,
+        }
+    }
+    let prefix = matches!(tail.kind, TermKind::Word { prefix: true, .. });
+    let text = words.concat();
+    if text.len() > WORD_BYTES_MAX {
+        return (terms.len() == 1).then(|| Node {
+            // Too long to be indexed: matches nothing, but keeps its place among the terms.
+            first,
+            len: 1,
+            text,
+            prefix: false,
+            budget: 0,
+            phrase: None,
+            synonyms: Vec::new(),
+            can_split: false,
+            joined: Vec::new(),
+            first_position: head.first_position,
+            last_position: tail.last_position,
+        });
+    }
+    let budget = options.typos.budget(&text).saturating_sub(terms.len() as u8 - 1);
+    let synonyms = options.synonyms.get(words.as_slice()).cloned().unwrap_or_default();
+    Some(Node {
+        first,
+        len: terms.len(),
+        prefix,
+        budget,
+        phrase: None,
+        synonyms,
+        can_split: options.typos.enabled,
+        joined: if terms.len() > 1 { words } else { Vec::new() },
+        first_position: head.first_position,
+        last_position: tail.last_position,
+        text,
+    })
+}

@@ -1,0 +1,19 @@
+//! From the text of a query to sets of terms in each segment.
+//!
+//! [`parser`] cuts the text into terms, [`graph`] adds the alternatives that replace them (concatenations, synonyms),
+//! [`expand`] finds the terms of one segment that each alternative stands for, by typo cost, and [`candidates`] turns
+//! them into documents.
+
+pub mod candidates;
+pub mod expand;
+pub mod graph;
+pub mod options;
+pub mod parser;
+pub mod phrase;
+pub mod resolve;
+pub mod split;
+
+pub use candidates::SegmentQuery;
+pub use graph::{Node, QueryGraph};
+pub use options::QueryOptions;
+pub use parser::{Excluded, ParsedQuery, QueryTerm, TermKind, parse_query};

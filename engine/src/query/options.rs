@@ -1,0 +1,91 @@
+//! The settings of an index that act on a query, resolved to what the hot paths need.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::id::FieldId;
+
+/// Weight of a field that is not searched.
+pub const NOT_SEARCHED: u16 = u16::MAX;
+
+/// What a query needs to know of its index's settings.
+#[derive(Clone, Debug, Default)]
+pub struct QueryOptions {
+    pub typos: TypoOptions,
+    /// Words that are dropped from queries and never matched, compared before lower-casing.
+    pub stop_words: Arc<HashSet<String>>,
+    /// Normalised words (one to three) -> alternatives, each a sequence of normalised words.
+    pub synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,
+    /// The last word also matches as a prefix.
+    pub prefix_search: bool,
+    /// Distances count words (`byWord`), or only whether words share an attribute (`byAttribute`).
+    pub proximity_by_attribute: bool,
+    /// Per field: position in the searchable attributes, or [`NOT_SEARCHED`].
+    pub weights: Vec<u16>,
+    /// Largest weight any field of the index can have.
+    pub max_weight: u16,
+    /// Per field: words there are matched by typos too.
+    pub typos_allowed: Vec<bool>,
+}
+
+/// When a word may be misspelt.
+#[derive(Clone, Debug)]
+pub struct TypoOptions {
+    pub enabled: bool,
+    /// Characters from which one typo is accepted.
+    pub one_typo_len: u8,
+    /// Characters from which two typos are accepted.
+    pub two_typos_len: u8,
+    /// Normalised words that must be spelt exactly.
+    pub exact_words: Arc<HashSet<String>>,
+    /// Words of digits and ASCII punctuation must be spelt exactly and are not reached by typos.
+    pub exact_numbers: bool,
+}
+
+impl Default for TypoOptions {
+    fn default() -> Self {
+        TypoOptions {
+            enabled: true,
+            one_typo_len: 5,
+            two_typos_len: 9,
+            exact_words: Arc::default(),
+            exact_numbers: false,
+        }
+    }
+}
+
+impl TypoOptions {
+    /// Typos accepted in a word on its own: 0, 1 or 2.
+    pub fn budget(&self, word: &str) -> u8 {
+        let len = word.chars().count();
+        if !self.enabled
+            || len < usize::from(self.one_typo_len)
+            || self.exact_words.contains(word)
+            || (self.exact_numbers && is_number(word))
+        {
+            0
+        } else if len < usize::from(self.two_typos_len) {
+            1
+        } else {
+            2
+        }
+    }
+}
+
+/// Whether a word consists of numeric characters and ASCII punctuation only.
+pub fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_numeric() || c.is_ascii_punctuation())
+}
+
+impl QueryOptions {
+    /// Weight of a field; [`NOT_SEARCHED`] for fields that appeared after the options were resolved.
+    pub fn weight(&self, field: FieldId) -> u16 {
+        self.weights.get(usize::from(field)).copied().unwrap_or(NOT_SEARCHED)
+    }
+
+    /// Whether typos reach words of a field.
+    pub fn typos_reach(&self, field: FieldId) -> bool {
+        self.typos_allowed.get(usize::from(field)).copied().unwrap_or(true)
+    }
+}

@@ -1,0 +1,168 @@
+//! Cuts the text of a query into terms: words, phrases, and what must not be there.
+
+use hashbrown::HashSet;
+
+use crate::text::{Language, TokenKind, Tokenizer};
+
+/// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
+pub const TERMS_MAX: usize = 100;
+/// A hard separator (end of a sentence, comma) moves the next word this much further.
+const HARD_SEPARATOR_STEP: u16 = 7;
+
+/// One thing that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TermKind {
+    /// A normalised word; `prefix`: words that start with it match too.
+    Word { text: String, prefix: bool },
+    /// Words that must follow each other; `None` stands for any one word (a stop word).
+    Phrase(Vec<Option<String>>),
+}
+
+/// A term and the positions of the query it covers, both ends included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryTerm {
+    pub kind: TermKind,
+    pub first_position: u16,
+    pub last_position: u16,
+}
+
+impl QueryTerm {
+    /// Words of the query that this term stands for (stop words of phrases do not count).
+    pub fn word_count(&self) -> u32 {
+        match &self.kind {
+            TermKind::Word { .. } => 1,
+            TermKind::Phrase(words) => words.iter().flatten().count() as u32,
+        }
+    }
+
+    pub fn is_phrase(&self) -> bool {
+        matches!(self.kind, TermKind::Phrase(_))
+    }
+}
+
+/// What must not be in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Excluded {
+    Word(String),
+    Phrase(Vec<Option<String>>),
+}
+
+/// The terms of a query in reading order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParsedQuery {
+    pub terms: Vec<QueryTerm>,
+    pub excluded: Vec<Excluded>,
+}
+
+#[derive(Default)]
+struct PhraseBuilder {
+    words: Vec<Option<String>>,
+    first_position: u16,
+    last_position: u16,
+    negative: bool,
+}
+
+impl PhraseBuilder {
+    fn push(&mut self, word: Option<String>, position: u16) {
+        if self.words.iter().all(Option::is_none) {
+            // Leading stop words are wildcards only once a real word follows; positions start at the first of them.
+            if self.words.is_empty() {
+                self.first_position = position;
+            }
+        }
+        self.last_position = position;
+        self.words.push(word);
+    }
+
+    fn finish(self, out: &mut ParsedQuery) {
+        if self.words.iter().all(Option::is_none) {
+            return;
+        }
+        if self.negative {
+            out.excluded.push(Excluded::Phrase(self.words));
+        } else {
+            out.terms.push(QueryTerm {
+                kind: TermKind::Phrase(self.words),
+                first_position: self.first_position,
+                last_position: self.last_position,
+            });
+        }
+    }
+}
+
+/// Parses `text`. Cost: linear in its length.
+///
+/// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
+/// * `-word`, `-"…"` exclude, at the start of the text or after white space.
+/// * The last word is a prefix when `prefix_search` is set and nothing follows it.
+/// * Stop words are dropped, but for the last word and inside phrases (any one word).
+pub fn parse_query(
+    text: &str,
+    tokenizer: &Tokenizer,
+    languages: &[Language],
+    stop_words: &HashSet<String>,
+    prefix_search: bool,
+) -> ParsedQuery {
+    let tokens = tokenizer.tokens(text, languages);
+    let mut out = ParsedQuery::default();
+    let mut phrase: Option<PhraseBuilder> = None;
+    let mut after_space = true;
+    let mut negative = false;
+    // The first word lands on position 0 through wrapping.
+    let mut position = u16::MAX;
+    for (index, token) in tokens.iter().enumerate() {
+        if out.terms.len() >= TERMS_MAX {
+            break;
+        }
+        match token.kind {
+            TokenKind::Word => {
+                if token.text.is_empty() {
+                    continue;
+                }
+                position = position.wrapping_add(1);
+                let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.unfolded.as_ref());
+                let is_last = index + 1 == tokens.len();
+                if let Some(phrase) = &mut phrase {
+                    phrase.push((!is_stop_word).then(|| token.text.to_string()), position);
+                } else if negative {
+                    out.excluded.push(Excluded::Word(token.text.to_string()));
+                    negative = false;
+                } else if is_last || !is_stop_word {
+                    out.terms.push(QueryTerm {
+                        kind: TermKind::Word { text: token.text.to_string(), prefix: is_last && prefix_search },
+                        first_position: position,
+                        last_position: position,
+                    });
+                }
+                after_space = false;
+            }
+            TokenKind::HardSeparator | TokenKind::SoftSeparator => {
+                let separator = &text[token.range.clone()];
+                if token.kind == TokenKind::HardSeparator {
+                    position = position.wrapping_add(HARD_SEPARATOR_STEP);
+                    if let Some(open) = phrase.take() {
+                        let negative = open.negative;
+                        open.finish(&mut out);
+                        phrase = Some(PhraseBuilder { negative, ..PhraseBuilder::default() });
+                    }
+                }
+                for c in separator.chars() {
+                    if c == '"' {
+                        match phrase.take() {
+                            Some(open) => open.finish(&mut out),
+                            None => phrase = Some(PhraseBuilder { negative, ..PhraseBuilder::default() }),
+                        }
+                        negative = false;
+                    } else {
+                        negative = phrase.is_none() && c == '-' && after_space;
+                    }
+                    after_space = c.is_whitespace();
+                }
+            }
+        }
+    }
+    if let Some(open) = phrase {
+        open.finish(&mut out);
+    }
+    out
+}

@@ -1,0 +1,163 @@
+//! Settings of an index, resolved to [`QueryOptions`] for one request.
+//!
+//! What depends on the settings alone (the tokenizer, normalised synonyms and stop words) is built once per version
+//! of the settings and kept in a small cache, so that a change of settings applies to the next search at once.
+
+use std::sync::{Arc, LazyLock, Weak};
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+
+use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
+use crate::index::Snapshot;
+use crate::index::settings::{
+    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, text_options,
+};
+use crate::text::{TokenKind, Tokenizer};
+
+/// Settings kept resolved at once, over all indexes of the process.
+const CACHED_MAX: usize = 64;
+/// Longest synonym key, in words: what concatenations can look up.
+const SYNONYM_KEY_WORDS_MAX: usize = 3;
+
+/// What follows from the settings alone.
+pub struct ResolvedSettings {
+    pub tokenizer: Tokenizer,
+    stop_words: Arc<HashSet<String>>,
+    synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,
+    exact_words: Arc<HashSet<String>>,
+}
+
+static CACHE: LazyLock<Mutex<Vec<(Weak<Settings>, Arc<ResolvedSettings>)>>> = LazyLock::new(Mutex::default);
+
+impl ResolvedSettings {
+    /// From the cache, or built. Cost of building: tokenising all synonyms.
+    pub fn of(settings: &Arc<Settings>) -> Arc<ResolvedSettings> {
+        let found = |cache: &[(Weak<Settings>, Arc<ResolvedSettings>)]| {
+            cache.iter().find(|(s, _)| std::ptr::eq(s.as_ptr(), Arc::as_ptr(settings))).map(|(_, r)| r.clone())
+        };
+        if let Some(resolved) = found(&CACHE.lock()) {
+            return resolved;
+        }
+        let resolved = Arc::new(ResolvedSettings::new(settings));
+        let mut cache = CACHE.lock();
+        cache.retain(|(s, _)| s.strong_count() > 0);
+        if cache.len() >= CACHED_MAX {
+            cache.remove(0);
+        }
+        cache.push((Arc::downgrade(settings), resolved.clone()));
+        resolved
+    }
+
+    fn new(settings: &Settings) -> ResolvedSettings {
+        let tokenizer = Tokenizer::new(&text_options(settings));
+        let stop_words: HashSet<String> = settings.stop_words.iter().cloned().collect();
+        let words = |text: &str| -> Vec<String> {
+            tokenizer
+                .tokens(text, &[])
+                .into_iter()
+                .filter(|t| t.kind == TokenKind::Word && !t.text.is_empty() && !stop_words.contains(t.unfolded.as_ref()))
+                .map(|t| t.text.into_owned())
+                .collect()
+        };
+        let mut synonyms: HashMap<Vec<String>, Vec<Vec<String>>> = HashMap::new();
+        for (key, values) in &settings.synonyms {
+            let key = words(key);
+            if key.is_empty() || key.len() > SYNONYM_KEY_WORDS_MAX {
+                continue;
+            }
+            let list = synonyms.entry(key).or_default();
+            for value in values.iter().map(|v| words(v)).filter(|v| !v.is_empty()) {
+                if !list.contains(&value) {
+                    list.push(value);
+                }
+            }
+        }
+        let exact_words = settings.typo_tolerance.disable_on_words.iter().cloned().collect();
+        ResolvedSettings {
+            tokenizer,
+            stop_words: Arc::new(stop_words),
+            synonyms: Arc::new(synonyms),
+            exact_words: Arc::new(exact_words),
+        }
+    }
+}
+
+/// A name of `attributesToSearchOn` that matches no searchable attribute.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotSearchable {
+    pub attribute: String,
+}
+
+/// Options of one request. `search_on`: names or patterns (`*` at either end) of the attributes to search.
+///
+/// # Errors
+/// The first name of `search_on` that the searchable attributes do not cover.
+pub fn resolve(
+    snapshot: &Snapshot,
+    resolved: &ResolvedSettings,
+    search_on: Option<&[String]>,
+) -> Result<QueryOptions, NotSearchable> {
+    let settings = &snapshot.settings;
+    let patterns: Option<Vec<AttributePattern>> = search_on.map(|names| {
+        names.iter().map(|n| AttributePattern::new(n)).collect()
+    });
+    if let (Some(names), AttributeList::Listed(listed)) = (search_on, &settings.searchable_attributes) {
+        for name in names {
+            let pattern = AttributePattern::new(name);
+            let known = |attribute: &String| {
+                pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute)
+            };
+            if !listed.iter().any(known) {
+                return Err(NotSearchable { attribute: name.clone() });
+            }
+        }
+    }
+    let searched = |field: &str| match (&patterns, search_on) {
+        (Some(patterns), Some(names)) => patterns
+            .iter()
+            .zip(names)
+            .any(|(p, name)| p.matches(field) || covers(name, field)),
+        _ => true,
+    };
+    let weight = |field: &str| -> u16 {
+        if !searched(field) || is_never_searched(field) {
+            return NOT_SEARCHED;
+        }
+        match &settings.searchable_attributes {
+            AttributeList::All => 0,
+            AttributeList::Listed(listed) => listed
+                .iter()
+                .position(|attribute| covers(attribute, field))
+                .map_or(NOT_SEARCHED, |p| u16::try_from(p).unwrap_or(NOT_SEARCHED - 1)),
+        }
+    };
+    let typos = &settings.typo_tolerance;
+    let names = || snapshot.fields.iter();
+    Ok(QueryOptions {
+        typos: TypoOptions {
+            enabled: typos.enabled,
+            one_typo_len: typos.min_word_size_for_typos.one_typo,
+            two_typos_len: typos.min_word_size_for_typos.two_typos,
+            exact_words: resolved.exact_words.clone(),
+            exact_numbers: typos.disable_on_numbers,
+        },
+        stop_words: resolved.stop_words.clone(),
+        synonyms: resolved.synonyms.clone(),
+        prefix_search: settings.prefix_search == PrefixSearch::IndexingTime,
+        proximity_by_attribute: settings.proximity_precision == ProximityPrecision::ByAttribute,
+        weights: names().map(weight).collect(),
+        max_weight: match &settings.searchable_attributes {
+            AttributeList::All => 0,
+            AttributeList::Listed(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),
+        },
+        typos_allowed: names()
+            .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
+            .collect(),
+    })
+}
+
+/// Vectors and shapes are no text.
+fn is_never_searched(field: &str) -> bool {
+    covers("_vectors", field) || covers("_geojson", field)
+}

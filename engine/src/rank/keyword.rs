@@ -1,0 +1,410 @@
+//! Ranks the documents that match a query: buckets decided by bitmaps, the rest by one scan of the token column.
+//!
+//! Levels of the `words` rule come best first, and within a level the documents without typo. A group is scanned in
+//! document order into a bounded top-k; as soon as no remaining document can enter, the scan ends. Groups that can
+//! not change the answer any more are not scanned, only counted.
+
+use std::cmp::Ordering;
+use std::time::Instant;
+
+use crate::bits::DocSet;
+use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
+use crate::query::graph::QueryGraph;
+use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::query::SegmentQuery;
+use crate::rank::key::{Key, KeyLayout};
+use crate::rank::level::{Level, kept_terms};
+use crate::rank::matcher::{Matcher, Occurrences};
+use crate::rank::path::{PROXIMITY_COST_MAX, PathFinder, POSITION_COST_MAX};
+use crate::rank::plan::{Plan, Told};
+use crate::rank::rules::GraphRule;
+use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
+use crate::rank::top_k::{Entry, Part, TopK};
+use crate::rank::vertex::node_of;
+use crate::search::MatchingStrategy;
+use crate::segment::SegmentReader;
+use crate::sort::SegmentSort;
+
+/// Documents scanned between two looks at the clock.
+const DOCS_PER_CLOCK_CHECK: u32 = 256;
+/// Level of documents that complete a degraded answer, unsorted.
+const UNSORTED: u16 = u16::MAX;
+
+/// One segment of a keyword search.
+pub struct SegmentInput<'a> {
+    pub query: SegmentQuery<'a>,
+    /// Documents that may be hits.
+    pub universe: DocSet,
+    pub sort: SegmentSort<'a>,
+}
+
+/// Everything a keyword search is made of.
+pub struct KeywordSearch<'a> {
+    pub graph: &'a QueryGraph,
+    pub options: &'a QueryOptions,
+    pub plan: &'a Plan,
+    pub strategy: MatchingStrategy,
+    /// Entries wanted, over all segments; `usize::MAX` ranks every document.
+    pub wanted: usize,
+    pub deadline: Option<Instant>,
+}
+
+/// A level together with what its details are computed from.
+#[derive(Debug)]
+struct RankedLevel {
+    level: Level,
+    max_typos: u32,
+}
+
+/// The ranked documents of all segments and what is needed to explain them.
+pub struct Ranked<'a> {
+    search: &'a KeywordSearch<'a>,
+    segments: &'a [SegmentInput<'a>],
+    matchers: Vec<Matcher>,
+    layout: KeyLayout,
+    parts: Vec<Part>,
+    levels: Vec<RankedLevel>,
+    exact_known: Vec<bool>,
+    /// Per segment: its best entries, unordered.
+    pub entries: Vec<Vec<Entry>>,
+    /// Per segment: all matching documents.
+    pub matching: Vec<DocSet>,
+    pub degraded: bool,
+}
+
+/// Ranks. Cost: bitmap operations per level and segment, plus one token-column scan per document that could be a hit.
+pub fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInput<'a>]) -> Ranked<'a> {
+    let graph = search.graph;
+    let layout = layout(search);
+    let parts = search.plan.parts(&layout);
+    let exact_known = exact_known(graph, segments);
+    let frequencies = match search.strategy {
+        MatchingStrategy::Frequency => frequencies(graph, segments),
+        _ => Vec::new(),
+    };
+    let mut ranked = Ranked {
+        search,
+        segments,
+        matchers: segments.iter().map(|s| s.query.matcher()).collect(),
+        layout,
+        parts: parts.clone(),
+        levels: Vec::new(),
+        exact_known,
+        entries: Vec::new(),
+        matching: segments.iter().map(|_| DocSet::empty()).collect(),
+        degraded: false,
+    };
+    let mut tops: Vec<TopK> = segments.iter().map(|_| TopK::new(search.wanted, parts.clone())).collect();
+    for kept in kept_terms(graph, search.strategy, &frequencies) {
+        let complete = search.plan.words_first() && collected(&tops) >= search.wanted;
+        ranked.level(kept, complete, &mut tops);
+    }
+    ranked.entries = tops.into_iter().map(TopK::into_entries).collect();
+    if ranked.degraded {
+        ranked.complete_unsorted();
+    }
+    ranked
+}
+
+fn collected(tops: &[TopK]) -> usize {
+    tops.iter().map(TopK::len).sum()
+}
+
+fn layout(search: &KeywordSearch<'_>) -> KeyLayout {
+    let graph = search.graph;
+    let terms = graph.terms.len() as u32;
+    let rules: Vec<_> = search
+        .plan
+        .graph_rules()
+        .into_iter()
+        .map(|rule| {
+            let max = match rule {
+                GraphRule::Words => graph.word_count(),
+                GraphRule::Typo => terms * 5,
+                GraphRule::Proximity => terms * (PROXIMITY_COST_MAX + 2),
+                GraphRule::AttributeRank => terms * u32::from(search.options.max_weight),
+                GraphRule::WordPosition => terms * POSITION_COST_MAX,
+                GraphRule::ExactAttribute => 2,
+                GraphRule::ExactWords => terms,
+            };
+            (rule, max)
+        })
+        .collect();
+    KeyLayout::new(&rules)
+}
+
+/// Per term: whether its exact word (or phrase) is in any segment.
+fn exact_known(graph: &QueryGraph, segments: &[SegmentInput<'_>]) -> Vec<bool> {
+    let mut known = vec![false; graph.terms.len()];
+    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| !n.is_ngram()) {
+        known[node.first] = segments.iter().any(|s| {
+            let e = &s.query.expansions()[index];
+            e.exact.is_some() || e.phrase.is_some()
+        });
+    }
+    known
+}
+
+/// Per term: documents that match it in any way.
+fn frequencies(graph: &QueryGraph, segments: &[SegmentInput<'_>]) -> Vec<u64> {
+    let mut out = vec![0; graph.terms.len()];
+    for (term, count) in out.iter_mut().enumerate() {
+        for segment in segments {
+            let mut docs = DocSet::empty();
+            for (index, node) in graph.nodes.iter().enumerate() {
+                if node.first <= term && term < node.first + node.len {
+                    (0..3).for_each(|class| docs.or_assign(segment.query.docs(index, class)));
+                }
+            }
+            *count += u64::from(docs.len());
+        }
+    }
+    out
+}
+
+impl Ranked<'_> {
+    fn level(&mut self, kept: Vec<usize>, complete: bool, tops: &mut [TopK]) {
+        let search = self.search;
+        let graph = search.graph;
+        let usable = |node: usize| self.segments.iter().any(|s| !s.query.is_empty(node));
+        let level = Level::new(graph, kept, usable);
+        let groups: Vec<DocSet> = self
+            .segments
+            .iter()
+            .zip(&mut self.matching)
+            .map(|(segment, matching)| {
+                let remaining = segment.universe.and_not(matching);
+                let docs = segment.query.level_docs(&level, &remaining, false);
+                matching.or_assign(&docs);
+                docs
+            })
+            .collect();
+        let (level, max_typos) = self.needed_readings(level, &groups);
+        let number = self.levels.len() as u16;
+        self.levels.push(RankedLevel { level, max_typos });
+        if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
+            return;
+        }
+        if !search.plan.typo_second() {
+            for (index, docs) in groups.iter().enumerate() {
+                self.scan(index, docs, number, &mut tops[index]);
+            }
+            return;
+        }
+        let exact: Vec<DocSet> = self
+            .segments
+            .iter()
+            .zip(&groups)
+            .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
+            .collect();
+        for (index, docs) in exact.iter().enumerate() {
+            self.scan(index, docs, number, &mut tops[index]);
+        }
+        if collected(tops) < search.wanted {
+            for (index, docs) in groups.iter().enumerate() {
+                self.scan(index, &docs.and_not(&exact[index]), number, &mut tops[index]);
+            }
+        }
+    }
+
+    /// Keeps the concatenations without which some document of the level would not match, and tells the largest typo
+    /// cost of the readings that remain.
+    fn needed_readings(&self, level: Level, groups: &[DocSet]) -> (Level, u32) {
+        let graph = self.search.graph;
+        let typos =
+            |tiling: &[usize]| tiling.iter().map(|&n| graph.nodes[n].base_cost() + graph.nodes[n].max_typos()).sum();
+        let has_ngrams = level.starting.iter().flatten().any(|&n| graph.nodes[n].is_ngram());
+        let plain: Vec<usize> =
+            level.starting.iter().filter_map(|s| s.iter().copied().find(|&n| !graph.nodes[n].is_ngram())).collect();
+        if !has_ngrams {
+            let max = typos(&plain);
+            return (level, max);
+        }
+        let mut left: Vec<DocSet> = groups.to_vec();
+        let mut needed = hashbrown::HashSet::new();
+        let mut max_typos = 0;
+        for tiling in level.tilings(graph) {
+            if left.iter().all(DocSet::is_empty) {
+                break;
+            }
+            let mut any = false;
+            for (segment, left) in self.segments.iter().zip(&mut left) {
+                let docs = segment.query.tiling_docs(&tiling, left);
+                any |= !docs.is_empty();
+                left.and_not_assign(&docs);
+            }
+            if any {
+                max_typos = max_typos.max(typos(&tiling));
+                needed.extend(tiling);
+            }
+        }
+        let kept = level.kept;
+        (Level::new(graph, kept, |n| needed.contains(&n)), max_typos)
+    }
+
+    fn scan(&mut self, index: usize, docs: &DocSet, number: u16, top: &mut TopK) {
+        if docs.is_empty() || self.degraded {
+            return;
+        }
+        let search = self.search;
+        let segment = &self.segments[index];
+        let level = &self.levels[usize::from(number)].level;
+        let bound: Key =
+            self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words));
+        let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
+        let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
+        let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
+        let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[index], search.options);
+        let mut sorts = Vec::new();
+        for (scanned, doc) in (0_u32..).zip(docs.iter()) {
+            if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
+                self.degraded = true;
+                return;
+            }
+            if sorted {
+                segment.sort.keys(doc, &mut sorts);
+            }
+            if !top.admits(bound, &sorts) {
+                if sorted {
+                    continue;
+                }
+                break;
+            }
+            let key = if graph_rules {
+                let Some(key) = paths.evaluate(scanner.scan(doc)) else { continue };
+                if !top.admits(key, &sorts) {
+                    continue;
+                }
+                key
+            } else {
+                bound
+            };
+            top.push(Entry { key, sorts: sorts.clone(), level: number, doc });
+        }
+    }
+
+    /// After the time budget: adds matching documents in document order until the answer is full.
+    fn complete_unsorted(&mut self) {
+        for (entries, matching) in self.entries.iter_mut().zip(&self.matching) {
+            let known: hashbrown::HashSet<DocId> = entries.iter().map(|e| e.doc).collect();
+            let missing = self.search.wanted.saturating_sub(known.len());
+            let unsorted = matching.iter().filter(|d| !known.contains(d)).take(missing);
+            entries.extend(unsorted.map(|doc| Entry { key: Key::MAX, sorts: Vec::new(), level: UNSORTED, doc }));
+        }
+    }
+
+    /// Compares entries of any two segments, best first.
+    pub fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
+        let unsorted = |e: &Entry| e.level == UNSORTED;
+        if unsorted(a.1) || unsorted(b.1) {
+            return unsorted(a.1).cmp(&unsorted(b.1)).then_with(|| self.insertion(a).cmp(&self.insertion(b)));
+        }
+        for part in &self.parts {
+            let ordering = match *part {
+                Part::Graph(mask) => (a.1.key & mask).cmp(&(b.1.key & mask)),
+                Part::Sort(i) if a.0 == b.0 => a.1.sorts[i].cmp(&b.1.sorts[i]),
+                Part::Sort(i) => {
+                    let (x, y) = (&self.segments[a.0].sort, &self.segments[b.0].sort);
+                    x.compare_across(i, a.1.doc, y, b.1.doc)
+                }
+            };
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        self.insertion(a).cmp(&self.insertion(b))
+    }
+
+    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
+        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
+    }
+
+    /// What each rule says of a ranked document. Cost: one more scan of the document.
+    pub fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
+        let Some(ranked) = self.levels.get(usize::from(entry.level)) else { return vec![ScoreDetail::Skipped] };
+        let search = self.search;
+        let graph = search.graph;
+        let input = &self.segments[segment];
+        let mut paths = PathFinder::new(graph, search.options, &ranked.level, &self.layout, &self.exact_known);
+        let mut scanner = Scanner::new(input.query.reader(), &self.matchers[segment], search.options);
+        let key = paths.evaluate(scanner.scan(entry.doc)).unwrap_or(entry.key);
+        let cost = |rule| self.layout.slice(rule).map_or(0, |s| s.get(key));
+        let path: Vec<_> = paths.path().iter().map(|&v| &graph.nodes[node_of(v)]).collect();
+        let words: u32 = path.iter().map(|n| n.len as u32).sum();
+        let proximity_max = path.first().map_or(0, |n| n.len as u32 - 1)
+            + path
+                .windows(2)
+                .map(|pair| {
+                    let adjacent = u32::from(pair[0].last_position) + 1 == u32::from(pair[1].first_position);
+                    (pair[1].len as u32 - 1) + if adjacent { PROXIMITY_COST_MAX } else { 0 }
+                })
+                .sum::<u32>();
+        let rank_max = words * u32::from(search.options.max_weight);
+        let rank = Rank::from_cost(cost(GraphRule::AttributeRank), rank_max);
+        let position = Rank::from_cost(cost(GraphRule::WordPosition), words * POSITION_COST_MAX);
+        search
+            .plan
+            .told
+            .iter()
+            .map(|told| match told {
+                Told::Words => {
+                    let max = graph.word_count();
+                    ScoreDetail::Words { matching: max - ranked.level.missing_words, max }
+                }
+                Told::Typo => ScoreDetail::Typo { count: cost(GraphRule::Typo), max: ranked.max_typos },
+                Told::Proximity => {
+                    ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max))
+                }
+                Told::AttributeRank => ScoreDetail::AttributeRank(rank),
+                Told::WordPosition => ScoreDetail::WordPosition(position),
+                Told::Attribute => ScoreDetail::Attribute { rank, position },
+                Told::Exactness => ScoreDetail::Exactness(match cost(GraphRule::ExactAttribute) {
+                    0 => ExactMatch::Exact,
+                    1 => ExactMatch::Starts,
+                    _ => ExactMatch::None {
+                        matching_words: words - cost(GraphRule::ExactWords),
+                        max_matching_words: words,
+                    },
+                }),
+                Told::Sort(index) => input.sort.detail(*index, entry.doc),
+            })
+            .collect()
+    }
+}
+
+/// Reads documents of one segment and finds the words of the query in them.
+struct Scanner<'a> {
+    reader: &'a SegmentReader,
+    matcher: &'a Matcher,
+    options: &'a QueryOptions,
+    fields: Vec<(FieldId, u32)>,
+    tokens: Vec<TermOrdinal>,
+    found: Occurrences,
+}
+
+impl<'a> Scanner<'a> {
+    fn new(reader: &'a SegmentReader, matcher: &'a Matcher, options: &'a QueryOptions) -> Scanner<'a> {
+        Scanner {
+            reader,
+            matcher,
+            options,
+            fields: Vec::new(),
+            tokens: Vec::new(),
+            found: Occurrences::default(),
+        }
+    }
+
+    fn scan(&mut self, doc: DocId) -> &Occurrences {
+        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+        self.matcher.begin(&mut self.found);
+        let mut start = 0;
+        for &(field, end) in &self.fields {
+            let run = &self.tokens[start..end as usize];
+            start = end as usize;
+            if self.options.weight(field) != NOT_SEARCHED {
+                self.matcher.field(field, run, self.options.typos_reach(field), &mut self.found);
+            }
+        }
+        &self.found
+    }
+}

@@ -1,0 +1,271 @@
+//! Finds the words of a query in one document of the token column.
+//!
+//! One pass over the packed ordinals of a document tells, for every vertex of the query graph, where it occurs. What a
+//! query word stands for (itself, completions, misspellings, synonyms) is a small set of ordinals and ranges, so the
+//! cost does not grow with the number of expansions: an ordinal is first looked up in a 4,096-bit filter.
+
+use hashbrown::HashMap;
+use std::ops::Range;
+
+use crate::id::{FieldId, GAP, TermOrdinal};
+use crate::rank::vertex::{VertexIndex, class_of};
+
+/// Where a vertex occurs in a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    pub field: FieldId,
+    /// Position of the first word.
+    pub first: u32,
+    /// Position of the last word: `first` unless it is a phrase.
+    pub last: u32,
+    /// The word of the query itself, complete and without typo.
+    pub exact: bool,
+    /// A sequence of words (phrase, split, synonym of several words).
+    pub phrase: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Word { vertex: VertexIndex, exact: bool },
+    /// Word `index` of phrase `phrase`.
+    Part { phrase: usize, index: u16 },
+}
+
+#[derive(Clone, Debug)]
+struct PhraseSlot {
+    vertex: VertexIndex,
+    exact: bool,
+    /// Words, wildcards included.
+    len: u32,
+    /// Words, wildcards left out.
+    needed: usize,
+    /// Index of the first word that is not a wildcard.
+    anchor: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PrefixRange {
+    start: TermOrdinal,
+    end: TermOrdinal,
+    vertex: VertexIndex,
+}
+
+const FILTER_BITS: u32 = 4096;
+
+/// What to look for in the documents of one segment.
+#[derive(Debug)]
+pub struct Matcher {
+    filter: Box<[u64; (FILTER_BITS / 64) as usize]>,
+    slots: HashMap<TermOrdinal, Vec<Slot>, foldhash::fast::FixedState>,
+    ranges: Vec<PrefixRange>,
+    /// Ordinals that prefixes must not reach (stop words), ascending.
+    stop: Vec<TermOrdinal>,
+    phrases: Vec<PhraseSlot>,
+    vertices: usize,
+}
+
+/// Occurrences found in one document; reused from document to document.
+#[derive(Debug, Default)]
+pub struct Occurrences {
+    by_vertex: Vec<Vec<Occurrence>>,
+    touched: Vec<VertexIndex>,
+    parts: Vec<(usize, u16, u32)>,
+    field_words: Vec<(FieldId, u32)>,
+}
+
+impl Occurrences {
+    /// Where a vertex occurs, in reading order within each field.
+    pub fn of(&self, vertex: VertexIndex) -> &[Occurrence] {
+        self.by_vertex.get(vertex).map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of words of each scanned field.
+    pub fn field_words(&self) -> &[(FieldId, u32)] {
+        &self.field_words
+    }
+
+    fn clear(&mut self, vertices: usize) {
+        self.field_words.clear();
+        for &v in &self.touched {
+            self.by_vertex[v].clear();
+        }
+        self.touched.clear();
+        if self.by_vertex.len() < vertices {
+            self.by_vertex.resize_with(vertices, Vec::new);
+        }
+    }
+
+    fn push(&mut self, vertex: VertexIndex, occurrence: Occurrence) {
+        let list = &mut self.by_vertex[vertex];
+        if list.is_empty() {
+            self.touched.push(vertex);
+        }
+        list.push(occurrence);
+    }
+}
+
+fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
+    let bit = ordinal.wrapping_mul(0x9E37_79B1) >> (32 - FILTER_BITS.ilog2());
+    ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+impl Matcher {
+    /// `vertices`: number of vertices of the graph; `stop`: ordinals of stop words, ascending.
+    pub fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
+        Matcher {
+            filter: Box::new([0; (FILTER_BITS / 64) as usize]),
+            slots: HashMap::default(),
+            ranges: Vec::new(),
+            stop,
+            phrases: Vec::new(),
+            vertices,
+        }
+    }
+
+    fn add_slot(&mut self, ordinal: TermOrdinal, slot: Slot) {
+        let (word, mask) = filter_bit(ordinal);
+        self.filter[word] |= mask;
+        self.slots.entry(ordinal).or_default().push(slot);
+    }
+
+    /// A word that stands for `vertex`.
+    pub fn add_word(&mut self, vertex: VertexIndex, ordinal: TermOrdinal, exact: bool) {
+        self.add_slot(ordinal, Slot::Word { vertex, exact });
+    }
+
+    /// All words of a range of ordinals but stop words and `except` (which is added on its own).
+    pub fn add_range(&mut self, vertex: VertexIndex, range: Range<TermOrdinal>) {
+        if !range.is_empty() {
+            self.ranges.push(PrefixRange { start: range.start, end: range.end, vertex });
+        }
+    }
+
+    /// A sequence of words, `None` for any one word. At least one must be a word.
+    pub fn add_phrase(&mut self, vertex: VertexIndex, words: &[Option<TermOrdinal>], exact: bool) {
+        let Some(anchor) = words.iter().position(Option::is_some) else { return };
+        let phrase = self.phrases.len();
+        let needed = words.iter().flatten().count();
+        self.phrases.push(PhraseSlot { vertex, exact, len: words.len() as u32, needed, anchor: anchor as u16 });
+        for (index, ordinal) in words.iter().enumerate() {
+            if let Some(ordinal) = *ordinal {
+                self.add_slot(ordinal, Slot::Part { phrase, index: index as u16 });
+            }
+        }
+    }
+
+    /// Clears `out` for the next document.
+    pub fn begin(&self, out: &mut Occurrences) {
+        out.clear(self.vertices);
+    }
+
+    /// Scans the ordinals of one field and adds what it finds; without `typos`, misspelt words are passed over.
+    pub fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
+        let mut position = u32::MAX;
+        let mut gaps = 0;
+        out.parts.clear();
+        for &ordinal in ordinals {
+            if ordinal == GAP {
+                position = position.wrapping_add(7);
+                gaps += 1;
+                continue;
+            }
+            position = position.wrapping_add(1);
+            for range in &self.ranges {
+                if ordinal >= range.start && ordinal < range.end && self.stop.binary_search(&ordinal).is_err() {
+                    out.push(
+                        range.vertex,
+                        Occurrence { field, first: position, last: position, exact: false, phrase: false },
+                    );
+                }
+            }
+            let (word, mask) = filter_bit(ordinal);
+            if self.filter[word] & mask == 0 {
+                continue;
+            }
+            let Some(slots) = self.slots.get(&ordinal) else { continue };
+            for slot in slots {
+                match *slot {
+                    Slot::Word { vertex, exact } => {
+                        if !typos && class_of(vertex) > 0 {
+                            continue;
+                        }
+                        out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
+                    }
+                    Slot::Part { phrase, index } => out.parts.push((phrase, index, position)),
+                }
+            }
+        }
+        out.field_words.push((field, ordinals.len() as u32 - gaps));
+        if !out.parts.is_empty() {
+            self.phrases_of_field(field, out);
+        }
+    }
+
+    fn phrases_of_field(&self, field: FieldId, out: &mut Occurrences) {
+        let mut parts = std::mem::take(&mut out.parts);
+        parts.sort_unstable();
+        let mut start = 0;
+        while start < parts.len() {
+            let phrase = parts[start].0;
+            let end = start + parts[start..].partition_point(|p| p.0 == phrase);
+            let slot = &self.phrases[phrase];
+            let group = &parts[start..end];
+                        for &(_, index, position) in group.iter().take_while(|p| p.1 == slot.anchor) {
+                let Some(first) = position.checked_sub(u32::from(index)) else { continue };
+                let found = group
+                    .iter()
+                    .filter(|&&(_, i, p)| p == first + u32::from(i))
+                    .count();
+                if found >= slot.needed {
+                    let last = first + slot.len - 1;
+                    out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: slot.len > 1 });
+                }
+            }
+            start = end;
+        }
+        out.parts = parts;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(m: &Matcher, fields: &[&[TermOrdinal]]) -> Occurrences {
+        let mut out = Occurrences::default();
+        m.begin(&mut out);
+        for (i, f) in fields.iter().enumerate() {
+            m.field(i as FieldId, f, true, &mut out);
+        }
+        out
+    }
+
+    #[test]
+    fn words_ranges_and_gaps() {
+        let mut m = Matcher::new(6, vec![21]);
+        m.add_word(0, 5, true);
+        m.add_range(3, 20..30);
+        let out = words(&m, &[&[5, GAP, 5, 20, 21, 29, 30], &[7, 5]]);
+        let at: Vec<_> = out.of(0).iter().map(|o| (o.field, o.first, o.exact)).collect();
+        assert_eq!(at, [(0, 0, true), (0, 8, true), (1, 1, true)]);
+        let at: Vec<_> = out.of(3).iter().map(|o| o.first).collect();
+        assert_eq!(at, [9, 11], "stop word 21 is not reached by the prefix");
+    }
+
+    #[test]
+    fn phrases_need_every_word_in_place() {
+        let mut m = Matcher::new(1, vec![]);
+        m.add_phrase(0, &[Some(4), None, Some(5)], true);
+        let out = words(&m, &[&[4, 9, 5, 4, 5, 9, 4, 4, 5], &[4, GAP, 5]]);
+        let at: Vec<_> = out.of(0).iter().map(|o| (o.field, o.first, o.last)).collect();
+        assert_eq!(at, [(0, 0, 2), (0, 6, 8)]);
+    }
+
+    #[test]
+    fn repeated_word_in_a_phrase() {
+        let mut m = Matcher::new(1, vec![]);
+        m.add_phrase(0, &[Some(4), Some(4)], true);
+        assert_eq!(words(&m, &[&[4, 4, 4]]).of(0).len(), 2);
+        assert!(words(&m, &[&[4, 5, 4]]).of(0).is_empty());
+    }
+}

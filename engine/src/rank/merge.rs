@@ -1,0 +1,103 @@
+//! From the best documents of each segment to the hits of the answer.
+
+use hashbrown::HashSet;
+
+use crate::id::{DocId, FieldId};
+use crate::rank::keyword::Ranked;
+use crate::rank::score::{ScoreDetail, global_score};
+use crate::rank::top_k::Entry;
+use crate::segment::{Column, SegmentReader};
+
+/// A value of the distinct attribute, comparable across segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum DistinctValue {
+    /// Bits of the number, `-0.0` as `0.0`.
+    Number(u64),
+    String(String),
+}
+
+/// At most one hit per value of one attribute.
+pub struct Distinct {
+    /// Per segment.
+    columns: Vec<Option<Column>>,
+    used: HashSet<DistinctValue>,
+}
+
+impl Distinct {
+    pub fn new<'a>(field: Option<FieldId>, readers: impl Iterator<Item = &'a SegmentReader>) -> Distinct {
+        let columns = readers.map(|r| field.and_then(|f| r.columns().get(f))).collect();
+        Distinct { columns, used: HashSet::new() }
+    }
+
+    /// Whether the document is the first with any of its values; marks all of them as used then. Documents without a
+    /// value are all kept.
+    fn admit(&mut self, segment: usize, doc: DocId) -> bool {
+        let Some(column) = &self.columns[segment] else { return true };
+        let mut values = Vec::new();
+        column.for_each_ordinal(doc, |ordinal| {
+            values.push(if ordinal < column.number_count() {
+                DistinctValue::Number((column.number(ordinal) + 0.0).to_bits())
+            } else {
+                DistinctValue::String(column.string(ordinal).to_owned())
+            });
+        });
+        if values.iter().any(|v| self.used.contains(v)) {
+            return false;
+        }
+        self.used.extend(values);
+        true
+    }
+}
+
+/// A hit: segment, document, score, details.
+pub struct RankedHit {
+    pub segment: usize,
+    pub doc: DocId,
+    pub score: f64,
+    pub details: Vec<ScoreDetail>,
+}
+
+/// The window `offset..offset + limit` of all segments, best first, and the exact number of hits when every document
+/// was ranked (`distinct` or a threshold).
+pub fn merge(
+    ranked: &Ranked<'_>,
+    offset: usize,
+    limit: usize,
+    mut distinct: Option<Distinct>,
+    threshold: Option<f64>,
+) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
+    let mut all: Vec<(usize, &Entry)> =
+        ranked.entries.iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
+    let window = offset.saturating_add(limit);
+    let rank_all = distinct.is_some() || threshold.is_some();
+    if !rank_all && window < all.len() && window > 0 {
+        all.select_nth_unstable_by(window - 1, |a, b| ranked.compare(*a, *b));
+        all.truncate(window);
+    }
+    all.sort_unstable_by(|a, b| ranked.compare(*a, *b));
+    let mut kept = rank_all.then(|| vec![Vec::new(); ranked.entries.len()]);
+    let mut hits = Vec::new();
+    let mut position = 0;
+    for (segment, entry) in all {
+        let mut details = None;
+        if let Some(threshold) = threshold {
+            let d = ranked.details(segment, entry);
+            if global_score(&d) < threshold {
+                continue;
+            }
+            details = Some(d);
+        }
+        if distinct.as_mut().is_some_and(|d| !d.admit(segment, entry.doc)) {
+            continue;
+        }
+        if let Some(kept) = &mut kept {
+            kept[segment].push(entry.doc);
+        }
+        if (offset..window).contains(&position) {
+            let details = details.unwrap_or_else(|| ranked.details(segment, entry));
+            hits.push(RankedHit { segment, doc: entry.doc, score: global_score(&details), details });
+        }
+        position += 1;
+    }
+    (hits, kept)
+}

@@ -1,0 +1,274 @@
+//! The best path of one document through the query graph, and its cost under every graph rule.
+
+use crate::query::graph::{Node, QueryGraph};
+use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::rank::key::{Key, KeyLayout, Slice};
+use crate::rank::level::Level;
+use crate::rank::matcher::{Occurrence, Occurrences};
+use crate::rank::rules::GraphRule;
+use crate::rank::vertex::{CLASSES, VertexIndex, class_of, node_of, vertex};
+
+/// Cost of a pair of words that are not near each other.
+pub const PROXIMITY_COST_MAX: u32 = 3;
+/// Largest cost of `wordPosition` for one word.
+pub const POSITION_COST_MAX: u32 = 10;
+
+/// Cost of the distance between a word's position in the query and in an attribute.
+pub fn position_cost(distance: u32) -> u32 {
+    match distance {
+        0 => 0,
+        1 => 1,
+        2..=4 => 2,
+        5..=7 => 3,
+        8..=11 => 4,
+        12..=16 => 5,
+        17..=24 => 6,
+        25..=64 => 7,
+        65..=256 => 8,
+        257..=1024 => 9,
+        _ => POSITION_COST_MAX,
+    }
+}
+
+/// Positions as the protocol knows them: exact below 16, then grouped.
+pub fn bucketed_position(position: u32) -> u32 {
+    match position {
+        0..16 => position,
+        16..24 => 24,
+        _ => position.next_power_of_two(),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    vertex: VertexIndex,
+    cost: Key,
+    /// Index of the predecessor in the list of the boundary it ends at; `usize::MAX` at the start.
+    back: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slices {
+    words: Option<Slice>,
+    typo: Option<Slice>,
+    proximity: Option<Slice>,
+    rank: Option<Slice>,
+    position: Option<Slice>,
+    exact_attribute: Option<Slice>,
+    exact_words: Option<Slice>,
+}
+
+/// Evaluates documents of one level; keeps its buffers from document to document.
+#[derive(Debug)]
+pub struct PathFinder<'q> {
+    graph: &'q QueryGraph,
+    options: &'q QueryOptions,
+    level: &'q Level,
+    slices: Slices,
+    /// Terms whose exact word is in the index at all.
+    exact_known: &'q [bool],
+    /// Per boundary of the kept terms: vertices that end there and are reached.
+    reached: Vec<Vec<Reached>>,
+    path: Vec<VertexIndex>,
+}
+
+fn put(slice: Option<Slice>, cost: u32) -> Key {
+    slice.map_or(0, |s| s.put(cost))
+}
+
+impl<'q> PathFinder<'q> {
+    pub fn new(
+        graph: &'q QueryGraph,
+        options: &'q QueryOptions,
+        level: &'q Level,
+        layout: &KeyLayout,
+        exact_known: &'q [bool],
+    ) -> PathFinder<'q> {
+        let slices = Slices {
+            words: layout.slice(GraphRule::Words),
+            typo: layout.slice(GraphRule::Typo),
+            proximity: layout.slice(GraphRule::Proximity),
+            rank: layout.slice(GraphRule::AttributeRank),
+            position: layout.slice(GraphRule::WordPosition),
+            exact_attribute: layout.slice(GraphRule::ExactAttribute),
+            exact_words: layout.slice(GraphRule::ExactWords),
+        };
+        let reached = vec![Vec::new(); level.kept.len() + 1];
+        PathFinder { graph, options, level, slices, exact_known, reached, path: Vec::new() }
+    }
+
+    /// The key of a document, or `None` when no path of this level matches it. Afterwards [`Self::path`] is its path.
+    pub fn evaluate(&mut self, found: &Occurrences) -> Option<Key> {
+        for list in &mut self.reached {
+            list.clear();
+        }
+        let boundaries = self.level.kept.len();
+        for boundary in 0..boundaries {
+            if boundary > 0 && self.reached[boundary].is_empty() {
+                continue;
+            }
+            for &node_index in &self.level.starting[boundary] {
+                let node = &self.graph.nodes[node_index];
+                for class in 0..CLASSES {
+                    let v = vertex(node_index, class);
+                    let occurrences = found.of(v);
+                    if occurrences.is_empty() {
+                        continue;
+                    }
+                    let own = self.node_cost(node, class, occurrences);
+                    let best = self.best_predecessor(boundary, node, v, found);
+                    let Some((cost, back)) = best else { continue };
+                    self.reached[boundary + node.len].push(Reached { vertex: v, cost: cost + own, back });
+                }
+            }
+        }
+        let (end, best) =
+            self.reached[boundaries].iter().enumerate().min_by_key(|(_, r)| r.cost).map(|(i, r)| (i, *r))?;
+        self.trace(boundaries, end);
+        let mut key = best.cost + put(self.slices.words, self.level.missing_words);
+        if let Some(slice) = self.slices.exact_attribute {
+            key += slice.put(self.exact_attribute(found));
+        }
+        Some(key)
+    }
+
+    /// Vertices of the best path of the last document, in order.
+    pub fn path(&self) -> &[VertexIndex] {
+        &self.path
+    }
+
+    fn trace(&mut self, boundary: usize, index: usize) {
+        self.path.clear();
+        let (mut boundary, mut index) = (boundary, index);
+        while boundary > 0 {
+            let step = self.reached[boundary][index];
+            self.path.push(step.vertex);
+            boundary -= self.graph.nodes[node_of(step.vertex)].len;
+            index = step.back;
+        }
+        self.path.reverse();
+    }
+
+    fn best_predecessor(
+        &self,
+        boundary: usize,
+        node: &Node,
+        v: VertexIndex,
+        found: &Occurrences,
+    ) -> Option<(Key, usize)> {
+        if boundary == 0 {
+            return Some((put(self.slices.proximity, node.len as u32 - 1), usize::MAX));
+        }
+        self.reached[boundary]
+            .iter()
+            .enumerate()
+            .map(|(i, from)| {
+                let edge = match self.slices.proximity {
+                    Some(slice) => slice.put(self.proximity(from.vertex, node, v, found)),
+                    None => 0,
+                };
+                (from.cost + edge, i)
+            })
+            .min()
+    }
+
+    fn node_cost(&self, node: &Node, class: usize, occurrences: &[Occurrence]) -> Key {
+        let words = node.len as u32;
+        let mut cost = put(self.slices.typo, node.base_cost() + class as u32);
+        if let Some(slice) = self.slices.rank {
+            let weight = occurrences.iter().map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);
+            cost += slice.put(weight * words);
+        }
+        if let Some(slice) = self.slices.position {
+            let at = u32::from(node.first_position);
+            let best = occurrences
+                .iter()
+                .map(|o| {
+                    let distance = bucketed_position(o.first).abs_diff(at);
+                    (0..words).map(|i| position_cost(distance + i)).sum()
+                })
+                .min()
+                .unwrap_or(0);
+            cost += slice.put(best);
+        }
+        if let Some(slice) = self.slices.exact_words {
+            let exact = class == 0 && !node.is_ngram() && occurrences.iter().any(|o| o.exact);
+            cost += slice.put(if exact { 0 } else { words });
+        }
+        cost
+    }
+
+    /// Cost of reading `v` after `from`.
+    fn proximity(&self, from: VertexIndex, node: &Node, v: VertexIndex, found: &Occurrences) -> u32 {
+        let joined = node.len as u32 - 1;
+        let left = &self.graph.nodes[node_of(from)];
+        if u32::from(left.last_position) + 1 != u32::from(node.first_position) {
+            return joined;
+        }
+        let (a, b) = (found.of(from), found.of(v));
+        let mut best = PROXIMITY_COST_MAX;
+        for x in a {
+            for y in b.iter().filter(|y| y.field == x.field) {
+                let cost = if self.options.proximity_by_attribute {
+                    0
+                } else if y.first > x.last {
+                    y.first - x.last - 1
+                } else if x.first > y.last && !x.phrase && !y.phrase {
+                    x.first - y.last
+                } else {
+                    continue;
+                };
+                best = best.min(cost);
+                if best == 0 {
+                    return joined;
+                }
+            }
+        }
+        best + joined
+    }
+
+    /// 0: an attribute is the query; 1: it starts with it; 2: neither.
+    fn exact_attribute(&self, found: &Occurrences) -> u32 {
+        const NEITHER: u32 = 2;
+        let mut positions = 0;
+        let mut previous: Option<usize> = None;
+        let mut terms = Vec::with_capacity(self.path.len());
+        for &v in &self.path {
+            let node = &self.graph.nodes[node_of(v)];
+            if node.is_ngram() || class_of(v) != 0 || !self.exact_known[node.first] {
+                continue;
+            }
+            let hole = match previous {
+                None => node.first != 0,
+                Some(p) => node.first - p > 1,
+            };
+            if hole {
+                return NEITHER;
+            }
+            previous = Some(node.first);
+            positions += u32::from(node.last_position - node.first_position) + 1;
+            terms.push((v, u32::from(node.first_position)));
+        }
+        if terms.is_empty() {
+            return NEITHER;
+        }
+        let mut best = NEITHER;
+        for &(field, words) in found.field_words() {
+            if self.options.weight(field) == NOT_SEARCHED {
+                continue;
+            }
+            let starts = terms.iter().all(|&(v, position)| {
+                found.of(v).iter().any(|o| {
+                    o.exact && o.field == field && bucketed_position(o.first) == bucketed_position(position)
+                })
+            });
+            if starts {
+                best = best.min(if words == positions && words <= ATTRIBUTE_WORDS_COUNTED { 0 } else { 1 });
+            }
+        }
+        best
+    }
+}
+
+/// The number of words of longer attributes is not known to the `exactness` rule.
+const ATTRIBUTE_WORDS_COUNTED: u32 = 30;

@@ -1,0 +1,140 @@
+//! The ranking rules of an index and the sort of a request, resolved to the steps of a comparison.
+
+use crate::index::settings::RankingRule;
+use crate::rank::key::{Key, KeyLayout};
+use crate::rank::rules::GraphRule;
+use crate::rank::top_k::Part;
+use crate::sort::SortCriterion;
+
+/// What is told about a hit, one entry per rule of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    Words,
+    Typo,
+    Proximity,
+    AttributeRank,
+    WordPosition,
+    /// `attributeRank` and `wordPosition` as one rule.
+    Attribute,
+    Exactness,
+    /// Index into [`Plan::sorts`].
+    Sort(usize),
+}
+
+impl Told {
+    /// Graph rules this rule is made of.
+    fn graph_rules(self) -> &'static [GraphRule] {
+        match self {
+            Told::Words => &[GraphRule::Words],
+            Told::Typo => &[GraphRule::Typo],
+            Told::Proximity => &[GraphRule::Proximity],
+            Told::AttributeRank => &[GraphRule::AttributeRank],
+            Told::WordPosition => &[GraphRule::WordPosition],
+            Told::Attribute => &[GraphRule::AttributeRank, GraphRule::WordPosition],
+            Told::Exactness => &[GraphRule::ExactAttribute, GraphRule::ExactWords],
+            Told::Sort(_) => &[],
+        }
+    }
+}
+
+/// The order of hits.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What hits are ordered by besides relevancy, in the order of first use.
+    pub sorts: Vec<SortCriterion>,
+    pub told: Vec<Told>,
+}
+
+impl Plan {
+    /// Resolves `rules` for a search with (`relevancy`) or without a query.
+    ///
+    /// The first of repeated rules counts. `words` comes before any other relevancy rule, listed or not.
+    pub fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool) -> Plan {
+        let mut plan = Plan { sorts: Vec::new(), told: Vec::new() };
+        for rule in rules {
+            let told = match rule {
+                RankingRule::Words => Told::Words,
+                RankingRule::Typo => Told::Typo,
+                RankingRule::Proximity => Told::Proximity,
+                RankingRule::Attribute => Told::Attribute,
+                RankingRule::AttributeRank => Told::AttributeRank,
+                RankingRule::WordPosition => Told::WordPosition,
+                RankingRule::Exactness => Told::Exactness,
+                RankingRule::Sort => {
+                    request.iter().for_each(|c| plan.add_sort(c.clone()));
+                    continue;
+                }
+                RankingRule::Asc(field) => {
+                    plan.add_sort(SortCriterion::field(field, true));
+                    continue;
+                }
+                RankingRule::Desc(field) => {
+                    plan.add_sort(SortCriterion::field(field, false));
+                    continue;
+                }
+            };
+            if !relevancy || plan.told.contains(&told) {
+                continue;
+            }
+            if told != Told::Words && !plan.told.contains(&Told::Words) {
+                plan.told.push(Told::Words);
+            }
+            plan.told.push(told);
+        }
+        plan
+    }
+
+    fn add_sort(&mut self, criterion: SortCriterion) {
+        if !self.sorts.iter().any(|s| s.same_target(&criterion)) {
+            self.told.push(Told::Sort(self.sorts.len()));
+            self.sorts.push(criterion);
+        }
+    }
+
+    /// Whether any relevancy rule is applied.
+    pub fn has_relevancy(&self) -> bool {
+        self.told.contains(&Told::Words)
+    }
+
+    /// Whether documents that match more words always come first.
+    pub fn words_first(&self) -> bool {
+        self.told.first() == Some(&Told::Words)
+    }
+
+    /// Whether, among them, documents with fewer typos come first.
+    pub fn typo_second(&self) -> bool {
+        self.words_first() && self.told.get(1) == Some(&Told::Typo)
+    }
+
+    /// The graph rules in order.
+    pub fn graph_rules(&self) -> Vec<GraphRule> {
+        let mut out = Vec::new();
+        for &rule in self.told.iter().flat_map(|t| t.graph_rules()) {
+            if !out.contains(&rule) {
+                out.push(rule);
+            }
+        }
+        out
+    }
+
+    /// The parts of a comparison: runs of graph rules, cut by sorts.
+    pub fn parts(&self, layout: &KeyLayout) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut mask: Key = 0;
+        for told in &self.told {
+            if let Told::Sort(index) = told {
+                if mask != 0 {
+                    parts.push(Part::Graph(std::mem::take(&mut mask)));
+                }
+                parts.push(Part::Sort(*index));
+            }
+            for rule in told.graph_rules() {
+                mask |= layout.slice(*rule).map_or(0, |s| s.mask());
+            }
+        }
+        if mask != 0 {
+            parts.push(Part::Graph(mask));
+        }
+        parts
+    }
+}

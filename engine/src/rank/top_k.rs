@@ -1,0 +1,134 @@
+//! The best `k` documents of one segment, and the order that "best" means.
+
+use std::cmp::Ordering;
+
+use crate::id::DocId;
+use crate::rank::key::Key;
+
+/// One step of the comparison of two documents of the same segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Costs of consecutive graph rules.
+    Graph(Key),
+    /// Index into [`Entry::sorts`].
+    Sort(usize),
+}
+
+/// A ranked document; smaller is better in every part.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub key: Key,
+    /// Keys of the sort columns, local to the segment; empty when the request has none.
+    pub sorts: Vec<u64>,
+    /// Level of the `words` rule the document matches.
+    pub level: u16,
+    pub doc: DocId,
+}
+
+/// Compares by `parts`, in order, and not by document.
+pub fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
+    for part in parts {
+        let ordering = match *part {
+            Part::Graph(mask) => (a.0 & mask).cmp(&(b.0 & mask)),
+            Part::Sort(i) => a.1[i].cmp(&b.1[i]),
+        };
+        if ordering.is_ne() {
+            return ordering;
+        }
+    }
+    Ordering::Equal
+}
+
+/// A bounded collector: keeps the `k` smallest entries, ties by document.
+///
+/// Entries are buffered up to twice `k`, then cut with a selection, so a push costs amortised constant time.
+#[derive(Debug)]
+pub struct TopK {
+    k: usize,
+    parts: Vec<Part>,
+    entries: Vec<Entry>,
+    /// The worst entry that still counts, once `k` are known.
+    threshold: Option<Entry>,
+}
+
+impl TopK {
+    pub fn new(k: usize, parts: Vec<Part>) -> TopK {
+        TopK { k, parts, entries: Vec::new(), threshold: None }
+    }
+
+    /// Whether a document with this key could enter. Documents must come in ascending order.
+    pub fn admits(&self, key: Key, sorts: &[u64]) -> bool {
+        match &self.threshold {
+            _ if self.k == 0 => false,
+            None => true,
+            Some(worst) => compare(&self.parts, (key, sorts), (worst.key, &worst.sorts)).is_lt(),
+        }
+    }
+
+    /// The key no admitted document can exceed, when `k` documents are known and no sort is involved.
+    pub fn threshold(&self) -> Option<Key> {
+        self.threshold.as_ref().map(|e| e.key)
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        if self.k == 0 {
+            return;
+        }
+        self.entries.push(entry);
+        let full = if self.threshold.is_none() { self.k } else { self.k.saturating_mul(2).max(self.k + 16) };
+        if self.entries.len() >= full {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let parts = std::mem::take(&mut self.parts);
+        let order = |a: &Entry, b: &Entry| {
+            compare(&parts, (a.key, &a.sorts), (b.key, &b.sorts)).then(a.doc.cmp(&b.doc))
+        };
+        self.entries.select_nth_unstable_by(self.k - 1, order);
+        self.entries.truncate(self.k);
+        self.threshold = Some(self.entries[self.k - 1].clone());
+        self.parts = parts;
+    }
+
+    /// Documents collected so far, `k` at most.
+    pub fn len(&self) -> usize {
+        self.entries.len().min(self.k)
+    }
+
+    /// The best entries, unordered.
+    pub fn into_entries(mut self) -> Vec<Entry> {
+        if self.k > 0 && self.entries.len() > self.k {
+            self.cut();
+        }
+        self.entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keeps_the_smallest(keys in proptest::collection::vec((0u8..20, 0u8..4), 0..200), k in 0usize..30) {
+            let parts = vec![Part::Sort(0), Part::Graph(Key::MAX)];
+            let mut top = TopK::new(k, parts);
+            for (doc, &(key, sort)) in keys.iter().enumerate() {
+                let (key, sorts) = (Key::from(key), vec![u64::from(sort)]);
+                if top.admits(key, &sorts) {
+                    top.push(Entry { key, sorts, level: 0, doc: doc as DocId });
+                }
+            }
+            let mut got: Vec<_> = top.into_entries().iter().map(|e| (e.sorts[0], e.key, e.doc)).collect();
+            got.sort_unstable();
+            let mut want: Vec<_> =
+                keys.iter().enumerate().map(|(d, &(k, s))| (u64::from(s), Key::from(k), d as DocId)).collect();
+            want.sort_unstable();
+            want.truncate(k);
+            prop_assert_eq!(got, want);
+        }
+    }
+}

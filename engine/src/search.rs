@@ -1,0 +1,157 @@
+//! The one entry point of a keyword search: [`SearchRequest`] -> [`SearchResult`].
+
+use std::time::{Duration, Instant};
+
+use crate::bits::DocSet;
+use crate::filter::Filter;
+use crate::index::{DocumentAddress, Snapshot};
+use crate::rank::ScoreDetail;
+use crate::sort::SortCriterion;
+use crate::text::Language;
+
+/// What to drop when not enough documents hold all the words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MatchingStrategy {
+    /// From the end, one word at a time.
+    #[default]
+    Last,
+    /// Nothing: every word is required.
+    All,
+    /// The most frequent words first.
+    Frequency,
+}
+
+/// One search over one snapshot, all names and values already checked for shape.
+#[derive(Clone, Debug)]
+pub struct SearchRequest {
+    /// The query text; `None`, empty or blank is a placeholder search.
+    pub query: Option<String>,
+    /// Hits skipped, best first.
+    pub offset: usize,
+    /// Hits returned at most.
+    pub limit: usize,
+    /// Totals must be exact after `distinct` and the threshold (page mode) rather than estimates.
+    pub exhaustive: bool,
+    pub matching: MatchingStrategy,
+    /// `attributesToSearchOn`: names or patterns; `None` searches every searchable attribute.
+    pub search_on: Option<Vec<String>>,
+    pub filter: Option<Filter>,
+    pub sort: Vec<SortCriterion>,
+    /// Overrides the index's distinct attribute.
+    pub distinct: Option<String>,
+    /// Languages of the query; empty: rules of the index, else detection.
+    pub languages: Vec<Language>,
+    /// Hits with a lower global score are not hits.
+    pub score_threshold: Option<f64>,
+    /// Time budget, counted from `received`.
+    pub cutoff: Option<Duration>,
+    pub received: Instant,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        SearchRequest {
+            query: None,
+            offset: 0,
+            limit: 20,
+            exhaustive: false,
+            matching: MatchingStrategy::Last,
+            search_on: None,
+            filter: None,
+            sort: Vec::new(),
+            distinct: None,
+            languages: Vec::new(),
+            score_threshold: None,
+            cutoff: None,
+            received: Instant::now(),
+        }
+    }
+}
+
+/// One hit, best first in the result.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    pub address: DocumentAddress,
+    /// 0..=1.
+    pub score: f64,
+    /// One entry a rule, in the order of the rules.
+    pub details: Vec<ScoreDetail>,
+}
+
+/// The answer of [`search`].
+#[derive(Debug)]
+pub struct SearchResult {
+    pub hits: Vec<Hit>,
+    /// Documents that match: exact when the request asked for it, else an estimate that may count documents which
+    /// `distinct` would remove.
+    pub total: u64,
+    /// Matching documents of each segment, for facets.
+    pub candidates: Vec<DocSet>,
+    /// The time budget ended before the ranking was complete.
+    pub degraded: bool,
+}
+
+/// Why a search could not run. All are mistakes of the request but `Index`.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    #[error(transparent)]
+    Sort(#[from] SortError),
+    /// `attributesToSearchOn` names an attribute that is not searchable.
+    #[error("attribute `{attribute}` is not searchable")]
+    NotSearchable {
+        attribute: String,
+        /// Displayed searchable attributes, in order.
+        available: Vec<String>,
+        /// Some searchable attributes are not displayed.
+        hidden: bool,
+    },
+    /// The distinct attribute of the request is not filterable.
+    #[error("attribute `{attribute}` is not filterable and cannot be the distinct attribute")]
+    NotDistinct { attribute: String },
+}
+
+/// Searches. Phases: resolve the settings, parse, find the candidates of each segment, rank, merge the segments.
+pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
+    let options = resolve(snapshot, request)?;
+    let tokenizer = snapshot.tokenizer();
+    let languages = query_languages(snapshot, request, &options);
+    let parsed = match &request.query {
+        Some(q) if !q.trim().is_empty() => {
+            parse_query(q, tokenizer, &languages, &options.stop_words, options.prefix_search)
+        }
+        _ => ParsedQuery::default(),
+    };
+    let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty());
+    let graph = QueryGraph::new(parsed.terms, &options);
+    let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
+    let mut segments = Vec::with_capacity(snapshot.segments.len());
+    for view in &snapshot.segments {
+        let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
+        let mut universe = match &request.filter {
+            Some(filter) => condition::evaluate(snapshot, view, filter)?,
+            None => view.live_set(),
+        };
+        for excluded in &parsed.excluded {
+            universe.and_not_assign(&query.excluded(excluded));
+        }
+        let sort = SegmentSort::new(snapshot, view, &plan.sorts);
+        segments.push(SegmentInput { query, universe, sort });
+    }
+    choose_splits(&graph, &mut segments);
+    let distinct = Distinct::resolve(snapshot, request.distinct.as_deref());
+    let wanted = request.offset.saturating_add(request.limit);
+    let rank_all = distinct.is_some() || request.score_threshold.is_some();
+    let keyword = KeywordSearch {
+        graph: &graph,
+        options: &options,
+        plan: &plan,
+        strategy: request.matching,
+        wanted: if rank_all { usize::MAX } else { wanted },
+        deadline: request.cutoff.map(|c| request.received + c),
+    };
+    let ranked = rank(&keyword, &segments);
+    Ok(merge(snapshot, request, &ranked, distinct))
+}
