@@ -2,11 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use crate::bits::DocSet;
 use crate::filter::Filter;
 use crate::index::{DocumentAddress, Snapshot};
+use crate::query::expand::NodeAutomata;
+use crate::query::resolve::{NotSearchable, ResolvedSettings, resolve};
+use crate::query::split::choose_splits;
+use crate::query::{ParsedQuery, QueryGraph, SegmentQuery, parse_query};
 use crate::rank::ScoreDetail;
-use crate::sort::SortCriterion;
+use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
+use crate::rank::merge::{Distinct, RankedHit, merge};
+use crate::rank::plan::Plan;
+use crate::sort::{SortCriterion, SortError};
 use crate::text::Language;
 
 /// What to drop when not enough documents hold all the words.
@@ -114,15 +123,17 @@ pub enum SearchError {
 }
 
 /// Searches. Phases: resolve the settings, parse, find the candidates of each segment, rank, merge the segments.
+///
+/// # Errors
+/// [`SearchError`]: the request names attributes that the settings do not allow.
 pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
-    let options = resolve(snapshot, request)?;
-    let tokenizer = snapshot.tokenizer();
-    let languages = query_languages(snapshot, request, &options);
-    let parsed = match &request.query {
-        Some(q) if !q.trim().is_empty() => {
-            parse_query(q, tokenizer, &languages, &options.stop_words, options.prefix_search)
+    let resolved = ResolvedSettings::of(&snapshot.settings);
+    let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
+        Some(q) => {
+            parse_query(q, &resolved.tokenizer, &request.languages, &options.stop_words, options.prefix_search)
         }
-        _ => ParsedQuery::default(),
+        None => ParsedQuery::default(),
     };
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty());
     let graph = QueryGraph::new(parsed.terms, &options);
@@ -130,28 +141,43 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let mut segments = Vec::with_capacity(snapshot.segments.len());
     for view in &snapshot.segments {
         let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
-        let mut universe = match &request.filter {
-            Some(filter) => condition::evaluate(snapshot, view, filter)?,
-            None => view.live_set(),
-        };
+        let mut universe = view.live_set();
         for excluded in &parsed.excluded {
             universe.and_not_assign(&query.excluded(excluded));
         }
-        let sort = SegmentSort::new(snapshot, view, &plan.sorts);
-        segments.push(SegmentInput { query, universe, sort });
+        segments.push(SegmentInput { query, universe, sort: todo!() });
     }
-    choose_splits(&graph, &mut segments);
-    let distinct = Distinct::resolve(snapshot, request.distinct.as_deref());
-    let wanted = request.offset.saturating_add(request.limit);
+    choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
+    let distinct: Option<Distinct> = None;
     let rank_all = distinct.is_some() || request.score_threshold.is_some();
     let keyword = KeywordSearch {
         graph: &graph,
         options: &options,
         plan: &plan,
         strategy: request.matching,
-        wanted: if rank_all { usize::MAX } else { wanted },
+        wanted: if rank_all { usize::MAX } else { request.offset.saturating_add(request.limit) },
         deadline: request.cutoff.map(|c| request.received + c),
     };
-    let ranked = rank(&keyword, &segments);
-    Ok(merge(snapshot, request, &ranked, distinct))
+    let mut ranked = rank(&keyword, &segments);
+    let (hits, kept) = merge(&ranked, request.offset, request.limit, distinct, request.score_threshold);
+    let candidates = match kept {
+        None => std::mem::take(&mut ranked.matching),
+        Some(kept) => kept.into_iter().map(|docs| docs.into_iter().collect()).collect(),
+    };
+    Ok(SearchResult {
+        hits: hits.into_iter().map(Hit::from).collect(),
+        total: candidates.iter().map(|c: &DocSet| u64::from(c.len())).sum(),
+        candidates,
+        degraded: ranked.degraded,
+    })
+}
+
+impl From<RankedHit> for Hit {
+    fn from(hit: RankedHit) -> Hit {
+        Hit {
+            address: DocumentAddress { segment: hit.segment as u32, doc: hit.doc },
+            score: hit.score,
+            details: hit.details,
+        }
+    }
 }

@@ -102,7 +102,7 @@ pub fn resolve(
     let patterns: Option<Vec<AttributePattern>> = search_on.map(|names| {
         names.iter().map(|n| AttributePattern::new(n)).collect()
     });
-    if let (Some(names), AttributeList::Listed(listed)) = (search_on, &settings.searchable_attributes) {
+    if let (Some(names), AttributeList::These(listed)) = (search_on, &settings.searchable_attributes) {
         for name in names {
             let pattern = AttributePattern::new(name);
             let known = |attribute: &String| {
@@ -124,16 +124,10 @@ pub fn resolve(
         if !searched(field) || is_never_searched(field) {
             return NOT_SEARCHED;
         }
-        match &settings.searchable_attributes {
-            AttributeList::All => 0,
-            AttributeList::Listed(listed) => listed
-                .iter()
-                .position(|attribute| covers(attribute, field))
-                .map_or(NOT_SEARCHED, |p| u16::try_from(p).unwrap_or(NOT_SEARCHED - 1)),
-        }
+        settings.searchable_attributes.position(field).map_or(NOT_SEARCHED, |p| p.min(NOT_SEARCHED - 1))
     };
     let typos = &settings.typo_tolerance;
-    let names = || snapshot.fields.iter();
+    let names = || snapshot.fields.names();
     Ok(QueryOptions {
         typos: TypoOptions {
             enabled: typos.enabled,
@@ -149,7 +143,7 @@ pub fn resolve(
         weights: names().map(weight).collect(),
         max_weight: match &settings.searchable_attributes {
             AttributeList::All => 0,
-            AttributeList::Listed(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),
+            AttributeList::These(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),
         },
         typos_allowed: names()
             .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
