@@ -15,7 +15,7 @@ use crate::rank::ScoreDetail;
 use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
 use crate::rank::merge::{Distinct, RankedHit, merge};
 use crate::rank::plan::Plan;
-use crate::sort::{SortCriterion, SortError};
+use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
 /// What to drop when not enough documents hold all the words.
@@ -104,19 +104,13 @@ pub struct SearchResult {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    #[error(transparent)]
-    Filter(#[from] FilterError),
+    #[error("{0}")]
+    Filter(String),
     #[error(transparent)]
     Sort(#[from] SortError),
     /// `attributesToSearchOn` names an attribute that is not searchable.
-    #[error("attribute `{attribute}` is not searchable")]
-    NotSearchable {
-        attribute: String,
-        /// Displayed searchable attributes, in order.
-        available: Vec<String>,
-        /// Some searchable attributes are not displayed.
-        hidden: bool,
-    },
+    #[error(transparent)]
+    SearchOn(#[from] NotSearchable),
     /// The distinct attribute of the request is not filterable.
     #[error("attribute `{attribute}` is not filterable and cannot be the distinct attribute")]
     NotDistinct { attribute: String },
@@ -127,6 +121,7 @@ pub enum SearchError {
 /// # Errors
 /// [`SearchError`]: the request names attributes that the settings do not allow.
 pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
+    check_sortable(&snapshot.settings, &request.sort, true)?;
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
     let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
@@ -145,10 +140,12 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         for excluded in &parsed.excluded {
             universe.and_not_assign(&query.excluded(excluded));
         }
-        segments.push(SegmentInput { query, universe, sort: todo!() });
+        segments.push(SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) });
     }
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
-    let distinct: Option<Distinct> = None;
+    let distinct = request.distinct.as_ref().or(snapshot.settings.distinct_attribute.as_ref()).map(|name| {
+        Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader))
+    });
     let rank_all = distinct.is_some() || request.score_threshold.is_some();
     let keyword = KeywordSearch {
         graph: &graph,

@@ -37,6 +37,8 @@ pub struct DocumentAddress {
 pub struct Snapshot {
     pub segments: Vec<SegmentView>,
     pub settings: Arc<Settings>,
+    /// Names of all fields ever seen, by field id.
+    pub fields: Arc<crate::document::FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
     /// Counts commits and merges; two snapshots of an index with the same generation are the same.
     pub generation: u64,

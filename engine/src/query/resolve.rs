@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
+use thiserror::Error;
 
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
@@ -84,9 +85,12 @@ impl ResolvedSettings {
 }
 
 /// A name of `attributesToSearchOn` that matches no searchable attribute.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("Attribute `{attribute}` is not searchable. Available searchable attributes are: `{}`.", available.join(", "))]
 pub struct NotSearchable {
     pub attribute: String,
+    /// Searchable attributes in order; those that are not displayed as one `<..hidden-attributes>` at the end.
+    pub available: Vec<String>,
 }
 
 /// Options of one request. `search_on`: names or patterns (`*` at either end) of the attributes to search.
@@ -109,7 +113,12 @@ pub fn resolve(
                 pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute)
             };
             if !listed.iter().any(known) {
-                return Err(NotSearchable { attribute: name.clone() });
+                let (mut available, hidden): (Vec<_>, Vec<_>) =
+                    listed.iter().cloned().partition(|a| settings.displayed_attributes.selects(a));
+                if !hidden.is_empty() {
+                    available.push("<..hidden-attributes>".to_owned());
+                }
+                return Err(NotSearchable { attribute: name.clone(), available });
             }
         }
     }

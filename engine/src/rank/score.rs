@@ -46,8 +46,6 @@ pub enum ScoreDetail {
     Sort {
         field: String,
         ascending: bool,
-        /// The field is not displayed: its name and value must not be shown.
-        hidden: bool,
         value: SortedValue,
     },
     GeoSort {

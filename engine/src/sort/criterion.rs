@@ -1,0 +1,182 @@
+//! `field:asc`, `_geoPoint(lat, lng):desc`: what a request can be sorted by.
+
+use thiserror::Error;
+
+use crate::index::settings::{RankingRule, Settings};
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortTarget {
+    /// A field (dotted path).
+    Field(String),
+    /// Distance from a point, in degrees.
+    GeoPoint { lat: f64, lng: f64 },
+}
+
+/// One entry of a sort.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortCriterion {
+    pub target: SortTarget,
+    pub ascending: bool,
+}
+
+/// A sort that cannot be used.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SortError {
+    #[error("Invalid syntax for the sort parameter: expected expression ending by `:asc` or `:desc`, found `{found}`.")]
+    MissingDirection { found: String },
+    #[error(
+        "`{name}` is a reserved keyword and thus can't be used as a sort expression. Use the _geoPoint(latitude, longitude) built-in rule to sort on _geo field coordinates."
+    )]
+    ReservedGeo { name: String },
+    #[error("`_geoDistance` is a reserved keyword and thus can't be used as a sort expression.")]
+    ReservedGeoDistance,
+    #[error(
+        "Invalid syntax for the geo parameter: expected expression formated like `_geoPoint(latitude, longitude)` and ending by `:asc` or `:desc`, found `{found}`."
+    )]
+    BadGeoPoint { found: String },
+    #[error("Bad latitude `{value}`. Latitude must be contained between -90 and 90 degrees.")]
+    BadLatitude { value: f64 },
+    #[error("Bad longitude `{value}`. Longitude must be contained between -180 and 180 degrees.")]
+    BadLongitude { value: f64 },
+    /// `sort` is not among the ranking rules of the index.
+    #[error("You must specify where `sort` is listed in the rankingRules setting to use the sort parameter at search time.")]
+    NoSortRule,
+    /// `available`: displayed sortable attributes, sorted; `hidden`: there are others.
+    #[error("Attribute `{attribute}` is not sortable. {}", available_text(available, *hidden))]
+    NotSortable { attribute: String, available: Vec<String>, hidden: bool },
+}
+
+fn available_text(available: &[String], hidden: bool) -> String {
+    if available.is_empty() && !hidden {
+        return "This index does not have configured sortable attributes.".to_owned();
+    }
+    let hidden = hidden.then_some("<..hidden-attributes>");
+    let names: Vec<&str> = available.iter().map(String::as_str).chain(hidden).collect();
+    format!("Available sortable attributes are: `{}`.", names.join(", "))
+}
+
+impl SortCriterion {
+    /// By a field.
+    pub fn field(field: &str, ascending: bool) -> SortCriterion {
+        SortCriterion { target: SortTarget::Field(field.to_owned()), ascending }
+    }
+
+    /// Whether both compare the same thing, whatever the direction.
+    pub fn same_target(&self, other: &SortCriterion) -> bool {
+        self.target == other.target
+    }
+
+    /// Parses one entry of `sort`. The last `:` separates the direction.
+    ///
+    /// # Errors
+    /// What is wrong with the text; nothing is looked up.
+    pub fn parse(text: &str) -> Result<SortCriterion, SortError> {
+        let text = text.trim();
+        let missing = || SortError::MissingDirection { found: text.to_owned() };
+        let (target, direction) = text.rsplit_once(':').ok_or_else(missing)?;
+        let ascending = match direction.trim() {
+            "asc" => true,
+            "desc" => false,
+            _ => return Err(missing()),
+        };
+        let target = target.trim();
+        if target.is_empty() {
+            return Err(missing());
+        }
+        let call = |name: &str| target.strip_prefix(name).map(str::trim_start).filter(|rest| rest.starts_with('('));
+        if let Some(arguments) = call("_geoPoint") {
+            return Ok(SortCriterion { target: geo_point(text, arguments)?, ascending });
+        }
+        if target == "_geoPoint" {
+            return Err(SortError::BadGeoPoint { found: text.to_owned() });
+        }
+        for name in ["_geoRadius", "_geoBoundingBox", "_geoPolygon"] {
+            if target == name || call(name).is_some() {
+                return Err(SortError::ReservedGeo { name: name.to_owned() });
+            }
+        }
+        match target {
+            "_geo" => Err(SortError::ReservedGeo { name: "_geo".to_owned() }),
+            "_geoDistance" => Err(SortError::ReservedGeoDistance),
+            field => Ok(SortCriterion::field(field, ascending)),
+        }
+    }
+}
+
+fn geo_point(text: &str, arguments: &str) -> Result<SortTarget, SortError> {
+    let bad = || SortError::BadGeoPoint { found: text.to_owned() };
+    let inner = arguments.strip_prefix('(').and_then(|a| a.strip_suffix(')')).ok_or_else(bad)?;
+    let (lat, lng) = inner.split_once(',').ok_or_else(bad)?;
+    let number = |s: &str| s.trim().parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(bad);
+    let (lat, lng) = (number(lat)?, number(lng)?);
+    if !(-90.0..=90.0).contains(&lat) {
+        return Err(SortError::BadLatitude { value: lat });
+    }
+    if !(-180.0..=180.0).contains(&lng) {
+        return Err(SortError::BadLongitude { value: lng });
+    }
+    Ok(SortTarget::GeoPoint { lat, lng })
+}
+
+/// Checks a request's sort against the settings of its index. `need_rule`: `sort` must be a ranking rule, as for
+/// searches; listings of documents do without.
+///
+/// # Errors
+/// [`SortError::NoSortRule`] or [`SortError::NotSortable`], for the first criterion concerned.
+pub fn check_sortable(settings: &Settings, criteria: &[SortCriterion], need_rule: bool) -> Result<(), SortError> {
+    for criterion in criteria {
+        let attribute = match &criterion.target {
+            SortTarget::Field(field) => field.as_str(),
+            SortTarget::GeoPoint { .. } => "_geo",
+        };
+        if !settings.is_sortable(attribute) {
+            let (available, hidden): (Vec<String>, Vec<String>) = settings
+                .sortable_attributes
+                .iter()
+                .cloned()
+                .partition(|name| settings.displayed_attributes.selects(name));
+            return Err(SortError::NotSortable {
+                attribute: attribute.to_owned(),
+                available,
+                hidden: !hidden.is_empty(),
+            });
+        }
+    }
+    if need_rule && !criteria.is_empty() && !settings.ranking_rules.contains(&RankingRule::Sort) {
+        return Err(SortError::NoSortRule);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_entries() {
+        assert_eq!(SortCriterion::parse("price:asc"), Ok(SortCriterion::field("price", true)));
+        assert_eq!(SortCriterion::parse("a:b:desc"), Ok(SortCriterion::field("a:b", false)));
+        assert_eq!(
+            SortCriterion::parse("_geoPoint(48.8, -2.3):asc").map(|c| c.target),
+            Ok(SortTarget::GeoPoint { lat: 48.8, lng: -2.3 })
+        );
+    }
+
+    #[test]
+    fn bad_entries() {
+        let error = |text: &str| SortCriterion::parse(text).expect_err(text);
+        assert!(matches!(error("title"), SortError::MissingDirection { .. }));
+        assert!(matches!(error("title:up"), SortError::MissingDirection { .. }));
+        assert!(matches!(error(":asc"), SortError::MissingDirection { .. }));
+        assert!(matches!(error("_geo:asc"), SortError::ReservedGeo { .. }));
+        assert!(matches!(error("_geoRadius(1,2,3):asc"), SortError::ReservedGeo { .. }));
+        assert_eq!(error("_geoDistance:asc"), SortError::ReservedGeoDistance);
+        for bad in ["_geoPoint:asc", "_geoPoint(1):asc", "_geoPoint(1,x):asc", "_geoPoint(1,2:asc", "_geoPoint(1,nan):asc"] {
+            assert!(matches!(error(bad), SortError::BadGeoPoint { .. }), "{bad}");
+        }
+        assert!(matches!(error("_geoPoint(91,0):asc"), SortError::BadLatitude { .. }));
+        assert!(matches!(error("_geoPoint(0,181):desc"), SortError::BadLongitude { .. }));
+    }
+}

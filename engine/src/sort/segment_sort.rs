@@ -1,0 +1,139 @@
+//! Keys of the documents of one segment under the criteria of a request.
+
+use std::cmp::Ordering;
+
+use super::criterion::{SortCriterion, SortTarget};
+use crate::geo::distance_m;
+use crate::id::DocId;
+use crate::index::{SegmentView, Snapshot};
+use crate::rank::score::{ScoreDetail, SortedValue};
+use crate::segment::{Column, Geo};
+
+/// Key of documents without a value: last in both directions.
+const MISSING: u64 = u64::MAX;
+
+enum Source<'a> {
+    Column(Option<Column>),
+    Geo(Option<&'a Geo>),
+}
+
+/// The sort columns of one segment. Keys are `u64`, smaller first, and comparable within the segment.
+pub struct SegmentSort<'a> {
+    criteria: &'a [SortCriterion],
+    sources: Vec<Source<'a>>,
+}
+
+impl<'a> SegmentSort<'a> {
+    pub fn new(snapshot: &'a Snapshot, view: &'a SegmentView, criteria: &'a [SortCriterion]) -> SegmentSort<'a> {
+        let sources = criteria
+            .iter()
+            .map(|c| match &c.target {
+                SortTarget::Field(field) => {
+                    Source::Column(snapshot.fields.get(field).and_then(|f| view.reader.columns().get(f)))
+                }
+                SortTarget::GeoPoint { .. } => Source::Geo(view.reader.geo()),
+            })
+            .collect();
+        SegmentSort { criteria, sources }
+    }
+
+    /// Replaces `out` by the keys of a document, one per criterion.
+    pub fn keys(&self, doc: DocId, out: &mut Vec<u64>) {
+        out.clear();
+        out.extend((0..self.criteria.len()).map(|i| self.key(i, doc)));
+    }
+
+    /// Key of a document under criterion `index`.
+    pub fn key(&self, index: usize, doc: DocId) -> u64 {
+        let ascending = self.criteria[index].ascending;
+        match &self.sources[index] {
+            Source::Column(None) => MISSING,
+            Source::Column(Some(column)) => match ordinal(column, ascending, doc) {
+                None => MISSING,
+                Some(ordinal) if ascending => u64::from(ordinal),
+                // Descending among numbers, then descending among strings.
+                Some(ordinal) if ordinal < column.number_count() => u64::from(column.number_count() - 1 - ordinal),
+                Some(ordinal) => {
+                    u64::from(column.number_count()) + u64::from(column.value_count() - 1 - ordinal)
+                }
+            },
+            Source::Geo(_) => match self.distance(index, doc) {
+                // Whole metres: documents at the same place are left to the next rule.
+                Some(metres) if ascending => metres.round() as u64,
+                Some(metres) => MISSING - 1 - metres.round() as u64,
+                None => MISSING,
+            },
+        }
+    }
+
+    fn distance(&self, index: usize, doc: DocId) -> Option<f64> {
+        let SortTarget::GeoPoint { lat, lng } = self.criteria[index].target else { return None };
+        let Source::Geo(Some(geo)) = &self.sources[index] else { return None };
+        geo.point(doc).map(|point| distance_m((lat, lng), point))
+    }
+
+    fn value(&self, index: usize, doc: DocId) -> SortedValue {
+        let Source::Column(Some(column)) = &self.sources[index] else { return SortedValue::Missing };
+        match ordinal(column, self.criteria[index].ascending, doc) {
+            None => SortedValue::Missing,
+            Some(ordinal) if ordinal < column.number_count() => SortedValue::Number(column.number(ordinal)),
+            Some(ordinal) => SortedValue::String(column.string(ordinal).to_owned()),
+        }
+    }
+
+    /// Compares a document with one of another segment under criterion `index`, by real values.
+    pub fn compare_across(&self, index: usize, doc: DocId, other: &SegmentSort<'_>, other_doc: DocId) -> Ordering {
+        if matches!(self.sources[index], Source::Geo(_)) {
+            return self.key(index, doc).cmp(&other.key(index, other_doc));
+        }
+        let direction = |o: Ordering| if self.criteria[index].ascending { o } else { o.reverse() };
+        match (self.value(index, doc), other.value(index, other_doc)) {
+            (SortedValue::Missing, SortedValue::Missing) => Ordering::Equal,
+            (SortedValue::Missing, _) => Ordering::Greater,
+            (_, SortedValue::Missing) => Ordering::Less,
+            (SortedValue::Number(_), SortedValue::String(_)) => Ordering::Less,
+            (SortedValue::String(_), SortedValue::Number(_)) => Ordering::Greater,
+            (SortedValue::Number(a), SortedValue::Number(b)) => direction(a.total_cmp(&b)),
+            (SortedValue::String(a), SortedValue::String(b)) => direction(a.cmp(&b)),
+        }
+    }
+
+    /// What criterion `index` says of a document.
+    pub fn detail(&self, index: usize, doc: DocId) -> ScoreDetail {
+        let criterion = &self.criteria[index];
+        match &criterion.target {
+            SortTarget::Field(field) => ScoreDetail::Sort {
+                field: field.clone(),
+                ascending: criterion.ascending,
+                value: self.value(index, doc),
+            },
+            SortTarget::GeoPoint { lat, lng } => ScoreDetail::GeoSort {
+                target: [*lat, *lng],
+                ascending: criterion.ascending,
+                value: match &self.sources[index] {
+                    Source::Geo(Some(geo)) => geo.point(doc).map(|(lat, lng)| [lat, lng]),
+                    _ => None,
+                },
+                distance_m: self.distance(index, doc),
+            },
+        }
+    }
+}
+
+/// The value that counts: the smallest, or the largest of the numbers, if any, else of the strings.
+fn ordinal(column: &Column, ascending: bool, doc: DocId) -> Option<u32> {
+    if ascending {
+        return column.first(doc);
+    }
+    let last = column.last(doc)?;
+    if last < column.number_count() || column.first(doc)? >= column.number_count() {
+        return Some(last);
+    }
+    let mut largest = None;
+    column.for_each_ordinal(doc, |o| {
+        if o < column.number_count() {
+            largest = largest.max(Some(o));
+        }
+    });
+    largest
+}
