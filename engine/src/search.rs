@@ -125,9 +125,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
     let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
-        Some(q) => {
-            parse_query(q, &resolved.tokenizer, &request.languages, &options.stop_words, options.prefix_search)
-        }
+        Some(q) => parse_query(q, &resolved.tokenizer, &request.languages, &options.stop_words, options.prefix_search),
         None => ParsedQuery::default(),
     };
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty());
@@ -143,9 +141,11 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         segments.push(SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) });
     }
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
-    let distinct = request.distinct.as_ref().or(snapshot.settings.distinct_attribute.as_ref()).map(|name| {
-        Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader))
-    });
+    let distinct = request
+        .distinct
+        .as_ref()
+        .or(snapshot.settings.distinct_attribute.as_ref())
+        .map(|name| Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader)));
     let rank_all = distinct.is_some() || request.score_threshold.is_some();
     let keyword = KeywordSearch {
         graph: &graph,

@@ -14,12 +14,52 @@ use proptest::prelude::*;
 
 /// A small vocabulary in which words are prefixes, misspellings, halves and concatenations of each other.
 const WORDS: &[&str] = &[
-    "sun", "flower", "sunflower", "sunflowers", "flowers", "flow", "sunny", "fun", "funflower", "tower", "towers",
-    "the", "a", "moon", "moonlight", "light", "lights", "night", "knight", "nights", "moonlit", "s", "su", "car",
+    "sun",
+    "flower",
+    "sunflower",
+    "sunflowers",
+    "flowers",
+    "flow",
+    "sunny",
+    "fun",
+    "funflower",
+    "tower",
+    "towers",
+    "the",
+    "a",
+    "moon",
+    "moonlight",
+    "light",
+    "lights",
+    "night",
+    "knight",
+    "nights",
+    "moonlit",
+    "s",
+    "su",
+    "car",
 ];
 const QUERY_WORDS: &[&str] = &[
-    "sun", "flower", "sunflower", "sunflwoer", "flowr", "flo", "sunf", "tower", "moon", "light", "moonlight",
-    "moonlihgt", "night", "nigt", "knights", "su", "the", "sunflowerlight", "car", "nothing",
+    "sun",
+    "flower",
+    "sunflower",
+    "sunflwoer",
+    "flowr",
+    "flo",
+    "sunf",
+    "tower",
+    "moon",
+    "light",
+    "moonlight",
+    "moonlihgt",
+    "night",
+    "nigt",
+    "knights",
+    "su",
+    "the",
+    "sunflowerlight",
+    "car",
+    "nothing",
 ];
 
 #[derive(Clone, Debug)]
@@ -64,7 +104,13 @@ fn class(query: &str, prefix: bool, budget: usize, word: &str) -> Option<usize> 
     } else {
         distance(&q, &w)
     };
-    let cost = if d == 0 || q[0] == w[0] { d } else if d == 1 { 2 } else { return None };
+    let cost = if d == 0 || q[0] == w[0] {
+        d
+    } else if d == 1 {
+        2
+    } else {
+        return None;
+    };
     (cost <= budget).then_some(cost)
 }
 
@@ -144,7 +190,13 @@ fn position_cost(d: u32) -> u32 {
 }
 
 fn bucket(p: u32) -> u32 {
-    if p < 16 { p } else if p < 24 { 24 } else { f64::from(p).log2().ceil().exp2() as u32 }
+    if p < 16 {
+        p
+    } else if p < 24 {
+        24
+    } else {
+        f64::from(p).log2().ceil().exp2() as u32
+    }
 }
 
 /// All sequences of nodes that cover `kept` terms from the start, single words first.
@@ -330,8 +382,11 @@ fn words(list: &'static [&'static str], len: std::ops::Range<usize>) -> impl Str
 }
 
 fn doc() -> impl Strategy<Value = Doc> {
-    (words(WORDS, 0..5), words(WORDS, 0..9), proptest::bool::weighted(0.1))
-        .prop_map(|(title, body, deleted)| Doc { title, body, deleted })
+    (words(WORDS, 0..5), words(WORDS, 0..9), proptest::bool::weighted(0.1)).prop_map(|(title, body, deleted)| Doc {
+        title,
+        body,
+        deleted,
+    })
 }
 
 proptest! {

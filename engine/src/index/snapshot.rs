@@ -9,6 +9,7 @@ use super::error::IndexError;
 use super::settings::Settings;
 use super::tombstones::Tombstones;
 use crate::bits::DocSet;
+use crate::document::FieldMapSnapshot;
 use crate::id::{DocId, InternalId, SegmentId};
 use crate::segment::SegmentReader;
 use crate::storage::Directory;
@@ -37,8 +38,8 @@ pub struct DocumentAddress {
 pub struct Snapshot {
     pub segments: Vec<SegmentView>,
     pub settings: Arc<Settings>,
-    /// Names of all fields ever seen, by field id.
-    pub fields: Arc<crate::document::FieldMapSnapshot>,
+    /// All fields ever seen.
+    pub fields: Arc<FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
     /// Counts commits and merges; two snapshots of an index with the same generation are the same.
     pub generation: u64,

@@ -11,10 +11,8 @@ use thiserror::Error;
 
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
-use crate::index::settings::{
-    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, text_options,
-};
-use crate::text::{TokenKind, Tokenizer};
+use crate::index::settings::{AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers};
+use crate::text::{TextOptions, TokenKind, Tokenizer};
 
 /// Settings kept resolved at once, over all indexes of the process.
 const CACHED_MAX: usize = 64;
@@ -51,13 +49,19 @@ impl ResolvedSettings {
     }
 
     fn new(settings: &Settings) -> ResolvedSettings {
-        let tokenizer = Tokenizer::new(&text_options(settings));
+        let tokenizer = Tokenizer::new(&TextOptions {
+            separators: settings.separator_tokens.iter().cloned().collect(),
+            non_separators: settings.non_separator_tokens.iter().cloned().collect(),
+            dictionary: settings.dictionary.iter().cloned().collect(),
+        });
         let stop_words: HashSet<String> = settings.stop_words.iter().cloned().collect();
         let words = |text: &str| -> Vec<String> {
             tokenizer
                 .tokens(text, &[])
                 .into_iter()
-                .filter(|t| t.kind == TokenKind::Word && !t.text.is_empty() && !stop_words.contains(t.unfolded.as_ref()))
+                .filter(|t| {
+                    t.kind == TokenKind::Word && !t.text.is_empty() && !stop_words.contains(t.unfolded.as_ref())
+                })
                 .map(|t| t.text.into_owned())
                 .collect()
         };
@@ -103,15 +107,13 @@ pub fn resolve(
     search_on: Option<&[String]>,
 ) -> Result<QueryOptions, NotSearchable> {
     let settings = &snapshot.settings;
-    let patterns: Option<Vec<AttributePattern>> = search_on.map(|names| {
-        names.iter().map(|n| AttributePattern::new(n)).collect()
-    });
+    let patterns: Option<Vec<AttributePattern>> =
+        search_on.map(|names| names.iter().map(|n| AttributePattern::new(n)).collect());
     if let (Some(names), AttributeList::These(listed)) = (search_on, &settings.searchable_attributes) {
         for name in names {
             let pattern = AttributePattern::new(name);
-            let known = |attribute: &String| {
-                pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute)
-            };
+            let known =
+                |attribute: &String| pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute);
             if !listed.iter().any(known) {
                 let (mut available, hidden): (Vec<_>, Vec<_>) =
                     listed.iter().cloned().partition(|a| settings.displayed_attributes.selects(a));
@@ -123,10 +125,9 @@ pub fn resolve(
         }
     }
     let searched = |field: &str| match (&patterns, search_on) {
-        (Some(patterns), Some(names)) => patterns
-            .iter()
-            .zip(names)
-            .any(|(p, name)| p.matches(field) || covers(name, field)),
+        (Some(patterns), Some(names)) => {
+            patterns.iter().zip(names).any(|(p, name)| p.matches(field) || covers(name, field))
+        }
         _ => true,
     };
     let weight = |field: &str| -> u16 {

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
+use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
-use crate::query::SegmentQuery;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::{Matcher, Occurrences};
-use crate::rank::path::{PROXIMITY_COST_MAX, PathFinder, POSITION_COST_MAX};
+use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
@@ -249,8 +249,7 @@ impl Ranked<'_> {
         let search = self.search;
         let segment = &self.segments[index];
         let level = &self.levels[usize::from(number)].level;
-        let bound: Key =
-            self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words));
+        let bound: Key = self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words));
         let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
         let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
@@ -352,9 +351,7 @@ impl Ranked<'_> {
                     ScoreDetail::Words { matching: max - ranked.level.missing_words, max }
                 }
                 Told::Typo => ScoreDetail::Typo { count: cost(GraphRule::Typo), max: ranked.max_typos },
-                Told::Proximity => {
-                    ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max))
-                }
+                Told::Proximity => ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max)),
                 Told::AttributeRank => ScoreDetail::AttributeRank(rank),
                 Told::WordPosition => ScoreDetail::WordPosition(position),
                 Told::Attribute => ScoreDetail::Attribute { rank, position },
@@ -384,14 +381,7 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn new(reader: &'a SegmentReader, matcher: &'a Matcher, options: &'a QueryOptions) -> Scanner<'a> {
-        Scanner {
-            reader,
-            matcher,
-            options,
-            fields: Vec::new(),
-            tokens: Vec::new(),
-            found: Occurrences::default(),
-        }
+        Scanner { reader, matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
     }
 
     fn scan(&mut self, doc: DocId) -> &Occurrences {

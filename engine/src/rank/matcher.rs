@@ -26,9 +26,15 @@ pub struct Occurrence {
 
 #[derive(Clone, Copy, Debug)]
 enum Slot {
-    Word { vertex: VertexIndex, exact: bool },
+    Word {
+        vertex: VertexIndex,
+        exact: bool,
+    },
     /// Word `index` of phrase `phrase`.
-    Part { phrase: usize, index: u16 },
+    Part {
+        phrase: usize,
+        index: u16,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -210,12 +216,9 @@ impl Matcher {
             let end = start + parts[start..].partition_point(|p| p.0 == phrase);
             let slot = &self.phrases[phrase];
             let group = &parts[start..end];
-                        for &(_, index, position) in group.iter().take_while(|p| p.1 == slot.anchor) {
+            for &(_, index, position) in group.iter().take_while(|p| p.1 == slot.anchor) {
                 let Some(first) = position.checked_sub(u32::from(index)) else { continue };
-                let found = group
-                    .iter()
-                    .filter(|&&(_, i, p)| p == first + u32::from(i))
-                    .count();
+                let found = group.iter().filter(|&&(_, i, p)| p == first + u32::from(i)).count();
                 if found >= slot.needed {
                     let last = first + slot.len - 1;
                     out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: slot.len > 1 });

@@ -258,9 +258,10 @@ impl<'q> PathFinder<'q> {
                 continue;
             }
             let starts = terms.iter().all(|&(v, position)| {
-                found.of(v).iter().any(|o| {
-                    o.exact && o.field == field && bucketed_position(o.first) == bucketed_position(position)
-                })
+                found
+                    .of(v)
+                    .iter()
+                    .any(|o| o.exact && o.field == field && bucketed_position(o.first) == bucketed_position(position))
             });
             if starts {
                 best = best.min(if words == positions && words <= ATTRIBUTE_WORDS_COUNTED { 0 } else { 1 });

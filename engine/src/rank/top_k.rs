@@ -83,9 +83,8 @@ impl TopK {
 
     fn cut(&mut self) {
         let parts = std::mem::take(&mut self.parts);
-        let order = |a: &Entry, b: &Entry| {
-            compare(&parts, (a.key, &a.sorts), (b.key, &b.sorts)).then(a.doc.cmp(&b.doc))
-        };
+        let order =
+            |a: &Entry, b: &Entry| compare(&parts, (a.key, &a.sorts), (b.key, &b.sorts)).then(a.doc.cmp(&b.doc));
         self.entries.select_nth_unstable_by(self.k - 1, order);
         self.entries.truncate(self.k);
         self.threshold = Some(self.entries[self.k - 1].clone());

@@ -41,7 +41,9 @@ pub enum SortError {
     #[error("Bad longitude `{value}`. Longitude must be contained between -180 and 180 degrees.")]
     BadLongitude { value: f64 },
     /// `sort` is not among the ranking rules of the index.
-    #[error("You must specify where `sort` is listed in the rankingRules setting to use the sort parameter at search time.")]
+    #[error(
+        "You must specify where `sort` is listed in the rankingRules setting to use the sort parameter at search time."
+    )]
     NoSortRule,
     /// `available`: displayed sortable attributes, sorted; `hidden`: there are others.
     #[error("Attribute `{attribute}` is not sortable. {}", available_text(available, *hidden))]
@@ -173,7 +175,9 @@ mod tests {
         assert!(matches!(error("_geo:asc"), SortError::ReservedGeo { .. }));
         assert!(matches!(error("_geoRadius(1,2,3):asc"), SortError::ReservedGeo { .. }));
         assert_eq!(error("_geoDistance:asc"), SortError::ReservedGeoDistance);
-        for bad in ["_geoPoint:asc", "_geoPoint(1):asc", "_geoPoint(1,x):asc", "_geoPoint(1,2:asc", "_geoPoint(1,nan):asc"] {
+        for bad in
+            ["_geoPoint:asc", "_geoPoint(1):asc", "_geoPoint(1,x):asc", "_geoPoint(1,2:asc", "_geoPoint(1,nan):asc"]
+        {
             assert!(matches!(error(bad), SortError::BadGeoPoint { .. }), "{bad}");
         }
         assert!(matches!(error("_geoPoint(91,0):asc"), SortError::BadLatitude { .. }));

@@ -53,9 +53,7 @@ impl<'a> SegmentSort<'a> {
                 Some(ordinal) if ascending => u64::from(ordinal),
                 // Descending among numbers, then descending among strings.
                 Some(ordinal) if ordinal < column.number_count() => u64::from(column.number_count() - 1 - ordinal),
-                Some(ordinal) => {
-                    u64::from(column.number_count()) + u64::from(column.value_count() - 1 - ordinal)
-                }
+                Some(ordinal) => u64::from(column.number_count()) + u64::from(column.value_count() - 1 - ordinal),
             },
             Source::Geo(_) => match self.distance(index, doc) {
                 // Whole metres: documents at the same place are left to the next rule.

@@ -269,4 +269,3 @@ fn patched_embedders(
     }
     embedders
 }
-pub fn text_options(settings: &Settings) -> crate::text::TextOptions { crate::text::TextOptions { separators: settings.separator_tokens.iter().cloned().collect(), non_separators: settings.non_separator_tokens.iter().cloned().collect(), dictionary: settings.dictionary.iter().cloned().collect() } }
