@@ -428,6 +428,15 @@ impl ApiError {
         ApiError::new(Code::DocumentNotFound, format!("Document `{id}` not found."))
     }
 
+    /// ``<action> requires enabling the `<feature>` experimental feature.``
+    pub fn feature_not_enabled(action: impl fmt::Display, feature: &str) -> ApiError {
+        let link = ErrorDocs::default().link(Code::FeatureNotEnabled);
+        ApiError::new(
+            Code::FeatureNotEnabled,
+            format!("{action} requires enabling the `{feature}` experimental feature. See {link}"),
+        )
+    }
+
     /// A bug or a broken store, for what has no code of its own.
     pub fn internal(message: impl Into<String>) -> ApiError {
         ApiError::new(Code::Internal, message)

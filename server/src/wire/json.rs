@@ -25,9 +25,10 @@
 
 use std::fmt;
 
+use lamina_engine::text::Language;
 use serde_json::{Map, Value};
 
-use super::{identifier, suggest};
+use super::{identifier, locale, suggest};
 use crate::error::{ApiError, ApiResult, Code};
 
 /// The kinds of JSON values that messages speak of, in the order in which a list of them is written.
@@ -233,6 +234,12 @@ impl<'a> At<'a> {
         }
         let words: Vec<&str> = accepted.iter().map(|(word, _)| *word).collect();
         Err(self.unknown_value(text, &words))
+    }
+
+    /// A language by its code of two or three letters.
+    pub fn language(&self) -> ApiResult<Language> {
+        let code = self.string()?;
+        Language::parse(&code).ok_or_else(|| self.unknown_value(&code, &locale::accepted()))
     }
 
     /// An index uid (a string of the legal shape).

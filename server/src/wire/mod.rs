@@ -6,5 +6,7 @@
 pub mod body;
 pub mod identifier;
 pub mod json;
+mod locale;
 pub mod query_string;
+pub mod settings;
 mod suggest;

@@ -1,0 +1,324 @@
+//! Embedders: which fields each source has, what can be checked without asking a provider, redaction of secrets.
+//!
+//! The engine keeps a configuration as the JSON that was sent, merged field by field; this module is what gives it a
+//! shape.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::json::At;
+
+/// Where vectors come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    OpenAi,
+    HuggingFace,
+    Ollama,
+    UserProvided,
+    Rest,
+    Composite,
+}
+
+const SOURCES: [(&str, Source); 6] = [
+    ("openAi", Source::OpenAi),
+    ("huggingFace", Source::HuggingFace),
+    ("ollama", Source::Ollama),
+    ("userProvided", Source::UserProvided),
+    ("rest", Source::Rest),
+    ("composite", Source::Composite),
+];
+
+impl Source {
+    fn name(self) -> &'static str {
+        SOURCES.iter().find(|(_, source)| *source == self).map_or("", |(name, _)| name)
+    }
+
+    fn of(configuration: &Map<String, Value>) -> Source {
+        let name = configuration.get("source").and_then(Value::as_str);
+        SOURCES.iter().find(|(word, _)| Some(*word) == name).map_or(Source::OpenAi, |(_, source)| *source)
+    }
+}
+
+/// Whether a source has a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Mandatory,
+    Optional,
+    Forbidden,
+}
+
+/// The fields of a configuration, in the order in which they are listed and shown.
+const FIELDS: [&str; 18] = [
+    "source",
+    "model",
+    "revision",
+    "pooling",
+    "apiKey",
+    "dimensions",
+    "binaryQuantized",
+    "documentTemplate",
+    "documentTemplateMaxBytes",
+    "url",
+    "indexingFragments",
+    "searchFragments",
+    "request",
+    "response",
+    "headers",
+    "searchEmbedder",
+    "indexingEmbedder",
+    "distribution",
+];
+
+fn presence(field: &str, source: Source) -> Presence {
+    use Source::{Composite, HuggingFace, Ollama, OpenAi, Rest, UserProvided};
+    let (mandatory, optional): (&[Source], &[Source]) = match field {
+        "source" | "distribution" | "binaryQuantized" => return Presence::Optional,
+        "model" => (&[Ollama], &[OpenAi, HuggingFace]),
+        "revision" | "pooling" => (&[], &[HuggingFace]),
+        "apiKey" => (&[], &[OpenAi, Ollama, Rest]),
+        "dimensions" => (&[UserProvided], &[OpenAi, Ollama, Rest]),
+        "documentTemplate" | "documentTemplateMaxBytes" => (&[], &[OpenAi, HuggingFace, Ollama, Rest]),
+        "url" => (&[Rest], &[OpenAi, Ollama]),
+        "request" | "response" => (&[Rest], &[]),
+        "headers" | "indexingFragments" | "searchFragments" => (&[], &[Rest]),
+        "searchEmbedder" | "indexingEmbedder" => (&[Composite], &[]),
+        _ => (&[], &[]),
+    };
+    if mandatory.contains(&source) {
+        Presence::Mandatory
+    } else if optional.contains(&source) {
+        Presence::Optional
+    } else {
+        Presence::Forbidden
+    }
+}
+
+/// Reads a configuration as sent: types and ranges of every field, and with a `source` also which fields belong.
+///
+/// # Errors
+/// `feature_not_enabled` for what this server does not offer, else the code of the setting.
+pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
+    at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
+    let sent = at.object()?;
+    if sent.get("source").is_some_and(|source| !source.is_null()) {
+        let source = Source::of(sent);
+        check_belonging(&place(&at), source, sent, |message| at.error(message))?;
+    }
+    check_openai_model(&place(&at), sent, sent.contains_key("source"), |message| at.error(message))?;
+    Ok(at.value().clone())
+}
+
+/// The place as this setting's own messages write it: always from `.embedders` on.
+fn place(at: &At<'_>) -> String {
+    let path = at.path();
+    if path.starts_with(".embedders.") { path } else { format!(".embedders{path}") }
+}
+
+fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
+    match name {
+        "source" => {
+            if field.one_of(&SOURCES)? == Source::Composite {
+                return Err(ApiError::feature_not_enabled("using `\"composite\"` as source", "composite embedders"));
+            }
+        }
+        "model" | "revision" | "apiKey" | "documentTemplate" => drop(field.string()?),
+        "pooling" => field.one_of(&[("useModel", ()), ("forceMean", ()), ("forceCls", ())])?,
+        "dimensions" | "documentTemplateMaxBytes" => {
+            if field.positive_integer()? == 0 {
+                return Err(field.error(format!("`{}`: `{name}` cannot be zero", place(&field))));
+            }
+        }
+        "binaryQuantized" => drop(field.boolean()?),
+        "url" => {
+            let url = field.string()?;
+            if let Err(reason) = reqwest::Url::parse(&url) {
+                return Err(field.error(format!("`{}`: could not parse `{url}`: {reason}", place(&field))));
+            }
+        }
+        "headers" => field.entries(|_, header| header.string().map(drop))?,
+        "distribution" => distribution(field)?,
+        "indexingFragments" | "searchFragments" => {
+            field.object()?;
+            return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "multimodal"));
+        }
+        "searchEmbedder" | "indexingEmbedder" => {
+            field.object()?;
+            return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "composite embedders"));
+        }
+        // `request` and `response` are templates: any JSON.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn distribution(at: At<'_>) -> ApiResult<()> {
+    let (mut mean, mut sigma) = (None, None);
+    at.fields(&["mean", "sigma"], |name, field| {
+        let number = field.number()?;
+        if !(0.0..=1.0).contains(&number) || (name == "sigma" && number == 0.0) {
+            let range =
+                if name == "sigma" { "greater than `0.0` and at most `1.0`" } else { "between `0.0` and `1.0`" };
+            return Err(field.invalid(format!("the value of `{name}` is invalid, expected a float {range}.")));
+        }
+        *(if name == "mean" { &mut mean } else { &mut sigma }) = Some(number);
+        Ok(())
+    })?;
+    mean.ok_or_else(|| at.missing_field("mean"))?;
+    sigma.ok_or_else(|| at.missing_field("sigma"))?;
+    Ok(())
+}
+
+/// Refuses fields that the source does not have and, after that, mandatory ones that are not there.
+fn check_belonging(
+    place: &str,
+    source: Source,
+    configuration: &Map<String, Value>,
+    refuse: impl Fn(String) -> ApiError,
+) -> ApiResult<()> {
+    let given = |field: &str| configuration.get(field).is_some_and(|value| !value.is_null());
+    for field in FIELDS {
+        if given(field) && presence(field, source) == Presence::Forbidden {
+            let having = |(name, other): &(&str, Source)| {
+                (presence(field, *other) != Presence::Forbidden).then(|| format!("`{name}`"))
+            };
+            let sources: Vec<String> = SOURCES.iter().filter_map(having).collect();
+            let fields: Vec<String> = FIELDS
+                .iter()
+                .filter(|field| presence(field, source) != Presence::Forbidden)
+                .map(|field| format!("`{field}`"))
+                .collect();
+            return Err(refuse(format!(
+                "`{place}`: Field `{field}` unavailable for source `{source}`.\n  - note: `{field}` is available for \
+                 sources: {}\n  - note: available fields for source `{source}`: {}",
+                sources.join(", "),
+                fields.join(", "),
+                source = source.name(),
+            )));
+        }
+    }
+    match FIELDS.iter().find(|field| presence(field, source) == Presence::Mandatory && !given(field)) {
+        Some(field) => Err(refuse(format!(
+            "`{place}`: Missing field `{field}` (note: this field is mandatory for source `{}`)",
+            source.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Model names and sizes of the provider's own service; behind another address any name may be right.
+fn check_openai_model(
+    place: &str,
+    configuration: &Map<String, Value>,
+    source_known: bool,
+    refuse: impl Fn(String) -> ApiError,
+) -> ApiResult<()> {
+    let elsewhere = configuration.get("url").is_some_and(|url| !url.is_null());
+    if !source_known || Source::of(configuration) != Source::OpenAi || elsewhere {
+        return Ok(());
+    }
+    let model = configuration.get("model").and_then(Value::as_str).unwrap_or(OPENAI_DEFAULT_MODEL);
+    let Some((_, dimensions_max)) = OPENAI_MODELS.iter().find(|(name, _)| *name == model) else {
+        return Err(refuse(format!(
+            "`{place}.model`: Invalid model `{model}` for OpenAI. Supported models: {:?}",
+            OPENAI_MODELS.map(|(name, _)| name)
+        )));
+    };
+    match (configuration.get("dimensions").and_then(Value::as_u64), dimensions_max) {
+        (Some(found), Some(max)) if found > *max => Err(refuse(format!(
+            "`{place}.dimensions`: Model `{model}` does not support overriding its dimensions to a value higher than \
+             {max}. Found {found}"
+        ))),
+        (Some(found), None) if found != 1536 => Err(refuse(format!(
+            "`{place}.dimensions`: Model `{model}` does not support overriding its native dimensions of 1536. Found \
+             {found}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+const OPENAI_DEFAULT_MODEL: &str = "text-embedding-3-small";
+/// Models of the provider's own service, with the most dimensions that may be asked for (`None`: not to be changed).
+const OPENAI_MODELS: [(&str, Option<u64>); 3] =
+    [("text-embedding-ada-002", None), ("text-embedding-3-small", Some(1536)), ("text-embedding-3-large", Some(3072))];
+
+/// Most embedders of an index.
+const EMBEDDER_COUNT_MAX: usize = 256;
+
+/// Checks configurations after merging with the stored ones.
+pub(super) fn check_merged(embedders: &Map<String, Value>) -> ApiResult<()> {
+    let refuse = |message: String| ApiError::new(Code::InvalidSettingsEmbedders, message);
+    if embedders.len() > EMBEDDER_COUNT_MAX {
+        return Err(refuse(format!(
+            "`.embedders`: {} embedders, but an index has at most {EMBEDDER_COUNT_MAX}",
+            embedders.len()
+        )));
+    }
+    for (name, configuration) in embedders {
+        let Value::Object(configuration) = configuration else { continue };
+        let place = format!(".embedders.{name}");
+        check_belonging(&place, Source::of(configuration), configuration, refuse)?;
+        check_openai_model(&place, configuration, true, refuse)?;
+    }
+    Ok(())
+}
+
+/// The text that documents become when no template is set: every searchable field on a line of its own.
+const DEFAULT_TEMPLATE: &str = "{% for field in fields %}{% if field.is_searchable and field.value != nil %}\
+                                {{ field.name }}: {{ field.value }}\n{% endif %}{% endfor %}";
+
+/// A stored configuration as clients see it: the fields of its source with their defaults, secrets redacted.
+pub(super) fn show(configuration: &Value) -> Value {
+    let Value::Object(stored) = configuration else { return configuration.clone() };
+    let source = Source::of(stored);
+    let mut shown = Map::new();
+    for field in FIELDS {
+        if presence(field, source) == Presence::Forbidden {
+            continue;
+        }
+        let value = match stored.get(field) {
+            Some(value) if !value.is_null() => Some(value.clone()),
+            _ => default_of(field, source, stored),
+        };
+        if let Some(value) = value {
+            shown.insert(field.to_owned(), value);
+        }
+    }
+    let mut shown = Value::Object(shown);
+    redact(&mut shown);
+    shown
+}
+
+fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Option<Value> {
+    match (field, source) {
+        ("source", _) => Some(json!(source.name())),
+        ("model", Source::OpenAi) => Some(json!(OPENAI_DEFAULT_MODEL)),
+        ("model", Source::HuggingFace) => Some(json!("BAAI/bge-base-en-v1.5")),
+        // A revision belongs to a model, so only the default model has a default one.
+        ("revision", Source::HuggingFace) if !stored.contains_key("model") => {
+            Some(json!("617ca489d9e86b49b8167676d8220688b99db36e"))
+        }
+        ("pooling", Source::HuggingFace) => Some(json!("useModel")),
+        ("documentTemplate", _) => Some(json!(DEFAULT_TEMPLATE)),
+        ("documentTemplateMaxBytes", _) => Some(json!(400)),
+        ("headers", Source::Rest) => Some(json!({})),
+        _ => None,
+    }
+}
+
+/// Replaces the secret of a configuration by something that shows which one it is without giving it away.
+pub(super) fn redact(configuration: &mut Value) {
+    if let Some(Value::String(key)) = configuration.get_mut("apiKey") {
+        let (shown, mask) = match key.chars().count() {
+            0..=9 => (0, "XXX..."),
+            10..=19 => (2, "XXXX..."),
+            20..=29 => (3, "XXXXX..."),
+            _ => (5, "XXXXXX..."),
+        };
+        *key = key.chars().take(shown).chain(mask.chars()).collect();
+    }
+    for nested in ["searchEmbedder", "indexingEmbedder"] {
+        if let Some(nested) = configuration.get_mut(nested) {
+            redact(nested);
+        }
+    }
+}

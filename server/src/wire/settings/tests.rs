@@ -1,0 +1,323 @@
+use serde_json::json;
+
+use super::*;
+
+/// Code and message of the refusal of a settings body.
+fn refused(body: Value) -> (Code, String) {
+    let error = read(&body).expect_err(&body.to_string());
+    (error.code, error.message)
+}
+
+/// The refusal of one setting sent through its own route.
+fn refused_alone(route: &str, body: Value) -> (Code, String) {
+    let error = SettingKind::by_route(route).unwrap().read(&body).expect_err(&body.to_string());
+    (error.code, error.message)
+}
+
+#[test]
+fn the_table_has_the_keys_of_the_settings_object_in_order() {
+    let shown = show(&Settings::default());
+    let keys: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, SETTINGS.each_ref().map(|setting| setting.key));
+    for setting in &SETTINGS {
+        assert!(SettingKind::by_route(setting.route).is_some());
+        assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));
+        let merged = ["typo-tolerance", "faceting", "pagination", "embedders"].contains(&setting.route);
+        assert_eq!(setting.verb == Patch, merged, "{}", setting.route);
+    }
+}
+
+#[test]
+fn every_setting_refuses_a_wrong_type_with_its_own_code() {
+    for setting in &SETTINGS {
+        // Not a legal value of any setting; the array would be one of the lists.
+        let wrong = json!(-1.5);
+        let (code, message) = refused(json!({setting.key: wrong}));
+        assert_eq!(code, setting.code);
+        assert!(message.starts_with(&format!("Invalid value type at `.{}`: expected ", setting.key)), "{message}");
+        assert!(message.ends_with("but found a number: `-1.5`"), "{message}");
+        let (code, alone) = refused_alone(setting.route, wrong);
+        assert_eq!(code, setting.code);
+        assert_eq!(alone, message.replace(&format!(" at `.{}`", setting.key), ""));
+    }
+}
+
+#[test]
+fn null_resets_every_setting_and_absent_keys_are_left_alone() {
+    assert_eq!(read(&json!({})), Ok(SettingsPatch::default()));
+    let all: Map<String, Value> = SETTINGS.iter().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
+    assert_eq!(read(&Value::Object(all.clone())), Ok(SettingsPatch::reset_all()));
+    assert_eq!(details(&SettingsPatch::reset_all()), all);
+    for setting in &SETTINGS {
+        assert_eq!(Value::Object(details(&setting.reset())), json!({setting.key: null}));
+    }
+}
+
+#[test]
+fn what_was_sent_is_echoed_and_nothing_else() {
+    let sent = json!({"rankingRules": ["words", "a:b:desc"], "stopWords": null, "typoTolerance": {"enabled": false}});
+    assert_eq!(Value::Object(details(&read(&sent).unwrap())), sent);
+}
+
+#[test]
+fn unknown_keys() {
+    let (code, message) = refused(json!({"unknown": 1}));
+    assert_eq!(code, Code::BadRequest);
+    assert!(
+        message.starts_with("Unknown field `unknown`: expected one of `displayedAttributes`, `searchableAttributes`, "),
+        "{message}"
+    );
+    let (_, message) = refused(json!({"displayedAtributes": []}));
+    assert!(message.contains("did you mean `displayedAttributes`? expected one of"), "{message}");
+    assert_eq!(
+        refused(json!({"typoTolerance": {"doggo": 1}})),
+        (
+            Code::InvalidSettingsTypoTolerance,
+            "Unknown field `doggo` inside `.typoTolerance`: expected one of `enabled`, `minWordSizeForTypos`, \
+             `disableOnWords`, `disableOnAttributes`, `disableOnNumbers`"
+                .into()
+        )
+    );
+    assert_eq!(refused(json!({"foreignKeys": []})).0, Code::FeatureNotEnabled);
+    assert_eq!(read(&json!({"chat": null})), Ok(SettingsPatch::default()));
+    assert_eq!(refused(json!([])).0, Code::BadRequest);
+}
+
+#[test]
+fn the_first_problem_in_the_text_wins() {
+    assert_eq!(refused(json!({"stopWords": 1, "unknown": 1})).0, Code::InvalidSettingsStopWords);
+    assert_eq!(refused(json!({"unknown": 1, "stopWords": 1})).0, Code::BadRequest);
+}
+
+#[test]
+fn string_lists() {
+    assert_eq!(
+        refused_alone("displayed-attributes", json!("doggo")),
+        (
+            Code::InvalidSettingsDisplayedAttributes,
+            "Invalid value type: expected an array, but found a string: `\"doggo\"`".into()
+        )
+    );
+    assert_eq!(
+        refused(json!({"stopWords": ["a", 2]})).1,
+        "Invalid value type at `.stopWords[1]`: expected a string, but found a positive integer: `2`"
+    );
+}
+
+#[test]
+fn ranking_rules() {
+    assert_eq!(
+        refused(json!({"rankingRules": ["x"]})),
+        (
+            Code::InvalidSettingsRankingRules,
+            "Invalid value at `.rankingRules[0]`: `x` ranking rule is invalid. Valid ranking rules are words, typo, \
+             sort, proximity, attribute, exactness and custom ranking rules."
+                .into()
+        )
+    );
+    for bad in ["_geo:asc", "_geoPoint(1, 2):asc", "_geoRadius(1,2,3)", "_geoBoundingBox:desc", "_geoDistance:asc"] {
+        let (code, message) = refused_alone("ranking-rules", json!(["words", bad]));
+        assert_eq!(code, Code::InvalidSettingsRankingRules);
+        assert!(message.contains("is a reserved keyword and thus can't be used as a ranking rule."), "{message}");
+    }
+    for mixed in [json!(["attribute", "wordPosition"]), json!(["attributeRank", "words", "attribute"])] {
+        let (_, message) = refused(json!({"rankingRules": mixed}));
+        assert!(message.starts_with("Mixed usage of the attribute, attributeRank, and wordPosition ranking rules."));
+    }
+    for good in [json!([]), json!(["words", "attribute"]), json!(["attributeRank", "wordPosition", "a.b:asc"])] {
+        assert!(read(&json!({"rankingRules": good})).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn filterable_attributes() {
+    assert_eq!(
+        refused(json!({"filterableAttributes": [{"features": {}}]})).1,
+        "Missing field `attributePatterns` inside `.filterableAttributes[0]`"
+    );
+    for (bad, start) in [
+        (json!([1]), "Invalid value type at `.filterableAttributes[0]`: expected a string or an object, but found"),
+        (json!([{"patterns": []}]), "Unknown field `patterns` inside `.filterableAttributes[0]`: expected one of"),
+        (json!([{"attributePatterns": "a"}]), "Invalid value type at `.filterableAttributes[0].attributePatterns`"),
+        (
+            json!(["a", {"attributePatterns": ["a"], "features": {"filter": {"equality": 1}}}]),
+            "Invalid value type at `.filterableAttributes[1].features.filter.equality`: expected a boolean",
+        ),
+    ] {
+        let (code, message) = refused(json!({"filterableAttributes": bad}));
+        assert_eq!(code, Code::InvalidSettingsFilterableAttributes);
+        assert!(message.starts_with(start), "{message}");
+    }
+    let patch = read(&json!({"filterableAttributes": ["a", {"attributePatterns": ["b*"]}]})).unwrap();
+    let settings = Settings::default().patched(&patch).unwrap();
+    assert_eq!(
+        SettingKind::by_route("filterable-attributes").unwrap().show(&settings),
+        json!(["a", {"attributePatterns": ["b*"],
+               "features": {"facetSearch": false, "filter": {"equality": true, "comparison": false}}}])
+    );
+}
+
+#[test]
+fn typo_tolerance() {
+    let inverted = "`minWordSizeForTypos` setting is invalid. `oneTypo` and `twoTypos` fields should be between `0` \
+                    and `255`, and `twoTypos` should be greater or equals to `oneTypo` but found `oneTypo: 10` and \
+                    twoTypos: 7`.";
+    let body = json!({"minWordSizeForTypos": {"oneTypo": 10, "twoTypos": 7}});
+    assert_eq!(
+        refused_alone("typo-tolerance", body.clone()),
+        (Code::InvalidSettingsTypoTolerance, format!("Invalid value at `.minWordSizeForTypos`: {inverted}"))
+    );
+    assert_eq!(
+        refused(json!({"typoTolerance": body})).1,
+        format!("Invalid value at `.typoTolerance.minWordSizeForTypos`: {inverted}")
+    );
+    assert_eq!(
+        refused(json!({"typoTolerance": {"minWordSizeForTypos": {"oneTypo": 256}}})).0,
+        Code::InvalidSettingsTypoTolerance
+    );
+    // Alone it is fine, against what is stored it is not.
+    let patch = read(&json!({"typoTolerance": {"minWordSizeForTypos": {"twoTypos": 3}}})).unwrap();
+    assert_eq!(check_merged(&Settings::default(), &patch).unwrap_err().code, Code::InvalidSettingsTypoTolerance);
+}
+
+#[test]
+fn faceting_and_pagination() {
+    assert_eq!(
+        refused(json!({"faceting": {"sortFacetValuesBy": {"tags": "size"}}})),
+        (
+            Code::InvalidSettingsFaceting,
+            "Unknown value `size` at `.faceting.sortFacetValuesBy.tags`: expected one of `alpha`, `count`".into()
+        )
+    );
+    assert_eq!(refused(json!({"faceting": {"maxValuesPerFacet": "all"}})).0, Code::InvalidSettingsFaceting);
+    assert_eq!(
+        refused_alone("pagination", json!({"maxTotalHits": 0})),
+        (
+            Code::InvalidSettingsPagination,
+            "Invalid value at `.maxTotalHits`: a non-zero integer value lower than `18446744073709551615` was \
+             expected, but found a zero"
+                .into()
+        )
+    );
+    assert_eq!(refused(json!({"pagination": {"maxTotalHits": "many"}})).0, Code::InvalidSettingsPagination);
+    assert_eq!(refused(json!({"searchCutoffMs": -1})).0, Code::InvalidSettingsSearchCutoffMs);
+    assert!(read(&json!({"searchCutoffMs": 0, "pagination": {"maxTotalHits": null}})).is_ok());
+}
+
+#[test]
+fn closed_lists_and_synonyms() {
+    assert_eq!(
+        refused(json!({"proximityPrecision": "byLine"})),
+        (
+            Code::InvalidSettingsProximityPrecision,
+            "Unknown value `byLine` at `.proximityPrecision`: expected one of `byWord`, `byAttribute`".into()
+        )
+    );
+    assert_eq!(refused(json!({"prefixSearch": "yes"})).0, Code::InvalidSettingsPrefixSearch);
+    assert_eq!(refused(json!({"facetSearch": "true"})).0, Code::InvalidSettingsFacetSearch);
+    assert_eq!(
+        refused_alone("synonyms", json!({"a": "b"})),
+        (
+            Code::InvalidSettingsSynonyms,
+            "Invalid value type at `.a`: expected an array, but found a string: `\"b\"`".into()
+        )
+    );
+}
+
+#[test]
+fn localized_attributes() {
+    let read_one = |body: Value| {
+        let patch = read(&json!({"localizedAttributes": [body]}))?;
+        let settings = Settings::default().patched(&patch).unwrap();
+        Ok(show(&settings)["localizedAttributes"].clone())
+    };
+    assert_eq!(
+        read_one(json!({"attributePatterns": ["*_ja"], "locales": ["ja", "cmn", "eng"]})),
+        Ok(json!([{"attributePatterns": ["*_ja"], "locales": ["jpn", "cmn", "eng"]}]))
+    );
+    let message = |body| read_one(body).map_err(|error: ApiError| error.message).unwrap_err();
+    assert!(
+        message(json!({"attributePatterns": ["*"], "locales": ["japan"]}))
+            .starts_with("Unknown value `japan` at `.localizedAttributes[0].locales[0]`: expected one of `af`, `ak`, ")
+    );
+    assert_eq!(message(json!({"locales": []})), "Missing field `attributePatterns` inside `.localizedAttributes[0]`");
+}
+
+#[test]
+fn embedders() {
+    let refused_one = |body: Value| refused(json!({"embedders": {"e": body}}));
+    for (body, start) in [
+        (json!({"source": "nope"}), "Unknown value `nope` at `.embedders.e.source`: expected one of `openAi`, "),
+        (
+            json!({"source": "userProvided"}),
+            "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)",
+        ),
+        (
+            json!({"source": "openAi", "revision": "x"}),
+            "`.embedders.e`: Field `revision` unavailable for source `openAi`.\n  - note: `revision` is available for \
+             sources: `huggingFace`\n  - note: available fields for source `openAi`: `source`, `model`, `apiKey`, ",
+        ),
+        (json!({"dimensions": 0}), "`.embedders.e.dimensions`: `dimensions` cannot be zero"),
+        (json!({"url": "kefir"}), "`.embedders.e.url`: could not parse `kefir`: relative URL without a base"),
+        (
+            json!({"source": "openAi", "model": "doggo"}),
+            "`.embedders.e.model`: Invalid model `doggo` for OpenAI. Supported models: [\"text-embedding-ada-002\", ",
+        ),
+        (
+            json!({"source": "openAi", "model": "text-embedding-3-large", "dimensions": 42000000}),
+            "`.embedders.e.dimensions`: Model `text-embedding-3-large` does not support overriding its dimensions to \
+             a value higher than 3072. Found 42000000",
+        ),
+        (json!({"distribution": {"mean": 2, "sigma": 0.1}}), "Invalid value at `.embedders.e.distribution.mean`: "),
+        (json!({"distribution": {"mean": 0.5}}), "Missing field `sigma` inside `.embedders.e.distribution`"),
+        (json!({"headers": {"a": 1}}), "Invalid value type at `.embedders.e.headers.a`: expected a string"),
+        (json!("x"), "Invalid value type at `.embedders.e`: expected an object, but found a string"),
+    ] {
+        let (code, message) = refused_one(body);
+        assert_eq!(code, Code::InvalidSettingsEmbedders);
+        assert!(message.starts_with(start), "{message}");
+    }
+    assert_eq!(refused_one(json!({"source": "composite"})).0, Code::FeatureNotEnabled);
+    assert_eq!(refused_one(json!({"searchFragments": {}})).0, Code::FeatureNotEnabled);
+    assert_eq!(
+        refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
+        "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"
+    );
+    // Another provider behind the same interface may have any model.
+    assert!(read(&json!({"embedders": {"e": {"source": "openAi", "url": "http://x/v1", "model": "m"}}})).is_ok());
+}
+
+#[test]
+fn embedders_are_shown_with_their_defaults_and_without_their_secret() {
+    let patch = read(&json!({"embedders": {
+        "own": {"source": "userProvided", "dimensions": 8},
+        "web": {"apiKey": "0123456789abcdef", "model": "text-embedding-3-small"},
+        "gone": null
+    }}))
+    .unwrap();
+    assert_eq!(details(&patch)["embedders"]["web"]["apiKey"], "01XXXX...");
+    let settings = Settings::default().patched(&patch).unwrap();
+    let shown = SettingKind::by_route("embedders").unwrap().show(&settings);
+    assert_eq!(shown["own"], json!({"source": "userProvided", "dimensions": 8}));
+    assert_eq!(shown["web"]["source"], "openAi");
+    assert_eq!(shown["web"]["apiKey"], "01XXXX...");
+    assert_eq!(shown["web"]["documentTemplateMaxBytes"], 400);
+    assert_eq!(shown.as_object().unwrap().len(), 2);
+    // Merged with what is stored, a forbidden field comes to light.
+    let change = read(&json!({"embedders": {"own": {"url": "http://x/"}}})).unwrap();
+    assert_eq!(check_merged(&settings, &change).unwrap_err().code, Code::InvalidSettingsEmbedders);
+}
+
+#[test]
+fn secrets_are_masked_by_length() {
+    for (key, masked) in [
+        ("123456789", "XXX..."),
+        ("1234567890", "12XXXX..."),
+        ("12345678901234567890", "123XXXXX..."),
+        ("123456789012345678901234567890", "12345XXXXXX..."),
+    ] {
+        let mut configuration = json!({"apiKey": key});
+        embedders::redact(&mut configuration);
+        assert_eq!(configuration["apiKey"], masked);
+    }
+}
