@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod bits;
+pub mod condition;
 pub mod document;
 pub mod filter;
 pub mod geo;

@@ -1,0 +1,49 @@
+//! Names of embedders and fragments in vector rules.
+
+use levenshtein_automata::{Distance, LevenshteinAutomatonBuilder};
+use serde_json::Value;
+
+use super::ConditionError;
+use crate::filter::{Vectors, VectorsKind};
+use crate::index::settings::Settings;
+
+/// How many edits a suggested name may be away.
+const SUGGESTION_DISTANCE: u8 = 2;
+
+/// Refuses names that the settings don't know.
+pub(super) fn check(vectors: &Vectors, settings: &Settings) -> Result<(), ConditionError> {
+    let Some(embedder) = &vectors.embedder else { return Ok(()) };
+    let Some(config) = settings.embedders.get(&embedder.value) else {
+        let available: Vec<String> = sorted(settings.embedders.keys());
+        return Err(ConditionError::UnknownEmbedder {
+            suggestion: suggestion(&embedder.value, &available),
+            name: embedder.value.clone(),
+            available,
+            at: embedder.at.clone(),
+        });
+    };
+    let Some(VectorsKind::Fragment(fragment)) = &vectors.kind else { return Ok(()) };
+    let fragments = config.get("indexingFragments").and_then(Value::as_object);
+    if fragments.is_some_and(|fragments| fragments.contains_key(&fragment.value)) {
+        return Ok(());
+    }
+    let available: Vec<String> = sorted(fragments.into_iter().flat_map(|fragments| fragments.keys()));
+    Err(ConditionError::UnknownFragment {
+        suggestion: suggestion(&fragment.value, &available),
+        name: fragment.value.clone(),
+        embedder: embedder.value.clone(),
+        available,
+        at: fragment.at.clone(),
+    })
+}
+
+fn sorted<'s>(names: impl Iterator<Item = &'s String>) -> Vec<String> {
+    let mut names: Vec<String> = names.cloned().collect();
+    names.sort_unstable();
+    names
+}
+
+fn suggestion(name: &str, known: &[String]) -> Option<String> {
+    let dfa = LevenshteinAutomatonBuilder::new(SUGGESTION_DISTANCE, true).build_dfa(name);
+    known.iter().find(|known| matches!(dfa.eval(known.as_str()), Distance::Exact(_))).cloned()
+}

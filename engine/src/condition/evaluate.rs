@@ -1,0 +1,75 @@
+//! A prepared filter over one segment.
+
+use super::PreparedFilter;
+use super::prepare::Node;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::FieldId;
+use crate::index::SegmentView;
+use crate::segment::{Column, SegmentReader};
+
+/// Unions of more sets than this are gathered in one bitset instead of being merged pair by pair.
+const PAIRWISE_MAX: usize = 4;
+
+impl PreparedFilter {
+    /// The live documents of `segment` that pass.
+    pub fn evaluate(&self, segment: &SegmentView) -> DocSet {
+        let mut docs = documents(&self.root, &segment.reader);
+        if let Some(deleted) = segment.deleted_set() {
+            docs.and_not_assign(deleted);
+        }
+        docs
+    }
+}
+
+/// The documents of a segment, deleted ones included, that pass `node`.
+fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
+    let doc_count = reader.doc_count();
+    let from_column = |field: FieldId, ask: &dyn Fn(&Column) -> DocSet| {
+        // A segment without the column has no document with the field.
+        reader.columns().get(field).map_or_else(DocSet::empty, |column| ask(&column))
+    };
+    match node {
+        Node::And { all, none } => intersection(all, none, reader),
+        Node::Or(nodes) => union(nodes, reader),
+        Node::Not(node) => documents(node, reader).complement(doc_count),
+        Node::Nothing => DocSet::empty(),
+        Node::Values(field, question) => from_column(*field, &|column| question.documents(column, doc_count)),
+        Node::Exists(field) => from_column(*field, &Column::exists),
+        Node::Null(field) => from_column(*field, &Column::null),
+        Node::Empty(field) => from_column(*field, &Column::empty),
+        Node::Region(region) => reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
+    }
+}
+
+fn intersection(all: &[Node], none: &[Node], reader: &SegmentReader) -> DocSet {
+    let mut docs: Option<DocSet> = None;
+    for node in all {
+        let passing = documents(node, reader);
+        match &mut docs {
+            None => docs = Some(passing),
+            Some(docs) => docs.and_assign(&passing),
+        }
+        if docs.as_ref().is_some_and(DocSet::is_empty) {
+            return DocSet::empty();
+        }
+    }
+    let mut docs = docs.unwrap_or_else(|| DocSet::full(reader.doc_count()));
+    for node in none {
+        if docs.is_empty() {
+            break;
+        }
+        docs.and_not_assign(&documents(node, reader));
+    }
+    docs
+}
+
+fn union(nodes: &[Node], reader: &SegmentReader) -> DocSet {
+    if nodes.len() <= PAIRWISE_MAX {
+        let mut docs = DocSet::empty();
+        nodes.iter().for_each(|node| docs.or_assign(&documents(node, reader)));
+        return docs;
+    }
+    let mut builder = BitsetBuilder::new(reader.doc_count());
+    nodes.iter().for_each(|node| builder.insert_set(&documents(node, reader)));
+    builder.finish()
+}

@@ -1,0 +1,20 @@
+//! The right side of a condition, in the two forms it is compared in.
+
+use crate::text::normalize_facet;
+
+/// A value that documents are compared with: as a string always, as a number when it is one.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Operand {
+    /// Normalised as the strings of columns are.
+    pub(super) text: String,
+    /// Finite.
+    pub(super) number: Option<f64>,
+}
+
+impl Operand {
+    pub(super) fn new(text: &str) -> Operand {
+        // `inf` and `nan` are words, and minus zero is zero.
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number + 0.0);
+        Operand { text: normalize_facet(text).into_owned(), number }
+    }
+}

@@ -1,0 +1,177 @@
+//! From a parsed filter to one that knows its fields and operands.
+
+use super::operand::Operand;
+use super::ordinals::ValueQuestion;
+use super::{AvailableAttributes, ConditionError, embedders};
+use crate::document::FieldMapSnapshot;
+use crate::filter::{Comparison, Condition, Filter, Located, Location};
+use crate::geo::{BoundingBox, Circle, Region};
+use crate::id::FieldId;
+use crate::index::settings::{GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name};
+use crate::text::normalize_facet;
+
+/// Names that stand for geo functions and are no fields.
+const RESERVED_GEO: [&str; 3] = [GEO_FIELD, "_geoPoint", "_geoDistance"];
+
+/// A filter whose fields are known, whose operands are normalised, and that the settings allow.
+#[derive(Debug)]
+pub struct PreparedFilter {
+    pub(super) root: Node,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Documents that pass all of `all` and none of `none`.
+    And {
+        all: Vec<Node>,
+        none: Vec<Node>,
+    },
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    /// No document: the field is in none, or the value can't be.
+    Nothing,
+    Values(FieldId, ValueQuestion),
+    Exists(FieldId),
+    Null(FieldId),
+    Empty(FieldId),
+    Region(Box<dyn Region + Send + Sync>),
+}
+
+impl PreparedFilter {
+    /// Checks `filter` against `settings` and looks up its fields. Cost: linear in the length of the filter.
+    pub fn new(filter: &Filter, settings: &Settings, fields: &FieldMapSnapshot) -> Result<Self, ConditionError> {
+        Ok(PreparedFilter { root: Preparation { settings, fields }.node(filter)? })
+    }
+}
+
+struct Preparation<'s> {
+    settings: &'s Settings,
+    fields: &'s FieldMapSnapshot,
+}
+
+impl Preparation<'_> {
+    fn node(&self, filter: &Filter) -> Result<Node, ConditionError> {
+        Ok(match filter {
+            Filter::And(filters) => {
+                let (mut all, mut none) = (Vec::new(), Vec::new());
+                for filter in filters {
+                    match self.node(filter)? {
+                        Node::Not(node) => none.push(*node),
+                        node => all.push(node),
+                    }
+                }
+                Node::And { all, none }
+            }
+            Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.node(filter)).collect::<Result<_, _>>()?),
+            Filter::Not(filter) => complement(self.node(filter)?),
+            Filter::Condition { field, condition } => self.condition(field, condition)?,
+            Filter::GeoRadius { center, radius_m, at, .. } => {
+                self.require_geo(&at.at)?;
+                Node::Region(Box::new(Circle { center: *center, radius_m: *radius_m }))
+            }
+            Filter::GeoBoundingBox { top_right, bottom_left, at } => {
+                self.require_geo(&at.at)?;
+                Node::Region(Box::new(BoundingBox { top_right: *top_right, bottom_left: *bottom_left }))
+            }
+            Filter::GeoPolygon { at, .. } => {
+                if !is_listed_by_name(&self.settings.filterable_attributes, GEOJSON_FIELD) {
+                    return Err(self.not_filterable(GEOJSON_FIELD, &at.at));
+                }
+                return Err(ConditionError::Unsupported { function: "_geoPolygon", at: at.at.clone() });
+            }
+            Filter::Vectors(vectors) => {
+                embedders::check(&vectors.value, self.settings)?;
+                // Segments hold no vectors yet, so no document has one.
+                Node::Nothing
+            }
+            Filter::Foreign { at, .. } => {
+                return Err(ConditionError::Unsupported { function: "_foreign", at: at.at.clone() });
+            }
+        })
+    }
+
+    fn condition(&self, field: &Located<String>, condition: &Condition) -> Result<Node, ConditionError> {
+        self.check(field, condition)?;
+        let Some(id) = self.fields.get(&field.value) else {
+            // No document has the field; only a negation can hold.
+            return Ok(if matches!(condition, Condition::NotEqual(_)) {
+                complement(Node::Nothing)
+            } else {
+                Node::Nothing
+            });
+        };
+        let values = |question| Node::Values(id, question);
+        Ok(match condition {
+            Condition::Equal(value) => values(ValueQuestion::OneOf(vec![Operand::new(value)])),
+            Condition::NotEqual(value) => complement(values(ValueQuestion::OneOf(vec![Operand::new(value)]))),
+            Condition::In(list) => values(ValueQuestion::OneOf(list.iter().map(|value| Operand::new(value)).collect())),
+            Condition::Compare(comparison, value) => values(ValueQuestion::Compare(*comparison, Operand::new(value))),
+            Condition::Between { from, to } => values(ValueQuestion::Between(Operand::new(from), Operand::new(to))),
+            Condition::Exists => Node::Exists(id),
+            Condition::Null => Node::Null(id),
+            Condition::Empty => Node::Empty(id),
+            Condition::Contains(part) => values(ValueQuestion::Contains(normalize_facet(&part.value).into_owned())),
+            Condition::StartsWith(prefix) if prefix.is_empty() => Node::Exists(id),
+            Condition::StartsWith(prefix) => values(ValueQuestion::StartsWith(normalize_facet(prefix).into_owned())),
+        })
+    }
+
+    /// Refuses fields and operators that the settings don't allow.
+    fn check(&self, field: &Located<String>, condition: &Condition) -> Result<(), ConditionError> {
+        let name = field.value.as_str();
+        if RESERVED_GEO.contains(&name) {
+            return Err(ConditionError::ReservedGeo { name: name.to_owned(), at: field.at.clone() });
+        }
+        let features = self.settings.filterable(name).ok_or_else(|| self.not_filterable(name, &field.at))?;
+        let (operator, allowed) = match condition {
+            Condition::Equal(_) => ("=", features.filter.equality),
+            Condition::NotEqual(_) => ("!=", features.filter.equality),
+            Condition::In(_) => ("IN", features.filter.equality),
+            Condition::Compare(comparison, _) => (symbol(*comparison), features.filter.comparison),
+            Condition::Between { .. } => ("TO", features.filter.comparison),
+            _ => return Ok(()),
+        };
+        if allowed {
+            return Ok(());
+        }
+        let rule = self.settings.filterable_attributes.iter().position(|rule| rule.matches(name));
+        Err(ConditionError::OperatorNotAllowed {
+            attribute: name.to_owned(),
+            operator,
+            rule: rule.expect("features come from a rule that matches"),
+            features,
+        })
+    }
+
+    fn require_geo(&self, at: &Location) -> Result<(), ConditionError> {
+        let listed = |name| is_listed_by_name(&self.settings.filterable_attributes, name);
+        if listed(GEO_FIELD) || listed(GEOJSON_FIELD) {
+            return Ok(());
+        }
+        Err(self.not_filterable("_geo/_geojson", at))
+    }
+
+    fn not_filterable(&self, attribute: &str, at: &Location) -> ConditionError {
+        ConditionError::NotFilterable {
+            attribute: attribute.to_owned(),
+            available: AvailableAttributes::filterable(self.settings),
+            at: at.clone(),
+        }
+    }
+}
+
+fn complement(node: Node) -> Node {
+    match node {
+        Node::Not(inner) => *inner,
+        node => Node::Not(Box::new(node)),
+    }
+}
+
+fn symbol(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Greater => ">",
+        Comparison::GreaterOrEqual => ">=",
+        Comparison::Less => "<",
+        Comparison::LessOrEqual => "<=",
+    }
+}
