@@ -106,6 +106,43 @@ impl<'a> SegmentQuery<'a> {
         })
     }
 
+    /// The documents of `among` that match a node without typo, by the best weight of a field that holds it, best
+    /// first; documents that match through a sequence of words only come last. `None` when the postings of too many
+    /// terms would have to be read for it.
+    pub fn by_weight(&self, node: usize, among: &DocSet) -> Option<Vec<(u16, DocSet)>> {
+        let e = &self.expansions[node];
+        let postings = self.reader.postings();
+        let terms = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
+        let limit = u64::from(self.reader.doc_count());
+        if postings.doc_freq_sum(terms.clone(), limit) >= limit || !e.synonyms.is_empty() || e.phrase.is_some() {
+            return None;
+        }
+        let mut weights: Vec<u16> = self.options.weights.iter().copied().filter(|&w| w != NOT_SEARCHED).collect();
+        weights.sort_unstable();
+        weights.dedup();
+        if weights.len() < 2 {
+            return None;
+        }
+        let mut left = among.clone();
+        let mut out = Vec::with_capacity(weights.len());
+        for weight in weights {
+            if left.is_empty() {
+                break;
+            }
+            let allowed = postings.field_sets().allowed(|f| self.options.weight(f) == weight);
+            let mut set = BitsetBuilder::new(self.reader.doc_count());
+            for ordinal in terms.clone().filter(|o| self.stop.binary_search(o).is_err()) {
+                postings.add_to_filtered(ordinal, &allowed, &mut set);
+            }
+            let docs = left.and(&set.finish());
+            left.and_not_assign(&docs);
+            if !docs.is_empty() {
+                out.push((weight, docs));
+            }
+        }
+        Some(out)
+    }
+
     /// Whether any document of the segment can match a node.
     pub fn is_empty(&self, node: usize) -> bool {
         (0..CLASSES).all(|class| self.docs(node, class).is_empty())
@@ -206,9 +243,12 @@ impl<'a> SegmentQuery<'a> {
     /// concatenation.
     pub fn level_docs(&self, level: &Level, universe: &DocSet, exact_only: bool) -> DocSet {
         let mut reach: Vec<DocSet> = vec![DocSet::empty(); level.kept.len() + 1];
-        reach[0] = universe.clone();
+        if level.kept.is_empty() {
+            return universe.clone();
+        }
+        let everything = universe.len() == self.reader.doc_count();
         for at in 0..level.kept.len() {
-            if reach[at].is_empty() {
+            if at > 0 && reach[at].is_empty() {
                 continue;
             }
             for &node in &level.starting[at] {
@@ -219,8 +259,13 @@ impl<'a> SegmentQuery<'a> {
                 }
                 for class in 0..classes {
                     let docs = self.docs(node, class);
-                    if !docs.is_empty() {
-                        let step = reach[at].and(docs);
+                    if docs.is_empty() {
+                        continue;
+                    }
+                    if at == 0 && everything {
+                        reach[len].or_assign(docs);
+                    } else {
+                        let step = if at == 0 { universe.and(docs) } else { reach[at].and(docs) };
                         reach[at + len].or_assign(&step);
                     }
                 }

@@ -27,6 +27,8 @@ use crate::sort::SegmentSort;
 
 /// Documents scanned between two looks at the clock.
 const DOCS_PER_CLOCK_CHECK: u32 = 256;
+/// Groups of at most this many documents are scanned without a look at the postings.
+const SCANNED_WHOLE_MAX: u32 = 1024;
 /// Level of documents that complete a degraded answer, unsorted.
 const UNSORTED: u16 = u16::MAX;
 
@@ -186,8 +188,9 @@ impl Ranked<'_> {
             return;
         }
         if !search.plan.typo_second() {
+            let bound = self.bound(number);
             for (index, docs) in groups.iter().enumerate() {
-                self.scan(index, docs, number, &mut tops[index]);
+                self.scan(index, docs, number, bound, &mut tops[index]);
             }
             return;
         }
@@ -198,11 +201,14 @@ impl Ranked<'_> {
             .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
             .collect();
         for (index, docs) in exact.iter().enumerate() {
-            self.scan(index, docs, number, &mut tops[index]);
+            for (bound, docs) in self.by_attribute(index, docs, number) {
+                self.scan(index, &docs, number, bound, &mut tops[index]);
+            }
         }
         if collected(tops) < search.wanted {
+            let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
             for (index, docs) in groups.iter().enumerate() {
-                self.scan(index, &docs.and_not(&exact[index]), number, &mut tops[index]);
+                self.scan(index, &docs.and_not(&exact[index]), number, bound, &mut tops[index]);
             }
         }
     }
@@ -242,8 +248,35 @@ impl Ranked<'_> {
         (Level::new(graph, kept, |n| needed.contains(&n)), max_typos)
     }
 
-    fn scan(&mut self, index: usize, docs: &DocSet, number: u16, top: &mut TopK) {
-        if docs.is_empty() || self.degraded {
+    /// The smallest key of a document of a level.
+    fn bound(&self, number: u16) -> Key {
+        let missing = self.levels[usize::from(number)].level.missing_words;
+        self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(missing))
+    }
+
+    /// Cuts documents that match one single word without typo by the attribute they have it in, when that is what
+    /// decides next: the field sets of the postings tell it without a look at the documents. Each group comes with
+    /// the smallest key its documents can have.
+    fn by_attribute(&self, index: usize, docs: &DocSet, number: u16) -> Vec<(Key, DocSet)> {
+        let bound = self.bound(number);
+        let level = &self.levels[usize::from(number)].level;
+        let groups = match (level.kept.as_slice(), self.layout.slice(GraphRule::AttributeRank)) {
+            ([_], Some(slice)) if docs.len() > SCANNED_WHOLE_MAX => {
+                let node = level.starting[0][0];
+                self.segments[index].query.by_weight(node, docs).map(|groups| (slice, groups))
+            }
+            _ => None,
+        };
+        match groups {
+            Some((slice, groups)) => {
+                groups.into_iter().map(|(weight, docs)| (bound + slice.put(u32::from(weight)), docs)).collect()
+            }
+            None => vec![(bound, docs.clone())],
+        }
+    }
+
+    fn scan(&mut self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) {
+        if docs.is_empty() || self.degraded || !top.admits_any(bound) {
             return;
         }
         let search = self.search;

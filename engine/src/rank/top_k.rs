@@ -65,9 +65,19 @@ impl TopK {
         }
     }
 
-    /// The key no admitted document can exceed, when `k` documents are known and no sort is involved.
-    pub fn threshold(&self) -> Option<Key> {
-        self.threshold.as_ref().map(|e| e.key)
+    /// Whether any document whose costs are at least those of `bound` could enter, whatever its sort values.
+    pub fn admits_any(&self, bound: Key) -> bool {
+        let Some(worst) = &self.threshold else { return self.k > 0 };
+        for part in &self.parts {
+            let Part::Graph(mask) = *part else { return true };
+            match (bound & mask).cmp(&(worst.key & mask)) {
+                Ordering::Less => return true,
+                Ordering::Equal => {}
+                Ordering::Greater => return false,
+            }
+        }
+        // Equal in every part: later documents lose the tie.
+        false
     }
 
     pub fn push(&mut self, entry: Entry) {

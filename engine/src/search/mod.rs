@@ -1,11 +1,14 @@
 //! The one entry point of a keyword search: [`SearchRequest`] -> [`SearchResult`].
 
+mod matching;
+
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::bits::DocSet;
 use crate::filter::Filter;
+use crate::highlight::MatchingTerms;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::NodeAutomata;
 use crate::query::resolve::{NotSearchable, ResolvedSettings, resolve};
@@ -52,6 +55,8 @@ pub struct SearchRequest {
     pub languages: Vec<Language>,
     /// Hits with a lower global score are not hits.
     pub score_threshold: Option<f64>,
+    /// Collect the forms of the query's words, for highlighting.
+    pub matching_terms: bool,
     /// Time budget, counted from `received`.
     pub cutoff: Option<Duration>,
     pub received: Instant,
@@ -71,6 +76,7 @@ impl Default for SearchRequest {
             distinct: None,
             languages: Vec::new(),
             score_threshold: None,
+            matching_terms: false,
             cutoff: None,
             received: Instant::now(),
         }
@@ -98,6 +104,8 @@ pub struct SearchResult {
     pub candidates: Vec<DocSet>,
     /// The time budget ended before the ranking was complete.
     pub degraded: bool,
+    /// Forms of the query's words, when asked for.
+    pub matching_terms: Option<MatchingTerms>,
 }
 
 /// Why a search could not run. All are mistakes of the request but `Index`.
@@ -161,11 +169,14 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         None => std::mem::take(&mut ranked.matching),
         Some(kept) => kept.into_iter().map(|docs| docs.into_iter().collect()).collect(),
     };
+    let matching_terms =
+        request.matching_terms.then(|| matching::matching_terms(&graph, segments.iter().map(|s| &s.query)));
     Ok(SearchResult {
         hits: hits.into_iter().map(Hit::from).collect(),
         total: candidates.iter().map(|c: &DocSet| u64::from(c.len())).sum(),
         candidates,
         degraded: ranked.degraded,
+        matching_terms,
     })
 }
 
