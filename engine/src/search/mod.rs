@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::bits::DocSet;
+use crate::condition::{AvailableAttributes, ConditionError, PreparedFilter};
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::{DocumentAddress, Snapshot};
@@ -108,20 +109,30 @@ pub struct SearchResult {
     pub matching_terms: Option<MatchingTerms>,
 }
 
-/// Why a search could not run. All are mistakes of the request but `Index`.
+/// Why a search could not run: the request asks for what the settings do not allow.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    #[error("{0}")]
-    Filter(String),
+    #[error(transparent)]
+    Filter(#[from] ConditionError),
     #[error(transparent)]
     Sort(#[from] SortError),
     /// `attributesToSearchOn` names an attribute that is not searchable.
     #[error(transparent)]
     SearchOn(#[from] NotSearchable),
     /// The distinct attribute of the request is not filterable.
-    #[error("attribute `{attribute}` is not filterable and cannot be the distinct attribute")]
-    NotDistinct { attribute: String },
+    #[error(
+        "Attribute `{attribute}` is not filterable and thus, cannot be used as distinct attribute. {}",
+        filterable_text(available)
+    )]
+    NotDistinct { attribute: String, available: AvailableAttributes },
+}
+
+fn filterable_text(available: &AvailableAttributes) -> String {
+    if available.is_empty() {
+        return "This index does not have configured filterable attributes.".to_owned();
+    }
+    format!("Available filterable attributes patterns are: {}.", available.quoted_together())
 }
 
 /// Searches. Phases: resolve the settings, parse, find the candidates of each segment, rank, merge the segments.
@@ -136,24 +147,24 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         Some(q) => parse_query(q, &resolved.tokenizer, &request.languages, &options.stop_words, options.prefix_search),
         None => ParsedQuery::default(),
     };
+    let filter = match &request.filter {
+        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
+        None => None,
+    };
+    let distinct = distinct(snapshot, request)?;
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty());
     let graph = QueryGraph::new(parsed.terms, &options);
     let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
     let mut segments = Vec::with_capacity(snapshot.segments.len());
     for view in &snapshot.segments {
         let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
-        let mut universe = view.live_set();
+        let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
         for excluded in &parsed.excluded {
             universe.and_not_assign(&query.excluded(excluded));
         }
         segments.push(SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) });
     }
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
-    let distinct = request
-        .distinct
-        .as_ref()
-        .or(snapshot.settings.distinct_attribute.as_ref())
-        .map(|name| Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader)));
     let rank_all = distinct.is_some() || request.score_threshold.is_some();
     let keyword = KeywordSearch {
         graph: &graph,
@@ -178,6 +189,17 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         degraded: ranked.degraded,
         matching_terms,
     })
+}
+
+/// The attribute of which hits have different values, if any. That of the settings need not be filterable.
+fn distinct(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<Distinct>, SearchError> {
+    let settings = &snapshot.settings;
+    if let Some(attribute) = request.distinct.as_ref().filter(|name| settings.filterable(name).is_none()) {
+        let available = AvailableAttributes::filterable(settings);
+        return Err(SearchError::NotDistinct { attribute: attribute.clone(), available });
+    }
+    let name = request.distinct.as_ref().or(settings.distinct_attribute.as_ref());
+    Ok(name.map(|name| Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader))))
 }
 
 impl From<RankedHit> for Hit {
