@@ -8,5 +8,6 @@ pub mod identifier;
 pub mod json;
 mod locale;
 pub mod query_string;
+pub mod search;
 pub mod settings;
 mod suggest;

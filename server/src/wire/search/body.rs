@@ -1,0 +1,167 @@
+//! A search in a JSON body.
+
+use serde_json::Value;
+
+use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::json::{At, required};
+
+/// The fields of a search, in the order in which messages list them.
+pub const FIELDS: [&str; 30] = [
+    "q",
+    "vector",
+    "media",
+    "hybrid",
+    "offset",
+    "limit",
+    "page",
+    "hitsPerPage",
+    "attributesToRetrieve",
+    "retrieveVectors",
+    "attributesToCrop",
+    "cropLength",
+    "attributesToHighlight",
+    "showMatchesPosition",
+    "showRankingScore",
+    "showRankingScoreDetails",
+    "showPerformanceDetails",
+    "useNetwork",
+    "filter",
+    "sort",
+    "distinct",
+    "facets",
+    "highlightPreTag",
+    "highlightPostTag",
+    "cropMarker",
+    "matchingStrategy",
+    "attributesToSearchOn",
+    "rankingScoreThreshold",
+    "locales",
+    "personalize",
+];
+
+impl SearchQuery {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// The first thing wrong in the order of the text.
+    pub fn from_body(body: &Value) -> ApiResult<SearchQuery> {
+        let mut query = SearchQuery::default();
+        At::root(body).fields(&FIELDS, |name, field| query.read_field(name, field))?;
+        Ok(query)
+    }
+
+    /// Reads one of the fields of a search.
+    pub(in crate::wire) fn read_field(&mut self, name: &str, field: At<'_>) -> ApiResult<()> {
+        use Code::*;
+        match name {
+            "q" => self.q = field.code(InvalidSearchQ).optional(|f| f.string())?,
+            "vector" => self.vector = field.code(InvalidSearchVector).optional(vector)?,
+            "hybrid" => self.hybrid = field.code(InvalidSearchHybridQuery).optional(hybrid)?,
+            "offset" => self.offset = size(field.code(InvalidSearchOffset).positive_integer()?),
+            "limit" => self.limit = size(field.code(InvalidSearchLimit).positive_integer()?),
+            "page" => self.page = field.code(InvalidSearchPage).optional(|f| f.positive_integer().map(size))?,
+            "hitsPerPage" => {
+                self.hits_per_page =
+                    field.code(InvalidSearchHitsPerPage).optional(|f| f.positive_integer().map(size))?;
+            }
+            "attributesToRetrieve" => {
+                self.attributes_to_retrieve =
+                    field.code(InvalidSearchAttributesToRetrieve).optional(|f| f.strings())?;
+            }
+            "retrieveVectors" => self.retrieve_vectors = field.code(InvalidSearchRetrieveVectors).boolean()?,
+            "attributesToCrop" => {
+                self.attributes_to_crop = field.code(InvalidSearchAttributesToCrop).optional(|f| f.strings())?;
+            }
+            "cropLength" => self.crop_length = size(field.code(InvalidSearchCropLength).positive_integer()?),
+            "attributesToHighlight" => {
+                self.attributes_to_highlight =
+                    field.code(InvalidSearchAttributesToHighlight).optional(|f| f.strings())?;
+            }
+            "showMatchesPosition" => {
+                self.show_matches_position = field.code(InvalidSearchShowMatchesPosition).boolean()?;
+            }
+            "showRankingScore" => self.show_ranking_score = field.code(InvalidSearchShowRankingScore).boolean()?,
+            "showRankingScoreDetails" => {
+                self.show_ranking_score_details = field.code(InvalidSearchShowRankingScoreDetails).boolean()?;
+            }
+            "showPerformanceDetails" => {
+                self.show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
+            }
+            "filter" => self.filter = field.optional(|f| Ok(f.value().clone()))?,
+            "sort" => self.sort = field.code(InvalidSearchSort).optional(|f| f.strings())?,
+            "distinct" => self.distinct = field.code(InvalidSearchDistinct).optional(|f| f.string())?,
+            "facets" => self.facets = field.code(InvalidSearchFacets).optional(|f| f.strings())?,
+            "highlightPreTag" => self.highlight_pre_tag = field.code(InvalidSearchHighlightPreTag).string()?,
+            "highlightPostTag" => self.highlight_post_tag = field.code(InvalidSearchHighlightPostTag).string()?,
+            "cropMarker" => self.crop_marker = field.code(InvalidSearchCropMarker).string()?,
+            "matchingStrategy" => {
+                self.matching_strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+            }
+            "attributesToSearchOn" => {
+                self.attributes_to_search_on =
+                    field.code(InvalidSearchAttributesToSearchOn).optional(|f| f.strings())?;
+            }
+            "rankingScoreThreshold" => {
+                let field = field.code(InvalidSearchRankingScoreThreshold);
+                self.ranking_score_threshold = field.optional(|f| unit_interval("rankingScoreThreshold", f))?;
+            }
+            "locales" => {
+                let locales = field.code(InvalidSearchLocales).optional(|f| f.list(|locale| locale.language()))?;
+                self.locales = locales.unwrap_or_default();
+            }
+            "media" if !field.value().is_null() => {
+                return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
+            }
+            "useNetwork" => {
+                if field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true) {
+                    return Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network"));
+                }
+            }
+            "personalize" if !field.value().is_null() => {
+                personalize(field.code(InvalidSearchPersonalize))?;
+                return Err(personalization_unavailable());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
+    at.list(|element| Ok(element.number()? as f32))
+}
+
+fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
+    let (mut embedder, mut semantic_ratio) = (None, Hybrid::DEFAULT_RATIO);
+    at.fields(&["semanticRatio", "embedder"], |name, field| {
+        match name {
+            "embedder" => embedder = Some(field.code(Code::InvalidSearchEmbedder).string()?),
+            _ => {
+                let field = field.code(Code::InvalidSearchSemanticRatio);
+                semantic_ratio = unit_interval("semanticRatio", field)? as f32;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Hybrid { embedder: required(embedder, &at, "embedder", Code::InvalidSearchEmbedder)?, semantic_ratio })
+}
+
+fn unit_interval(name: &str, at: At<'_>) -> ApiResult<f64> {
+    let number = at.number()?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(at.invalid(out_of_range(name))) }
+}
+
+fn personalize(at: At<'_>) -> ApiResult<()> {
+    let mut context = None;
+    at.fields(&["userContext"], |_, field| {
+        context = Some(field.code(Code::InvalidSearchPersonalizeUserContext).string()?);
+        Ok(())
+    })?;
+    required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext).map(drop)
+}
+
+/// Personalisation needs an outside service that this server does not know.
+pub(super) fn personalization_unavailable() -> ApiError {
+    ApiError::feature_not_enabled("reranking search results with `personalize`", "personalization")
+}

@@ -1,0 +1,50 @@
+//! Which kind of search a request asks for.
+
+use super::SearchQuery;
+use crate::error::{ApiError, ApiResult, Code};
+
+/// The part of an embedder in a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hybrid {
+    /// Name of the embedder.
+    pub embedder: String,
+    /// From 0 (words only) to 1 (meaning only).
+    pub semantic_ratio: f32,
+}
+
+impl Hybrid {
+    /// Half words, half meaning.
+    pub const DEFAULT_RATIO: f32 = 0.5;
+}
+
+/// What decides about hits and their order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SearchKind<'a> {
+    /// Words, or nothing at all (a placeholder search).
+    Keyword,
+    /// The nearness of vectors.
+    Semantic(&'a Hybrid),
+    /// Both, merged.
+    Hybrid(&'a Hybrid),
+}
+
+impl SearchQuery {
+    /// The kind of this search. The embedder's name is not looked up.
+    ///
+    /// # Errors
+    /// `missing_search_hybrid` when there is a vector but no embedder.
+    pub fn kind(&self) -> ApiResult<SearchKind<'_>> {
+        let has_text = self.text().is_some();
+        let has_vector = self.vector.is_some();
+        match &self.hybrid {
+            None if has_vector => Err(ApiError::new(
+                Code::MissingSearchHybrid,
+                "Invalid request: missing `hybrid` parameter when `vector` or `media` are present.",
+            )),
+            None => Ok(SearchKind::Keyword),
+            Some(hybrid) if hybrid.semantic_ratio == 0.0 || !(has_text || has_vector) => Ok(SearchKind::Keyword),
+            Some(hybrid) if hybrid.semantic_ratio == 1.0 || !has_text => Ok(SearchKind::Semantic(hybrid)),
+            Some(hybrid) => Ok(SearchKind::Hybrid(hybrid)),
+        }
+    }
+}

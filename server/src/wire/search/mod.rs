@@ -1,0 +1,176 @@
+//! What a search asks for, as clients write it: in a JSON body or in a query string.
+
+mod body;
+mod kind;
+mod parameters;
+
+#[cfg(test)]
+mod tests;
+
+use lamina_engine::search::MatchingStrategy;
+use lamina_engine::text::Language;
+use serde_json::Value;
+
+pub use body::FIELDS;
+pub use kind::{Hybrid, SearchKind};
+
+/// Hits of a page when nothing else is asked for.
+pub const DEFAULT_LIMIT: usize = 20;
+/// Words of a cropped text when nothing else is asked for.
+pub const DEFAULT_CROP_LENGTH: usize = 10;
+
+/// The parameters of one search, checked for shape and bounds; names are not looked up in settings yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchQuery {
+    /// The text searched for.
+    pub q: Option<String>,
+    /// A query vector, used instead of embedding `q`.
+    pub vector: Option<Vec<f32>>,
+    /// Which embedder takes part, and how much.
+    pub hybrid: Option<Hybrid>,
+    /// Hits skipped (outside page mode).
+    pub offset: usize,
+    /// Hits returned at most (outside page mode).
+    pub limit: usize,
+    /// Page number from 1; its presence switches to page mode.
+    pub page: Option<usize>,
+    /// Hits of a page; its presence switches to page mode.
+    pub hits_per_page: Option<usize>,
+    /// `None`: all that are displayed.
+    pub attributes_to_retrieve: Option<Vec<String>>,
+    /// Whether hits show their vectors.
+    pub retrieve_vectors: bool,
+    /// `attr`, `attr:length` or `*`.
+    pub attributes_to_crop: Option<Vec<String>>,
+    /// In words.
+    pub crop_length: usize,
+    /// Names or `*`.
+    pub attributes_to_highlight: Option<Vec<String>>,
+    /// Whether hits tell where they match.
+    pub show_matches_position: bool,
+    /// Whether hits tell their score.
+    pub show_ranking_score: bool,
+    /// Whether hits tell how their score came about.
+    pub show_ranking_score_details: bool,
+    /// Whether the answer tells how long each step took.
+    pub show_performance_details: bool,
+    /// An expression or arrays of them; its syntax is the engine's.
+    pub filter: Option<Value>,
+    /// `attribute:asc` and the like; the syntax is the engine's.
+    pub sort: Option<Vec<String>>,
+    /// Overrides the index's distinct attribute.
+    pub distinct: Option<String>,
+    /// Names or patterns of attributes whose values are counted.
+    pub facets: Option<Vec<String>>,
+    /// Put before what matched.
+    pub highlight_pre_tag: String,
+    /// Put after what matched.
+    pub highlight_post_tag: String,
+    /// Put where a text was cut.
+    pub crop_marker: String,
+    /// What to drop when not enough documents hold all words.
+    pub matching_strategy: MatchingStrategy,
+    /// Names or patterns of attributes; `None`: all that are searchable.
+    pub attributes_to_search_on: Option<Vec<String>>,
+    /// From 0 to 1.
+    pub ranking_score_threshold: Option<f64>,
+    /// Languages of `q`; empty: found out.
+    pub locales: Vec<Language>,
+}
+
+impl Default for SearchQuery {
+    fn default() -> SearchQuery {
+        SearchQuery {
+            q: None,
+            vector: None,
+            hybrid: None,
+            offset: 0,
+            limit: DEFAULT_LIMIT,
+            page: None,
+            hits_per_page: None,
+            attributes_to_retrieve: None,
+            retrieve_vectors: false,
+            attributes_to_crop: None,
+            crop_length: DEFAULT_CROP_LENGTH,
+            attributes_to_highlight: None,
+            show_matches_position: false,
+            show_ranking_score: false,
+            show_ranking_score_details: false,
+            show_performance_details: false,
+            filter: None,
+            sort: None,
+            distinct: None,
+            facets: None,
+            highlight_pre_tag: "<em>".to_owned(),
+            highlight_post_tag: "</em>".to_owned(),
+            crop_marker: "…".to_owned(),
+            matching_strategy: MatchingStrategy::Last,
+            attributes_to_search_on: None,
+            ranking_score_threshold: None,
+            locales: Vec::new(),
+        }
+    }
+}
+
+/// Which part of the hits is asked for, and how the answer speaks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// `offset` and `limit`; totals are estimates.
+    Offset {
+        /// Hits skipped.
+        offset: usize,
+        /// Hits returned at most.
+        limit: usize,
+    },
+    /// `page` and `hitsPerPage`; totals are exact.
+    Page {
+        /// From 1; 0 shows nothing.
+        page: usize,
+        /// Hits of a page.
+        hits_per_page: usize,
+    },
+}
+
+impl Window {
+    /// Hits to skip and to return, within the first `total_max` of them.
+    pub fn bounds(self, total_max: usize) -> (usize, usize) {
+        let (offset, limit) = match self {
+            Window::Offset { offset, limit } => (offset, limit),
+            Window::Page { page: 0, .. } => (0, 0),
+            Window::Page { page, hits_per_page } => ((page - 1).saturating_mul(hits_per_page), hits_per_page),
+        };
+        let offset = offset.min(total_max);
+        (offset, limit.min(total_max - offset))
+    }
+}
+
+impl SearchQuery {
+    /// The query text, unless it is blank.
+    pub fn text(&self) -> Option<&str> {
+        self.q.as_deref().filter(|q| !q.trim().is_empty())
+    }
+
+    /// Page mode as soon as one of its two parameters is there.
+    pub fn window(&self) -> Window {
+        match (self.page, self.hits_per_page) {
+            (None, None) => Window::Offset { offset: self.offset, limit: self.limit },
+            (page, hits_per_page) => {
+                Window::Page { page: page.unwrap_or(1), hits_per_page: hits_per_page.unwrap_or(DEFAULT_LIMIT) }
+            }
+        }
+    }
+}
+
+/// The names of the strategies.
+const MATCHING_STRATEGIES: [(&str, MatchingStrategy); 3] =
+    [("last", MatchingStrategy::Last), ("all", MatchingStrategy::All), ("frequency", MatchingStrategy::Frequency)];
+
+/// A count; what does not fit the machine is as good as infinite.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Why a number from 0 to 1 is refused.
+fn out_of_range(name: &str) -> String {
+    format!("the value of `{name}` is invalid, expected a float between `0.0` and `1.0`.")
+}

@@ -1,0 +1,195 @@
+//! A search in a query string.
+
+use lamina_engine::text::Language;
+use serde_json::Value;
+
+use super::body::personalization_unavailable;
+use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::locale;
+use crate::wire::query_string::{Parameter, QueryString};
+
+/// The parameters of a search, in the order in which messages list them.
+const PARAMETERS: [&str; 30] = [
+    "q",
+    "vector",
+    "offset",
+    "limit",
+    "page",
+    "hitsPerPage",
+    "attributesToRetrieve",
+    "retrieveVectors",
+    "attributesToCrop",
+    "cropLength",
+    "attributesToHighlight",
+    "filter",
+    "sort",
+    "distinct",
+    "showMatchesPosition",
+    "showRankingScore",
+    "showRankingScoreDetails",
+    "showPerformanceDetails",
+    "facets",
+    "highlightPreTag",
+    "highlightPostTag",
+    "cropMarker",
+    "matchingStrategy",
+    "attributesToSearchOn",
+    "hybridEmbedder",
+    "hybridSemanticRatio",
+    "rankingScoreThreshold",
+    "locales",
+    "personalizeUserContext",
+    "useNetwork",
+];
+
+impl SearchQuery {
+    /// Reads a query string.
+    ///
+    /// # Errors
+    /// The first thing wrong in the order of the text.
+    pub fn from_parameters(parameters: &QueryString) -> ApiResult<SearchQuery> {
+        let mut query = SearchQuery::default();
+        let (mut embedder, mut semantic_ratio) = (None, None);
+        parameters.parameters(&PARAMETERS, |name, parameter| {
+            match name {
+                "hybridEmbedder" => {
+                    embedder = Some(parameter.code(Code::InvalidSearchEmbedder).text()?.to_owned());
+                }
+                "hybridSemanticRatio" => {
+                    let parameter = parameter.code(Code::InvalidSearchSemanticRatio);
+                    semantic_ratio = Some(unit_interval("hybridSemanticRatio", &parameter)? as f32);
+                }
+                _ => query.read_parameter(name, parameter)?,
+            }
+            Ok(())
+        })?;
+        query.hybrid = match (embedder, semantic_ratio) {
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(ApiError::new(
+                    Code::InvalidSearchHybridQuery,
+                    "`hybridEmbedder` is mandatory when `hybridSemanticRatio` is present",
+                ));
+            }
+            (Some(embedder), ratio) => {
+                Some(Hybrid { embedder, semantic_ratio: ratio.unwrap_or(Hybrid::DEFAULT_RATIO) })
+            }
+        };
+        Ok(query)
+    }
+
+    fn read_parameter(&mut self, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
+        use Code::*;
+        match name {
+            "q" => self.q = Some(parameter.code(InvalidSearchQ).text()?.to_owned()),
+            "vector" => {
+                let vector = parameter.code(InvalidSearchVector).list(|element| Ok(element.number()? as f32))?;
+                self.vector = Some(vector);
+            }
+            "offset" => self.offset = size(parameter.code(InvalidSearchOffset).positive_integer()?),
+            "limit" => self.limit = size(parameter.code(InvalidSearchLimit).positive_integer()?),
+            "page" => self.page = Some(size(parameter.code(InvalidSearchPage).positive_integer()?)),
+            "hitsPerPage" => {
+                self.hits_per_page = Some(size(parameter.code(InvalidSearchHitsPerPage).positive_integer()?));
+            }
+            "attributesToRetrieve" => {
+                self.attributes_to_retrieve = Some(texts(parameter.code(InvalidSearchAttributesToRetrieve))?);
+            }
+            "retrieveVectors" => self.retrieve_vectors = parameter.code(InvalidSearchRetrieveVectors).boolean()?,
+            "attributesToCrop" => {
+                self.attributes_to_crop = Some(texts(parameter.code(InvalidSearchAttributesToCrop))?);
+            }
+            "cropLength" => self.crop_length = size(parameter.code(InvalidSearchCropLength).positive_integer()?),
+            "attributesToHighlight" => {
+                self.attributes_to_highlight = Some(texts(parameter.code(InvalidSearchAttributesToHighlight))?);
+            }
+            "filter" => self.filter = Some(filter(parameter.code(InvalidSearchFilter).text()?)),
+            "sort" => self.sort = Some(sort(parameter.code(InvalidSearchSort).text()?)),
+            "distinct" => self.distinct = Some(parameter.code(InvalidSearchDistinct).text()?.to_owned()),
+            "showMatchesPosition" => {
+                self.show_matches_position = parameter.code(InvalidSearchShowMatchesPosition).boolean()?;
+            }
+            "showRankingScore" => {
+                self.show_ranking_score = parameter.code(InvalidSearchShowRankingScore).boolean()?;
+            }
+            "showRankingScoreDetails" => {
+                self.show_ranking_score_details = parameter.code(InvalidSearchShowRankingScoreDetails).boolean()?;
+            }
+            "showPerformanceDetails" => {
+                self.show_performance_details = parameter.code(InvalidSearchShowPerformanceDetails).boolean()?;
+            }
+            "facets" => self.facets = Some(texts(parameter.code(InvalidSearchFacets))?),
+            "highlightPreTag" => {
+                self.highlight_pre_tag = parameter.code(InvalidSearchHighlightPreTag).text()?.to_owned();
+            }
+            "highlightPostTag" => {
+                self.highlight_post_tag = parameter.code(InvalidSearchHighlightPostTag).text()?.to_owned();
+            }
+            "cropMarker" => self.crop_marker = parameter.code(InvalidSearchCropMarker).text()?.to_owned(),
+            "matchingStrategy" => {
+                self.matching_strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+            }
+            "attributesToSearchOn" => {
+                self.attributes_to_search_on = Some(texts(parameter.code(InvalidSearchAttributesToSearchOn))?);
+            }
+            "rankingScoreThreshold" => {
+                let parameter = parameter.code(InvalidSearchRankingScoreThreshold);
+                self.ranking_score_threshold = Some(unit_interval("rankingScoreThreshold", &parameter)?);
+            }
+            "locales" => self.locales = locales(&parameter.code(InvalidSearchLocales))?,
+            "useNetwork" => {
+                if parameter.code(InvalidSearchUseNetwork).boolean()? {
+                    return Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network"));
+                }
+            }
+            _ => return Err(personalization_unavailable()),
+        }
+        Ok(())
+    }
+}
+
+fn texts(parameter: Parameter<'_>) -> ApiResult<Vec<String>> {
+    Ok(parameter.texts()?.into_iter().map(str::to_owned).collect())
+}
+
+fn unit_interval(name: &str, parameter: &Parameter<'_>) -> ApiResult<f64> {
+    let number = parameter.number()?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(parameter.invalid(out_of_range(name))) }
+}
+
+/// Arrays and quoted texts are JSON, everything else is an expression as it stands.
+fn filter(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Array(_) | Value::String(_))) => value,
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+/// Splits at commas that are not between the parentheses of `_geoPoint(lat,lng)`.
+fn sort(text: &str) -> Vec<String> {
+    let mut entries = vec![String::new()];
+    let mut depth = 0_u32;
+    for character in text.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if character == ',' && depth == 0 {
+            entries.push(String::new());
+        } else {
+            entries.last_mut().expect("starts with one entry").push(character);
+        }
+    }
+    entries.iter().map(|entry| entry.trim().trim_matches('"').to_owned()).collect()
+}
+
+fn locales(parameter: &Parameter<'_>) -> ApiResult<Vec<Language>> {
+    let read = |code: &str| {
+        Language::parse(code).ok_or_else(|| {
+            parameter.invalid(format!("Unsupported locale `{code}`, expected one of {}", locale::accepted().join(", ")))
+        })
+    };
+    parameter.texts()?.into_iter().map(read).collect()
+}

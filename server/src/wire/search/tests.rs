@@ -1,0 +1,237 @@
+use serde_json::json;
+
+use super::*;
+use crate::error::Code;
+use crate::wire::query_string::QueryString;
+
+fn refused(body: Value) -> (Code, String) {
+    let error = SearchQuery::from_body(&body).expect_err(&body.to_string());
+    (error.code, error.message)
+}
+
+fn refused_get(query: &str) -> (Code, String) {
+    let error = SearchQuery::from_parameters(&QueryString::parse(query)).expect_err(query);
+    (error.code, error.message)
+}
+
+/// A value that no type accepts, and the code and expectation of each field.
+#[test]
+fn every_field_refuses_a_wrong_type_with_its_own_code() {
+    for (name, code, expected) in [
+        ("q", Code::InvalidSearchQ, "a string"),
+        ("vector", Code::InvalidSearchVector, "an array"),
+        ("hybrid", Code::InvalidSearchHybridQuery, "an object"),
+        ("offset", Code::InvalidSearchOffset, "a positive integer"),
+        ("limit", Code::InvalidSearchLimit, "a positive integer"),
+        ("page", Code::InvalidSearchPage, "a positive integer"),
+        ("hitsPerPage", Code::InvalidSearchHitsPerPage, "a positive integer"),
+        ("attributesToRetrieve", Code::InvalidSearchAttributesToRetrieve, "an array"),
+        ("retrieveVectors", Code::InvalidSearchRetrieveVectors, "a boolean"),
+        ("attributesToCrop", Code::InvalidSearchAttributesToCrop, "an array"),
+        ("cropLength", Code::InvalidSearchCropLength, "a positive integer"),
+        ("attributesToHighlight", Code::InvalidSearchAttributesToHighlight, "an array"),
+        ("showMatchesPosition", Code::InvalidSearchShowMatchesPosition, "a boolean"),
+        ("showRankingScore", Code::InvalidSearchShowRankingScore, "a boolean"),
+        ("showRankingScoreDetails", Code::InvalidSearchShowRankingScoreDetails, "a boolean"),
+        ("showPerformanceDetails", Code::InvalidSearchShowPerformanceDetails, "a boolean"),
+        ("useNetwork", Code::InvalidSearchUseNetwork, "a boolean"),
+        ("sort", Code::InvalidSearchSort, "an array"),
+        ("distinct", Code::InvalidSearchDistinct, "a string"),
+        ("facets", Code::InvalidSearchFacets, "an array"),
+        ("highlightPreTag", Code::InvalidSearchHighlightPreTag, "a string"),
+        ("highlightPostTag", Code::InvalidSearchHighlightPostTag, "a string"),
+        ("cropMarker", Code::InvalidSearchCropMarker, "a string"),
+        ("matchingStrategy", Code::InvalidSearchMatchingStrategy, "a string"),
+        ("attributesToSearchOn", Code::InvalidSearchAttributesToSearchOn, "an array"),
+        ("locales", Code::InvalidSearchLocales, "an array"),
+        ("personalize", Code::InvalidSearchPersonalize, "an object"),
+    ] {
+        assert_eq!(
+            refused(json!({name: -1.5})),
+            (code, format!("Invalid value type at `.{name}`: expected {expected}, but found a number: `-1.5`"))
+        );
+        assert!(FIELDS.contains(&name));
+    }
+    assert_eq!(
+        refused(json!({"rankingScoreThreshold": "a"})).1,
+        "Invalid value type at `.rankingScoreThreshold`: expected a number, but found a string: `\"a\"`"
+    );
+}
+
+#[test]
+fn null_is_absence_where_there_is_no_default() {
+    for name in ["q", "vector", "hybrid", "page", "hitsPerPage", "attributesToRetrieve", "filter", "sort", "facets"] {
+        assert_eq!(SearchQuery::from_body(&json!({name: null})), Ok(SearchQuery::default()));
+    }
+    for name in ["limit", "offset", "cropLength", "showRankingScore", "highlightPreTag", "matchingStrategy"] {
+        assert!(refused(json!({name: null})).1.ends_with("but found null"));
+    }
+}
+
+#[test]
+fn the_samples_of_the_protocol() {
+    assert_eq!(
+        refused(json!({"limit": "doggo"})),
+        (
+            Code::InvalidSearchLimit,
+            "Invalid value type at `.limit`: expected a positive integer, but found a string: `\"doggo\"`".into()
+        )
+    );
+    assert_eq!(
+        refused(json!({"rankingScoreThreshold": 2})),
+        (
+            Code::InvalidSearchRankingScoreThreshold,
+            "Invalid value at `.rankingScoreThreshold`: the value of `rankingScoreThreshold` is invalid, expected a \
+             float between `0.0` and `1.0`."
+                .into()
+        )
+    );
+    assert_eq!(
+        refused(json!({"hybrid": {"embedder": "a", "semanticRatio": -0.1}})),
+        (
+            Code::InvalidSearchSemanticRatio,
+            "Invalid value at `.hybrid.semanticRatio`: the value of `semanticRatio` is invalid, expected a float \
+             between `0.0` and `1.0`."
+                .into()
+        )
+    );
+    assert_eq!(
+        refused(json!({"matchingStrategy": "doggo"})),
+        (
+            Code::InvalidSearchMatchingStrategy,
+            "Unknown value `doggo` at `.matchingStrategy`: expected one of `last`, `all`, `frequency`".into()
+        )
+    );
+    let (code, message) = refused(json!({"locales": ["xx"]}));
+    assert_eq!(code, Code::InvalidSearchLocales);
+    assert!(message.starts_with("Unknown value `xx` at `.locales[0]`: expected one of `af`, `ak`, "), "{message}");
+    let (code, message) = refused(json!({"unknownParam": 1}));
+    assert_eq!(code, Code::BadRequest);
+    assert!(message.starts_with("Unknown field `unknownParam`: expected one of `q`, `vector`, "), "{message}");
+    assert_eq!(refused(json!({"hybrid": {}})).0, Code::InvalidSearchEmbedder);
+    assert_eq!(refused(json!({"hybrid": {"doggo": 1}})).0, Code::InvalidSearchHybridQuery);
+    assert_eq!(refused(json!({"media": {"a": 1}})).0, Code::FeatureNotEnabled);
+    assert_eq!(refused(json!([])).0, Code::BadRequest);
+}
+
+#[test]
+fn a_body_with_everything() {
+    let query = SearchQuery::from_body(&json!({
+        "q": "fox", "offset": 1, "limit": 2, "page": 3, "hitsPerPage": 4, "attributesToRetrieve": ["a"],
+        "attributesToCrop": ["b:3"], "cropLength": 5, "cropMarker": "--", "attributesToHighlight": ["*"],
+        "highlightPreTag": "<", "highlightPostTag": ">", "showMatchesPosition": true, "filter": ["a = 1"],
+        "sort": ["a:asc"], "distinct": "d", "facets": ["*"], "matchingStrategy": "all", "locales": ["ja", "eng"],
+        "attributesToSearchOn": ["t"], "rankingScoreThreshold": 0.5, "hybrid": {"embedder": "e"}, "vector": [1, 0.5],
+        "retrieveVectors": true, "showRankingScore": true, "showRankingScoreDetails": true, "useNetwork": false,
+        "showPerformanceDetails": true
+    }))
+    .unwrap();
+    assert_eq!(query.window(), Window::Page { page: 3, hits_per_page: 4 });
+    assert_eq!(query.filter, Some(json!(["a = 1"])));
+    assert_eq!(query.locales, [Language::Jpn, Language::Eng]);
+    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5 }));
+    assert_eq!(query.vector, Some(vec![1.0, 0.5]));
+    assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
+    assert_eq!(query.matching_strategy, MatchingStrategy::All);
+}
+
+#[test]
+fn query_strings() {
+    let query = SearchQuery::from_parameters(&QueryString::parse(
+        "q=red%20fox&limit=3&attributesToRetrieve=a,b&sort=_geoPoint(1,2):asc,%22n:desc%22&filter=n%3E1&facets=tags\
+         &showRankingScore=true&vector=1,0.5&hybridEmbedder=e&matchingStrategy=frequency&locales=fr",
+    ))
+    .unwrap();
+    assert_eq!(query.q.as_deref(), Some("red fox"));
+    assert_eq!(query.sort.unwrap(), ["_geoPoint(1,2):asc", "n:desc"]);
+    assert_eq!(query.filter, Some(json!("n>1")));
+    assert_eq!(query.attributes_to_retrieve.unwrap(), ["a", "b"]);
+    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5 }));
+    assert!(query.show_ranking_score);
+    let filter = |text: &str| {
+        SearchQuery::from_parameters(&QueryString::parse(&format!("filter={text}"))).unwrap().filter.unwrap()
+    };
+    assert_eq!(filter("[%22a=1%22]"), json!(["a=1"]));
+    assert_eq!(filter("12"), json!("12"));
+}
+
+#[test]
+fn bad_query_strings() {
+    for (query, code, message) in [
+        (
+            "limit=abc",
+            Code::InvalidSearchLimit,
+            "Invalid value in parameter `limit`: could not parse `abc` as a positive integer",
+        ),
+        (
+            "showRankingScore=yes",
+            Code::InvalidSearchShowRankingScore,
+            "Invalid value in parameter `showRankingScore`: could not parse `yes` as a boolean, expected either \
+             `true` or `false`",
+        ),
+        (
+            "matchingStrategy=doggo",
+            Code::InvalidSearchMatchingStrategy,
+            "Unknown value `doggo` for parameter `matchingStrategy`: expected one of `last`, `all`, `frequency`",
+        ),
+        (
+            "rankingScoreThreshold=2",
+            Code::InvalidSearchRankingScoreThreshold,
+            "Invalid value in parameter `rankingScoreThreshold`: the value of `rankingScoreThreshold` is invalid, \
+             expected a float between `0.0` and `1.0`.",
+        ),
+        (
+            "q=a&q=b",
+            Code::InvalidSearchQ,
+            "Invalid value type for parameter `q`: expected a string, but found multiple values",
+        ),
+        (
+            "vector=1,x",
+            Code::InvalidSearchVector,
+            "Invalid value in parameter `vector[1]`: could not parse `x` as a number",
+        ),
+    ] {
+        assert_eq!(refused_get(query), (code, message.to_owned()));
+    }
+    assert_eq!(refused_get("hybridSemanticRatio=0.5").0, Code::InvalidSearchHybridQuery);
+    assert!(
+        refused_get("locales=x")
+            .1
+            .starts_with("Invalid value in parameter `locales`: Unsupported locale `x`, expected one of af, ak, am, ")
+    );
+    let (code, message) = refused_get("media=x");
+    assert_eq!(code, Code::BadRequest);
+    assert!(message.starts_with("Unknown parameter `media`: expected one of `q`, `vector`, "), "{message}");
+}
+
+#[test]
+fn kinds() {
+    let kind = |body: Value| {
+        let query = SearchQuery::from_body(&body).unwrap();
+        query.kind().map_err(|error| error.code).map(|kind| match kind {
+            SearchKind::Keyword => "keyword",
+            SearchKind::Semantic(_) => "semantic",
+            SearchKind::Hybrid(_) => "hybrid",
+        })
+    };
+    let hybrid = |ratio: f64| json!({"embedder": "e", "semanticRatio": ratio});
+    assert_eq!(kind(json!({"q": "a"})), Ok("keyword"));
+    assert_eq!(kind(json!({"q": "a", "vector": [1]})), Err(Code::MissingSearchHybrid));
+    assert_eq!(kind(json!({"q": "a", "hybrid": hybrid(0.0), "vector": [1]})), Ok("keyword"));
+    assert_eq!(kind(json!({"q": "  ", "hybrid": hybrid(1.0)})), Ok("keyword"));
+    assert_eq!(kind(json!({"q": "a", "hybrid": hybrid(1.0)})), Ok("semantic"));
+    assert_eq!(kind(json!({"hybrid": hybrid(1.0), "vector": [1]})), Ok("semantic"));
+    assert_eq!(kind(json!({"hybrid": hybrid(0.5), "vector": [1]})), Ok("semantic"));
+    assert_eq!(kind(json!({"q": "a", "hybrid": hybrid(0.5)})), Ok("hybrid"));
+}
+
+#[test]
+fn windows() {
+    let page = |page, hits_per_page| Window::Page { page, hits_per_page };
+    assert_eq!(page(0, 20).bounds(1000), (0, 0));
+    assert_eq!(page(2, 5).bounds(1000), (5, 5));
+    assert_eq!(page(2, 5).bounds(7), (5, 2));
+    assert_eq!(page(usize::MAX, usize::MAX).bounds(7), (7, 0));
+    assert_eq!(Window::Offset { offset: 3, limit: 10 }.bounds(5), (3, 2));
+    assert_eq!(Window::Offset { offset: 9, limit: 10 }.bounds(5), (5, 0));
+}
