@@ -1,24 +1,60 @@
 //! Reads one word as two (`sunflower` -> `sun flower`).
 
+use fst::Automaton;
+use hashbrown::HashMap;
+
 use super::candidates::SegmentQuery;
 use super::expand::sequence;
 use super::graph::QueryGraph;
 
+/// Accepts the non-empty prefixes of a text: one walk down the dictionary finds all terms among them.
+struct PrefixesOf<'a>(&'a [u8]);
+
+impl Automaton for PrefixesOf<'_> {
+    /// Bytes matched; `None` once one differs.
+    type State = Option<usize>;
+
+    fn start(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn is_match(&self, state: &Option<usize>) -> bool {
+        state.is_some_and(|n| n > 0)
+    }
+
+    fn can_match(&self, state: &Option<usize>) -> bool {
+        state.is_some()
+    }
+
+    fn accept(&self, state: &Option<usize>, byte: u8) -> Option<usize> {
+        let at = (*state)?;
+        (self.0.get(at) == Some(&byte)).then_some(at + 1)
+    }
+}
+
 /// Finds for every word of the graph the cut whose two words stand next to each other in most documents, over all
 /// segments, and adds it to the expansions. The first of equal cuts wins; a cut that no document has is none.
 ///
-/// Cost: two dictionary look-ups per cut, and a token-column scan of the documents that hold both words.
+/// Cost per word and segment: one walk down the dictionary, one look-up per cut whose left part is a term, and a
+/// token-column scan of the documents that hold both words.
 pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
     for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.can_split) {
-        let mut best: Option<(u64, &str, &str)> = None;
-        for (at, _) in node.text.char_indices().skip(1) {
-            let (left, right) = node.text.split_at(at);
-            let count: u64 = segments.iter().map(|s| adjacent(s, left, right)).sum();
-            if count > best.map_or(0, |b| b.0) {
-                best = Some((count, left, right));
+        // By length of the left part: documents that have both parts next to each other.
+        let mut counts: HashMap<usize, u64> = HashMap::new();
+        for segment in segments.iter() {
+            let terms = segment.reader().terms();
+            let mut cuts = Vec::new();
+            terms.search(PrefixesOf(node.text.as_bytes()), |left, _| cuts.push(left.len()));
+            for cut in cuts.into_iter().filter(|&c| c < node.text.len()) {
+                let (left, right) = node.text.split_at(cut);
+                if let Some(words) = sequence(terms, [Some(left), Some(right)], segment.stop()) {
+                    *counts.entry(cut).or_default() += u64::from(segment.phrase(&words).len());
+                }
             }
         }
-        let Some((_, left, right)) = best else { continue };
+        let best = counts.into_iter().filter(|c| c.1 > 0).max_by_key(|&(cut, count)| (count, std::cmp::Reverse(cut)));
+        let Some((cut, _)) = best else { continue };
+        let (left, right) = node.text.split_at(cut);
         if node.joined.len() == 2 && node.joined[0] == left && node.joined[1] == right {
             continue;
         }
@@ -26,9 +62,4 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
             segment.set_split(index, left, right);
         }
     }
-}
-
-fn adjacent(segment: &SegmentQuery<'_>, left: &str, right: &str) -> u64 {
-    sequence(segment.reader().terms(), [Some(left), Some(right)], segment.stop())
-        .map_or(0, |words| u64::from(segment.phrase(&words).len()))
 }
