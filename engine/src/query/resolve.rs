@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
 use crate::index::settings::{AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers};
-use crate::text::{TextOptions, TokenKind, Tokenizer};
+use crate::text::{Language, TextOptions, TokenKind, Tokenizer};
 
 /// Settings kept resolved at once, over all indexes of the process.
 const CACHED_MAX: usize = 64;
@@ -159,6 +159,28 @@ pub fn resolve(
             .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
             .collect(),
     })
+}
+
+/// Languages of a query that names none: those of the rules of the searched fields; none (detection) when a searched
+/// field has no rule.
+pub fn query_languages(snapshot: &Snapshot, options: &QueryOptions) -> Vec<Language> {
+    let Some(rules) = &snapshot.settings.localized_attributes else { return Vec::new() };
+    let mut languages = Vec::new();
+    for (name, &weight) in snapshot.fields.names().zip(&options.weights) {
+        if weight == NOT_SEARCHED {
+            continue;
+        }
+        let locales = locales_of(rules, name);
+        if locales.is_empty() {
+            return Vec::new();
+        }
+        for language in locales.iter().filter_map(|code| Language::parse(code)) {
+            if !languages.contains(&language) {
+                languages.push(language);
+            }
+        }
+    }
+    languages
 }
 
 /// Vectors and shapes are no text.

@@ -12,7 +12,7 @@ use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::NodeAutomata;
-use crate::query::resolve::{NotSearchable, ResolvedSettings, resolve};
+use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
 use crate::query::{ParsedQuery, QueryGraph, SegmentQuery, parse_query};
 use crate::rank::ScoreDetail;
@@ -143,8 +143,12 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     check_sortable(&snapshot.settings, &request.sort, true)?;
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let languages = match request.languages.as_slice() {
+        [] => query_languages(snapshot, &options),
+        named => named.to_vec(),
+    };
     let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
-        Some(q) => parse_query(q, &resolved.tokenizer, &request.languages, &options.stop_words, options.prefix_search),
+        Some(q) => parse_query(q, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search),
         None => ParsedQuery::default(),
     };
     let filter = match &request.filter {
