@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod condition;
 pub mod document;
+pub mod facet;
 pub mod filter;
 pub mod geo;
 pub mod highlight;

@@ -1,0 +1,81 @@
+//! The values of a field among the candidates of a search.
+
+use super::count::{count_values, number_extremes};
+use super::select::FacetField;
+use super::values::{columns, original_text, summed};
+use crate::bits::DocSet;
+use crate::index::Snapshot;
+use crate::index::settings::FacetOrder;
+
+/// Values in the order they are listed, as text, with the number of candidates that have each.
+pub type FacetValues = Vec<(String, u64)>;
+
+/// The extremes of a field's numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FacetStats {
+    pub min: f64,
+    pub max: f64,
+}
+
+/// What is known about one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldFacet {
+    pub name: String,
+    /// At most `maxValuesPerFacet`; no text twice.
+    pub values: FacetValues,
+    /// Of all numbers, listed or not; `None` when no candidate has a number.
+    pub stats: Option<FacetStats>,
+}
+
+/// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`.
+///
+/// Numbers come first, then strings, each in the order that the settings ask for. A text that is both a number and a
+/// string is listed once, with the count of the string.
+pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField) -> FieldFacet {
+    let settings = &snapshot.settings.faceting;
+    let (order, limit) = (settings.order_of(&facet.name), settings.max_values_per_facet);
+    // In order of values, the first ones of the index are among the first ones of each segment.
+    let limit_per_segment = if order == FacetOrder::Alpha { limit } else { usize::MAX };
+
+    let columns = columns(snapshot, facet.field);
+    let mut stats: Option<FacetStats> = None;
+    let (mut numbers, mut strings) = (Vec::new(), Vec::new());
+    for (place, column) in &columns {
+        let (docs, doc_count) = (&candidates[*place], snapshot.segments[*place].reader.doc_count());
+        if let Some((min, max)) = number_extremes(column, docs, doc_count) {
+            let known = stats.get_or_insert(FacetStats { min, max });
+            *known = FacetStats { min: known.min.min(min), max: known.max.max(max) };
+        }
+        for value in count_values(column, 0..column.value_count(), docs, doc_count, limit_per_segment) {
+            if value.ordinal < column.number_count() {
+                numbers.push((column.number(value.ordinal), u64::from(value.count)));
+            } else {
+                strings.push((column.string(value.ordinal), u64::from(value.count)));
+            }
+        }
+    }
+    let numbers = ordered(summed(numbers, f64::total_cmp), order, limit);
+    let strings = ordered(summed(strings, |a, b| a.cmp(b)), order, limit - numbers.len());
+
+    let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
+    let mut values: FacetValues = numbers.into_iter().map(|(number, count)| (number.to_string(), count)).collect();
+    let number_count = values.len();
+    for (string, count) in strings {
+        let text = original_text(string, &sources);
+        match values[..number_count].iter_mut().find(|(number, _)| *number == text) {
+            Some((_, known)) => *known = count,
+            None => values.push((text, count)),
+        }
+    }
+    FieldFacet { name: facet.name.clone(), values, stats }
+}
+
+/// The first `limit` values in the order asked for; `values` ascend.
+pub(super) fn ordered<K>(mut values: Vec<(K, u64)>, order: FacetOrder, limit: usize) -> Vec<(K, u64)> {
+    if order == FacetOrder::Count {
+        // Stable: equal counts stay in the order of values.
+        values.sort_by(|a, b| b.1.cmp(&a.1));
+    }
+    values.truncate(limit);
+    values
+}

@@ -1,0 +1,19 @@
+//! Facets: how many of the matching documents have each value of a field, the extremes of its numbers, and the search
+//! among its values.
+//!
+//! Counting goes over each segment's column and then merges by value. Within a segment two ways give the same counts:
+//! looking at each candidate's values, or at each value's documents; the cheaper one is taken.
+
+mod count;
+mod distribution;
+mod error;
+mod search;
+mod select;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution};
+pub use error::{FacetError, FacetSearchError};
+pub use search::{FacetHit, search_facet};
+pub use select::{FacetField, select_facets};

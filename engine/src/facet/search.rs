@@ -1,0 +1,113 @@
+//! The search among the values of a facet.
+
+use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder};
+
+use super::count::count_of;
+use super::distribution::ordered;
+use super::error::FacetSearchError;
+use super::values::{columns, original_text, summed};
+use crate::bits::DocSet;
+use crate::condition::AvailableAttributes;
+use crate::index::Snapshot;
+use crate::index::settings::{FacetOrder, Settings, covers};
+use crate::text::normalize_word;
+
+/// A value that matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FacetHit {
+    /// As one of the documents wrote it.
+    pub value: String,
+    /// Number of candidates that have it, at least 1.
+    pub count: u64,
+}
+
+/// The string values of the facet `name` that start with `query`, accents and case apart, with the typos that the
+/// settings allow for a word of that length; all values without a query. At most `maxValuesPerFacet`.
+///
+/// `candidates`: live documents, one set per segment. Cost: reads all distinct strings of the field.
+pub fn search_facet(
+    snapshot: &Snapshot,
+    candidates: &[DocSet],
+    name: &str,
+    query: Option<&str>,
+) -> Result<Vec<FacetHit>, FacetSearchError> {
+    let settings = &*snapshot.settings;
+    check(name, settings)?;
+    let Some(field) = snapshot.fields.get(name) else { return Ok(Vec::new()) };
+    let (order, limit) = (settings.faceting.order_of(name), settings.faceting.max_values_per_facet);
+    let limit_per_segment = if order == FacetOrder::Alpha { limit } else { usize::MAX };
+    let matcher = ValueMatcher::new(query.unwrap_or(""), name, settings);
+
+    let columns = columns(snapshot, field);
+    let mut found = Vec::new();
+    for (place, column) in &columns {
+        let docs = &candidates[*place];
+        let strings = column.number_count()..column.value_count();
+        let matching = strings.filter(|&ordinal| matcher.matches(column.string(ordinal)));
+        let counted = matching.map(|ordinal| (column.string(ordinal), u64::from(count_of(column, ordinal, docs))));
+        found.extend(counted.filter(|&(_, count)| count > 0).take(limit_per_segment));
+    }
+    let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
+    let hits = ordered(summed(found, |a, b| a.cmp(b)), order, limit).into_iter();
+    Ok(hits.map(|(value, count)| FacetHit { value: original_text(value, &sources), count }).collect())
+}
+
+fn check(name: &str, settings: &Settings) -> Result<(), FacetSearchError> {
+    if !settings.facet_search {
+        return Err(FacetSearchError::Disabled);
+    }
+    let attribute = name.to_owned();
+    let available = || AvailableAttributes::facet_searchable(settings);
+    match settings.filterable_attributes.iter().position(|rule| rule.matches(name)) {
+        Some(rule) if settings.filterable_attributes[rule].features().facet_search => Ok(()),
+        Some(rule) => Err(FacetSearchError::FeatureDisabled { attribute, rule, available: available() }),
+        None => Err(FacetSearchError::NotFacetSearchable { attribute, available: available() }),
+    }
+}
+
+enum ValueMatcher {
+    Everything,
+    Prefix(String),
+    Typos(Box<DFA>),
+}
+
+impl ValueMatcher {
+    fn new(query: &str, name: &str, settings: &Settings) -> ValueMatcher {
+        let query = normalize_word(query);
+        if query.is_empty() {
+            return ValueMatcher::Everything;
+        }
+        match typo_budget(&query, name, settings) {
+            0 => ValueMatcher::Prefix(query),
+            typos => {
+                let builder = LevenshteinAutomatonBuilder::new(typos, true);
+                ValueMatcher::Typos(Box::new(builder.build_prefix_dfa(&query)))
+            }
+        }
+    }
+
+    /// Whether a value matches; `value` is in the form of columns, which keeps accents.
+    fn matches(&self, value: &str) -> bool {
+        let accepts = |value: &str| match self {
+            ValueMatcher::Everything => true,
+            ValueMatcher::Prefix(prefix) => value.starts_with(prefix.as_str()),
+            ValueMatcher::Typos(dfa) => matches!(dfa.eval(value), Distance::Exact(_)),
+        };
+        // Without accents there is nothing left to fold.
+        if value.is_ascii() { accepts(value) } else { accepts(&normalize_word(value)) }
+    }
+}
+
+/// Typos that `query` (normalised) may have.
+fn typo_budget(query: &str, name: &str, settings: &Settings) -> u8 {
+    let typos = &settings.typo_tolerance;
+    let disabled = !typos.enabled
+        || typos.disable_on_words.contains(query)
+        || typos.disable_on_attributes.iter().any(|attribute| covers(attribute, name));
+    let length = query.chars().count();
+    match () {
+        () if disabled || length < usize::from(typos.min_word_size_for_typos.one_typo) => 0,
+        () if length < usize::from(typos.min_word_size_for_typos.two_typos) => 1,
+        () => 2,
+    }
+}
