@@ -11,7 +11,9 @@ use thiserror::Error;
 
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
-use crate::index::settings::{AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers};
+use crate::index::settings::{
+    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, locales_of,
+};
 use crate::text::{Language, TextOptions, TokenKind, Tokenizer};
 
 /// Settings kept resolved at once, over all indexes of the process.
