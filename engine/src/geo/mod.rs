@@ -7,5 +7,5 @@ mod region;
 mod tests;
 
 pub use distance::{EARTH_RADIUS_M, distance_m};
-pub use nearest::{Extreme, nearest};
+pub use nearest::{Extreme, nearest, opposite};
 pub use region::{BoundingBox, Circle, Region};

@@ -52,7 +52,8 @@ pub fn nearest(geo: &Geo, point: Coordinates, extreme: Extreme, among: &DocSet, 
     measured
 }
 
-fn opposite(point: Coordinates) -> Coordinates {
+/// The point of the globe that is farthest from `point`.
+pub fn opposite(point: Coordinates) -> Coordinates {
     let longitude = if point.longitude() > 0.0 { point.longitude() - 180.0 } else { point.longitude() + 180.0 };
     Coordinates::new(-point.latitude(), longitude).expect("the opposite of a point of the globe is on the globe")
 }

@@ -30,8 +30,9 @@ pub struct Circle {
 }
 
 impl Circle {
-    fn distance_to(&self, latitude: f64, longitude: f64) -> f64 {
-        distance_m((self.center.latitude(), self.center.longitude()), (latitude, longitude))
+    /// Metres from the centre to a point, (latitude, longitude) in degrees.
+    pub fn distance_to(&self, point: (f64, f64)) -> f64 {
+        distance_m((self.center.latitude(), self.center.longitude()), point)
     }
 
     /// Largest distance of a longitude of the circle from that of its centre, in degrees; 180 when a pole is inside.
@@ -62,13 +63,13 @@ impl Circle {
             return false;
         }
         let corners = [points.lat_min, points.lat_max].map(|lat| [(lat, points.lng_min), (lat, points.lng_max)]);
-        corners.iter().flatten().all(|&(lat, lng)| self.distance_to(lat, lng) <= self.radius_m * (1.0 - MARGIN))
+        corners.iter().flatten().all(|&(lat, lng)| self.distance_to((lat, lng)) <= self.radius_m * (1.0 - MARGIN))
     }
 }
 
 impl Region for Circle {
     fn contains(&self, latitude: f64, longitude: f64) -> bool {
-        self.distance_to(latitude, longitude) <= self.radius_m
+        self.distance_to((latitude, longitude)) <= self.radius_m
     }
 
     fn relate(&self, points: &GeoBox) -> BoxRelation {

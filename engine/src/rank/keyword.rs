@@ -285,6 +285,11 @@ impl Ranked<'_> {
         let bound: Key = self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words));
         let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
         let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
+        // Where nothing but values orders documents, only those that lead the first order need a look.
+        let sorts_only = sorted && !graph_rules;
+        let doc_count = segment.query.reader().doc_count();
+        let leading = sorts_only.then(|| segment.sort.leading(docs, doc_count, search.wanted)).flatten();
+        let docs = leading.as_ref().unwrap_or(docs);
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
         let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[index], search.options);
         let mut sorts = Vec::new();

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::filter::{Coordinates, CoordinatesError};
 use crate::index::settings::{RankingRule, Settings};
 
 /// What is compared.
@@ -36,10 +37,8 @@ pub enum SortError {
         "Invalid syntax for the geo parameter: expected expression formated like `_geoPoint(latitude, longitude)` and ending by `:asc` or `:desc`, found `{found}`."
     )]
     BadGeoPoint { found: String },
-    #[error("Bad latitude `{value}`. Latitude must be contained between -90 and 90 degrees.")]
-    BadLatitude { value: f64 },
-    #[error("Bad longitude `{value}`. Longitude must be contained between -180 and 180 degrees.")]
-    BadLongitude { value: f64 },
+    #[error(transparent)]
+    Coordinates(#[from] CoordinatesError),
     /// `sort` is not among the ranking rules of the index.
     #[error(
         "You must specify where `sort` is listed in the rankingRules setting to use the sort parameter at search time."
@@ -113,12 +112,7 @@ fn geo_point(text: &str, arguments: &str) -> Result<SortTarget, SortError> {
     let (lat, lng) = inner.split_once(',').ok_or_else(bad)?;
     let number = |s: &str| s.trim().parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(bad);
     let (lat, lng) = (number(lat)?, number(lng)?);
-    if !(-90.0..=90.0).contains(&lat) {
-        return Err(SortError::BadLatitude { value: lat });
-    }
-    if !(-180.0..=180.0).contains(&lng) {
-        return Err(SortError::BadLongitude { value: lng });
-    }
+    Coordinates::new(lat, lng)?;
     Ok(SortTarget::GeoPoint { lat, lng })
 }
 
@@ -180,7 +174,7 @@ mod tests {
         {
             assert!(matches!(error(bad), SortError::BadGeoPoint { .. }), "{bad}");
         }
-        assert!(matches!(error("_geoPoint(91,0):asc"), SortError::BadLatitude { .. }));
-        assert!(matches!(error("_geoPoint(0,181):desc"), SortError::BadLongitude { .. }));
+        assert!(matches!(error("_geoPoint(91,0):asc"), SortError::Coordinates(CoordinatesError::Latitude(_))));
+        assert!(matches!(error("_geoPoint(0,181):desc"), SortError::Coordinates(CoordinatesError::Longitude(_))));
     }
 }

@@ -4,6 +4,7 @@
 //! counts when ascending, the largest when descending; numbers are looked at first.
 
 mod criterion;
+mod leading;
 mod segment_sort;
 
 pub use criterion::{SortCriterion, SortError, SortTarget, check_sortable};

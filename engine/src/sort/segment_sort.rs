@@ -12,15 +12,15 @@ use crate::segment::{Column, Geo};
 /// Key of documents without a value: last in both directions.
 const MISSING: u64 = u64::MAX;
 
-enum Source<'a> {
+pub(super) enum Source<'a> {
     Column(Option<Column>),
     Geo(Option<&'a Geo>),
 }
 
 /// The sort columns of one segment. Keys are `u64`, smaller first, and comparable within the segment.
 pub struct SegmentSort<'a> {
-    criteria: &'a [SortCriterion],
-    sources: Vec<Source<'a>>,
+    pub(super) criteria: &'a [SortCriterion],
+    pub(super) sources: Vec<Source<'a>>,
 }
 
 impl<'a> SegmentSort<'a> {
@@ -119,7 +119,7 @@ impl<'a> SegmentSort<'a> {
 }
 
 /// The value that counts: the smallest, or the largest of the numbers, if any, else of the strings.
-fn ordinal(column: &Column, ascending: bool, doc: DocId) -> Option<u32> {
+pub(super) fn ordinal(column: &Column, ascending: bool, doc: DocId) -> Option<u32> {
     if ascending {
         return column.first(doc);
     }

@@ -1,0 +1,68 @@
+//! The documents that lead a sorted list, without looking at the others.
+
+use super::criterion::{SortCriterion, SortTarget};
+use super::segment_sort::{SegmentSort, Source, ordinal};
+use crate::bits::DocSet;
+use crate::filter::Coordinates;
+use crate::geo::{Circle, Extreme, Region, nearest, opposite};
+use crate::id::DocId;
+use crate::segment::{Column, Geo};
+
+/// Distances are compared in whole metres: what is this much farther may still be as near.
+const SAME_DISTANCE_M: f64 = 1.0;
+
+impl SegmentSort<'_> {
+    /// Every document of `among` (of `doc_count` in the segment) that can be one of the `wanted` first under the first
+    /// criterion, equals of the last one included. `None` when looking at all of them costs no more.
+    ///
+    /// Cost: the documents of the values, or of the surroundings of the point, up to the last one wanted.
+    pub fn leading(&self, among: &DocSet, doc_count: u32, wanted: usize) -> Option<DocSet> {
+        let (criterion, source) = (self.criteria.first()?, self.sources.first()?);
+        // One document in `doc_count / among` of those that are passed belongs to `among`.
+        let (matching, wanted_docs) = (u64::from(among.len()), wanted as u64);
+        if wanted == 0 || matching.saturating_mul(matching) <= wanted_docs.saturating_mul(u64::from(doc_count)) {
+            return None;
+        }
+        match source {
+            Source::Column(Some(column)) => leading_values(column, criterion.ascending, among, wanted),
+            Source::Geo(Some(geo)) => leading_distances(geo, criterion, among, wanted),
+            Source::Column(None) | Source::Geo(None) => None,
+        }
+    }
+}
+
+fn leading_values(column: &Column, ascending: bool, among: &DocSet, wanted: usize) -> Option<DocSet> {
+    let (numbers, values) = (column.number_count(), column.value_count());
+    let single = column.is_single_valued();
+    let mut docs: Vec<DocId> = Vec::new();
+    // Numbers first, then strings, each in the direction of the criterion.
+    for range in [0..numbers, numbers..values] {
+        for step in 0..range.end - range.start {
+            let at = if ascending { range.start + step } else { range.end - 1 - step };
+            column.for_each_doc(at..at + 1, |_, doc| {
+                // A document with several values stands where the one that counts stands.
+                if among.contains(doc) && (single || ordinal(column, ascending, doc) == Some(at)) {
+                    docs.push(doc);
+                }
+            });
+            if docs.len() >= wanted {
+                return Some(docs.into_iter().collect());
+            }
+        }
+    }
+    // Documents without a value are wanted too.
+    None
+}
+
+fn leading_distances(geo: &Geo, criterion: &SortCriterion, among: &DocSet, wanted: usize) -> Option<DocSet> {
+    let SortTarget::GeoPoint { lat, lng } = criterion.target else { return None };
+    let point = Coordinates::new(lat, lng).ok()?;
+    let (extreme, center) =
+        if criterion.ascending { (Extreme::Nearest, point) } else { (Extreme::Farthest, opposite(point)) };
+    let found = nearest(geo, point, extreme, among, wanted);
+    let &(last, _) = found.get(wanted - 1)?;
+    let radius_m = Circle { center, radius_m: 0.0 }.distance_to(geo.point(last)?) + SAME_DISTANCE_M;
+    let mut docs = Circle { center, radius_m }.documents(geo);
+    docs.and_assign(among);
+    Some(docs)
+}
