@@ -59,6 +59,13 @@ impl FieldMap {
     }
 }
 
+impl From<Arc<FieldMapSnapshot>> for FieldMap {
+    /// Continues from a snapshot; the first insertion copies it.
+    fn from(names: Arc<FieldMapSnapshot>) -> FieldMap {
+        FieldMap { names: RwLock::new(names) }
+    }
+}
+
 impl FieldMapSnapshot {
     fn get_or_insert(&mut self, name: &str) -> Result<FieldId, TooManyFields> {
         if let Some(id) = self.get(name) {

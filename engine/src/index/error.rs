@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::settings::SettingsError;
+use crate::document::{DocumentError, IdError, InferError, TooManyFields};
 use crate::segment::SegmentError;
 
 /// Fails a whole call; nothing has changed then.
@@ -24,16 +25,19 @@ pub enum IndexError {
     ManifestTooNew { file: String, found: u32, supported: u32 },
     #[error("file {file} has {found} bytes instead of {expected}")]
     WrongFileLength { file: String, expected: u64, found: u64 },
-    #[error("a document cannot contain more than 65,535 fields")]
-    TooManyFields,
+    #[error(transparent)]
+    TooManyFields(#[from] TooManyFields),
     #[error(transparent)]
     Geo(#[from] GeoError),
-    /// The payload is not what payload normalisation writes.
-    #[error("line {line} of a payload is no JSON object")]
-    MalformedPayload { line: u64 },
-    /// A stored document cannot be read back.
-    #[error("a stored document is unreadable")]
-    UnreadableDocument,
+    /// A line of a payload, or a stored document, that is no JSON object: payload normalisation writes none.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    #[error("a stored document has lost its id")]
+    StoredDocumentId(#[source] IdError),
+    #[error("a document of {bytes} bytes is longer than 4 GB")]
+    DocumentTooLarge { bytes: usize },
+    #[error("payload {path} cannot be read")]
+    Payload { path: PathBuf, source: io::Error },
     #[error("the call was cancelled")]
     Cancelled,
     #[error(transparent)]
@@ -70,19 +74,12 @@ impl IndexError {
 pub enum OperationError {
     #[error("index already has a primary key: `{current}`")]
     PrimaryKeyAlreadyExists { current: String },
-    #[error("no field of the first document ends with `id`")]
-    NoPrimaryKeyCandidate,
-    #[error("{count} fields of the first document end with `id`: `{first}`, `{second}`, …")]
-    MultiplePrimaryKeyCandidates { count: usize, first: String, second: String },
-    /// `document` is the document as it was sent.
-    #[error("document has no `{primary_key}`")]
-    MissingDocumentId { primary_key: String, document: String },
-    /// `value` is the JSON text of the id.
-    #[error("{value} is not a valid document id")]
-    InvalidDocumentId { value: String },
-    /// A dotted primary key that leads to several values.
-    #[error("document has several `{primary_key}`")]
-    AmbiguousDocumentId { primary_key: String, document: String },
+    /// No primary key is set and none can be inferred.
+    #[error(transparent)]
+    Infer(#[from] InferError),
+    /// A document without a usable id.
+    #[error(transparent)]
+    Id(#[from] IdError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// What the caller's selector answered.

@@ -6,41 +6,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::segment::SegmentMeta;
 use crate::storage::Directory;
 
-/// A file of a segment, shared by all snapshots that hold it. Once the current manifest names it no longer it is
-/// condemned, and the last holder's drop removes it.
+/// A file of an index, shared by all snapshots that hold it. While no durable manifest names it the last holder's drop
+/// removes it: a failed commit leaves nothing behind, and a forgotten file stays as long as somebody reads it.
 #[derive(Debug)]
 pub(super) struct FileGuard {
     directory: Arc<dyn Directory>,
     name: String,
-    condemned: AtomicBool,
+    remove_on_drop: AtomicBool,
 }
 
 impl FileGuard {
-    pub(super) fn new(directory: Arc<dyn Directory>, name: String) -> Arc<FileGuard> {
-        Arc::new(FileGuard { directory, name, condemned: AtomicBool::new(false) })
+    /// A file that no manifest names yet.
+    pub(super) fn provisional(directory: Arc<dyn Directory>, name: String) -> Arc<FileGuard> {
+        Arc::new(FileGuard { directory, name, remove_on_drop: AtomicBool::new(true) })
     }
 
-    /// One guard for each file of a segment, in the order of [`SegmentMeta::files`].
-    pub(super) fn of_segment(directory: &Arc<dyn Directory>, meta: &SegmentMeta) -> Vec<Arc<FileGuard>> {
-        meta.files().map(|file| FileGuard::new(directory.clone(), file.name.clone())).collect()
+    /// A file of the current manifest.
+    pub(super) fn kept(directory: Arc<dyn Directory>, name: String) -> Arc<FileGuard> {
+        Arc::new(FileGuard { directory, name, remove_on_drop: AtomicBool::new(false) })
+    }
+
+    /// One provisional guard for each file of a segment just written.
+    pub(super) fn of_new_segment(directory: &Arc<dyn Directory>, meta: &SegmentMeta) -> Vec<Arc<FileGuard>> {
+        meta.files().map(|file| FileGuard::provisional(directory.clone(), file.name.clone())).collect()
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
+    /// To be called once a manifest that names the file is durable.
+    pub(super) fn keep(&self) {
+        self.remove_on_drop.store(false, Ordering::Release);
+    }
+
     /// To be called once a manifest that does not name the file is durable.
     pub(super) fn condemn(&self) {
-        self.condemned.store(true, Ordering::Release);
+        self.remove_on_drop.store(true, Ordering::Release);
     }
 }
 
 impl Drop for FileGuard {
     fn drop(&mut self) {
-        if *self.condemned.get_mut() {
-            if let Err(error) = self.directory.delete(&self.name) {
+        if *self.remove_on_drop.get_mut() {
+            match self.directory.delete(&self.name) {
+                Ok(()) => {}
+                // A file that could not be written either.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 // The next start removes what no manifest names.
-                tracing::warn!(file = self.name, %error, "could not remove a file that is no longer needed");
+                Err(error) => tracing::warn!(file = self.name, %error, "could not remove a file without use"),
             }
         }
     }

@@ -2,50 +2,185 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::commit::{persist, retire};
 use super::error::{IndexError, OperationError};
+use super::lock::IndexLock;
+use super::merge_thread::{MergeControl, Merging};
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
-use super::progress::Progress;
+use super::progress::{Phase, Progress};
+use super::recovery::{Recovered, holds_index, recover};
+use super::settings::Settings;
 use super::snapshot::Snapshot;
-use super::status::{IndexReport, MergeStatus};
-use crate::storage::Directory;
+use super::status::{IndexReport, MergeStatus, SegmentReport};
+use super::transaction::{Resources, Transaction};
+use crate::storage::{Directory, MappedDirectory};
 
-/// An open index. Shared by reference: every method takes `&self`.
+/// An open index. Shared by reference: every method takes `&self`. Dropping it waits for a running merge to give up.
 #[derive(Debug)]
-pub struct Index {}
+pub struct Index {
+    shared: Arc<Shared>,
+}
+
+/// What the handle and the merge thread work on.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) options: IndexOptions,
+    current: ArcSwap<Snapshot>,
+    pub(super) next_segment_id: AtomicU64,
+    /// Held by whoever makes the next snapshot, from reading the current one to publishing.
+    writer: Mutex<()>,
+    pub(super) merges: MergeControl,
+    _lock: Option<IndexLock>,
+}
+
+/// The right to publish the next snapshot.
+#[derive(Debug)]
+pub(super) struct WriterGuard<'a> {
+    shared: &'a Shared,
+    _guard: MutexGuard<'a, ()>,
+}
+
+impl Shared {
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// Waits for the writer before.
+    pub(super) fn lock_writer(&self) -> WriterGuard<'_> {
+        WriterGuard { shared: self, _guard: self.writer.lock() }
+    }
+}
+
+impl WriterGuard<'_> {
+    /// Commits: durable first, then visible.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    pub(super) fn publish(&self, new: Snapshot) -> Result<(), IndexError> {
+        let shared = self.shared;
+        let next_segment_id = shared.next_segment_id.load(std::sync::atomic::Ordering::Relaxed);
+        let old = shared.snapshot();
+        debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
+        persist(&shared.directory, &new, next_segment_id)?;
+        let new = Arc::new(new);
+        shared.current.store(new.clone());
+        retire(&shared.directory, &old, &new);
+        Ok(())
+    }
+}
 
 impl Index {
     /// Creates an empty index in `folder`, which is created when it does not exist.
     ///
     /// # Errors
     /// [`IndexError::AlreadyExists`] when there is one, [`IndexError::Locked`] when another process uses the folder.
-    pub fn create(_folder: &Path, _options: IndexOptions) -> Result<Index, IndexError> {
-        unimplemented!("index")
+    pub fn create(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
+        let directory = Arc::new(MappedDirectory::open(folder)?);
+        let lock = IndexLock::acquire(folder)?;
+        Index::create_with(directory, options, Some(lock))
     }
 
-    /// Opens the index in `folder`: tens of milliseconds, whatever its size.
+    /// Opens the index in `folder`: milliseconds, whatever its size.
     ///
     /// # Errors
     /// [`IndexError::NotFound`], [`IndexError::Locked`], or what is wrong with its files.
-    pub fn open(_folder: &Path, _options: IndexOptions) -> Result<Index, IndexError> {
-        unimplemented!("index")
+    pub fn open(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
+        if !folder.is_dir() {
+            // Opening the directory would create it.
+            return Err(IndexError::NotFound);
+        }
+        let directory = Arc::new(MappedDirectory::open(folder)?);
+        let lock = IndexLock::acquire(folder)?;
+        Index::open_with(directory, options, Some(lock))
     }
 
     /// As [`Index::create`], without a lock: for tests and other kinds of storage.
-    pub fn create_in(_directory: Arc<dyn Directory>, _options: IndexOptions) -> Result<Index, IndexError> {
-        unimplemented!("index")
+    ///
+    /// # Errors
+    /// As [`Index::create`].
+    pub fn create_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
+        Index::create_with(directory, options, None)
     }
 
     /// As [`Index::open`], without a lock.
-    pub fn open_in(_directory: Arc<dyn Directory>, _options: IndexOptions) -> Result<Index, IndexError> {
-        unimplemented!("index")
+    ///
+    /// # Errors
+    /// As [`Index::open`].
+    pub fn open_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
+        Index::open_with(directory, options, None)
+    }
+
+    fn create_with(
+        directory: Arc<dyn Directory>,
+        options: IndexOptions,
+        lock: Option<IndexLock>,
+    ) -> Result<Index, IndexError> {
+        if holds_index(&*directory)? {
+            return Err(IndexError::AlreadyExists);
+        }
+        let now = now_nanos();
+        let snapshot = Snapshot {
+            segments: Vec::new(),
+            settings: Arc::new(Settings::default()),
+            fields: Arc::default(),
+            primary_key: None,
+            generation: 0,
+            field_distribution: Arc::default(),
+            created_at_nanos: now,
+            updated_at_nanos: now,
+            next_internal_id: 0,
+            last_batch: None,
+            last_outcome: Arc::new([]),
+        };
+        persist(&directory, &snapshot, 0)?;
+        Ok(Index::with(directory, options, Recovered { snapshot, next_segment_id: 0 }, lock))
+    }
+
+    fn open_with(
+        directory: Arc<dyn Directory>,
+        options: IndexOptions,
+        lock: Option<IndexLock>,
+    ) -> Result<Index, IndexError> {
+        let recovered = recover(&directory)?;
+        let index = Index::with(directory, options, recovered, lock);
+        index.shared.wake_merges();
+        Ok(index)
+    }
+
+    fn with(
+        directory: Arc<dyn Directory>,
+        options: IndexOptions,
+        recovered: Recovered,
+        lock: Option<IndexLock>,
+    ) -> Index {
+        let shared = Shared {
+            directory,
+            options,
+            current: ArcSwap::from_pointee(recovered.snapshot),
+            next_segment_id: AtomicU64::new(recovered.next_segment_id),
+            writer: Mutex::new(()),
+            merges: MergeControl::default(),
+            _lock: lock,
+        };
+        Index { shared: Arc::new(shared) }
     }
 
     /// The current state. Costs a reference count.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        unimplemented!("index")
+        self.shared.snapshot()
+    }
+
+    /// The directory, for [`Snapshot::link_to`].
+    pub fn directory(&self) -> &dyn Directory {
+        &*self.shared.directory
     }
 
     /// Applies `operations` one after another and commits once. The result holds one entry per operation: an entry
@@ -56,30 +191,77 @@ impl Index {
     /// Nothing is changed then, also after `cancelled` was set.
     pub fn apply(
         &self,
-        _operations: &[Operation],
-        _note: CommitNote,
-        _progress: &Progress,
-        _cancelled: &AtomicBool,
+        operations: &[Operation],
+        note: CommitNote,
+        progress: &Progress,
+        cancelled: &AtomicBool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
-        unimplemented!("index")
+        let shared = &*self.shared;
+        let writer = shared.lock_writer();
+        let base = shared.snapshot();
+        let resources = Resources {
+            directory: &shared.directory,
+            next_segment_id: &shared.next_segment_id,
+            thread_count: shared.options.indexing_threads,
+            memory_bytes: shared.options.indexing_memory_bytes,
+            progress,
+            cancelled,
+        };
+        let mut transaction = Transaction::new(resources, &base);
+        let results = transaction.run(operations)?;
+        if cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(IndexError::Cancelled);
+        }
+        progress.enter(Phase::Committing, 0);
+        let outcome = (note.outcome)(&results);
+        writer.publish(transaction.into_snapshot(note.batch, outcome, now_nanos()))?;
+        drop(writer);
+        progress.enter(Phase::Finished, 0);
+        self.shared.wake_merges();
+        Ok(results)
     }
 
-    /// Merges everything into one segment without deleted documents. Readers and writers go on meanwhile.
+    /// Merges everything into one segment without deleted documents. Readers and writers go on meanwhile; what is
+    /// written meanwhile stays in segments of its own.
     ///
     /// # Errors
-    /// As a merge; the index stays as it was.
-    pub fn compact(&self, _cancelled: &AtomicBool) -> Result<(), IndexError> {
-        unimplemented!("index")
+    /// [`IndexError::Cancelled`], or what a merge met; the index stays as it was.
+    pub fn compact(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+        Merging::begin(&self.shared).compact(cancelled)
     }
 
     /// What the background merge is doing.
     pub fn merge_status(&self) -> MergeStatus {
-        unimplemented!("index")
+        self.shared.merges.status()
+    }
+
+    /// Waits until the background merges have nothing left to do, or have failed.
+    pub fn wait_for_merges(&self) {
+        self.shared.merges.wait_until_quiet();
     }
 
     /// The segments and their sizes.
     pub fn report(&self) -> IndexReport {
-        unimplemented!("index")
+        let snapshot = self.snapshot();
+        let segments = snapshot.segments.iter().map(|segment| {
+            let meta = segment.reader.meta();
+            SegmentReport {
+                id: segment.id(),
+                doc_count: meta.doc_count,
+                deleted_count: segment.deleted_count(),
+                bytes: meta.total_bytes(),
+                raw_bytes: meta.raw_bytes,
+                term_count: meta.term_count,
+                token_count: meta.token_count,
+                sections: segment.reader.sections(),
+            }
+        });
+        IndexReport {
+            generation: snapshot.generation,
+            document_count: snapshot.document_count(),
+            segment_bytes: snapshot.disk_bytes(),
+            segments: segments.collect(),
+        }
     }
 
     /// Re-reads every byte of every file and checks it.
@@ -87,6 +269,20 @@ impl Index {
     /// # Errors
     /// The first damage found.
     pub fn verify(&self) -> Result<(), IndexError> {
-        unimplemented!("index")
+        for segment in &self.snapshot().segments {
+            segment.reader.verify()?;
+        }
+        Ok(())
     }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        self.shared.merges.close();
+    }
+}
+
+fn now_nanos() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }

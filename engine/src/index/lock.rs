@@ -28,11 +28,6 @@ impl IndexLock {
     }
 }
 
-/// Whether `name` belongs to the lock: clean-up must leave it.
-pub(super) fn is_lock_file(name: &str) -> bool {
-    name == LOCK_FILE_NAME
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,19 +4,24 @@
 //! batch of [`Operation`]s becomes new segments and tombstones, and one commit makes it visible and durable at once.
 //! A thread merges segments in the background.
 
+mod commit;
 mod error;
 mod files;
 mod handle;
 mod insertion_order;
 mod lock;
+mod manifest;
 mod merge_policy;
+mod merge_thread;
 mod operation;
 mod options;
 mod progress;
+mod recovery;
 pub mod settings;
 mod snapshot;
 mod status;
 mod tombstones;
+mod transaction;
 
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError};
 pub use handle::Index;

@@ -1,10 +1,15 @@
 //! Resources an index may use.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::merge_policy::MergePolicy;
+
+/// How soon somebody who waits for a merge notices that the merge is not wanted any more.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What an [`Index`](super::Index) may use, and how it behaves in the background.
 #[derive(Clone, Debug)]
@@ -51,12 +56,18 @@ impl MergeLimit {
         MergeLimit { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }
 
-    /// Waits for its turn.
-    pub(super) fn acquire(&self) -> MergePermit<'_> {
+    /// Waits for its turn; `None` when `cancelled` was set before it came.
+    pub(super) fn acquire(&self, cancelled: &AtomicBool) -> Option<MergePermit<'_>> {
         let mut free = self.free.lock();
-        self.freed.wait_while(&mut free, |free| *free == 0);
+        while *free == 0 {
+            // The flag wakes nobody up, so it is looked at now and then.
+            self.freed.wait_for(&mut free, CANCEL_CHECK_INTERVAL);
+            if cancelled.load(Ordering::Relaxed) {
+                return None;
+            }
+        }
         *free -= 1;
-        MergePermit { limit: self }
+        Some(MergePermit { limit: self })
     }
 }
 

@@ -1,24 +1,34 @@
 //! The deleted documents of one segment.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
+use super::files::FileGuard;
 use crate::bits::DocSet;
 use crate::id::DocId;
+use crate::segment::FileMeta;
 
-/// Documents of a segment that are deleted. Written anew by each commit that adds to them; the segment itself never
+/// Documents of a segment that are deleted. Made anew by each commit that adds to them; the segment itself never
 /// changes.
 #[derive(Debug, Default)]
 pub struct Tombstones {
     bitmap: RoaringBitmap,
     /// The same documents in the form queries and merges work on, made when first asked for.
     set: OnceLock<DocSet>,
+    /// Where they are stored, unless in the manifest itself.
+    file: OnceLock<TombstoneFile>,
+}
+
+#[derive(Debug)]
+pub(super) struct TombstoneFile {
+    pub(super) meta: FileMeta,
+    pub(super) guard: Arc<FileGuard>,
 }
 
 impl Tombstones {
     pub(super) fn new(bitmap: RoaringBitmap) -> Tombstones {
-        Tombstones { bitmap, set: OnceLock::new() }
+        Tombstones { bitmap, set: OnceLock::new(), file: OnceLock::new() }
     }
 
     /// Number of deleted documents.
@@ -44,8 +54,21 @@ impl Tombstones {
         &self.bitmap
     }
 
+    pub(super) fn file(&self) -> Option<&TombstoneFile> {
+        self.file.get()
+    }
+
+    pub(super) fn set_file(&self, file: TombstoneFile) {
+        let unset = self.file.set(file).is_ok();
+        debug_assert!(unset, "tombstones are written once");
+    }
+
+    pub(super) fn serialized_bytes(&self) -> usize {
+        self.bitmap.serialized_size()
+    }
+
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bitmap.serialized_size());
+        let mut bytes = Vec::with_capacity(self.serialized_bytes());
         self.bitmap.serialize_into(&mut bytes).expect("writing to memory does not fail");
         bytes
     }

@@ -216,9 +216,14 @@ impl Settings {
     }
 }
 
-/// Fields with a meaning of their own: neither searchable text nor columns are made of them.
+/// Whether `field` has a meaning of its own (`_geo`, `_geojson`, `_vectors`) and no column is made of it.
 pub fn is_reserved(field: &str) -> bool {
-    field.starts_with('_') && [GEO_FIELD, GEOJSON_FIELD, VECTORS_FIELD].iter().any(|name| covers(name, field))
+    covers(GEO_FIELD, field) || !has_text(field)
+}
+
+/// Whether the words of `field` can be searched at all, whatever the searchable attributes.
+pub fn has_text(field: &str) -> bool {
+    !covers(VECTORS_FIELD, field) && !covers(GEOJSON_FIELD, field)
 }
 
 /// The stored form of a stop word: compatibility decomposition without control characters; case and accents stay.

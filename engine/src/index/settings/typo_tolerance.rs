@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SettingsError;
 use super::patch::Setting;
+use crate::text::normalize_word;
 
 /// When and where a query word may differ from a document word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +87,7 @@ impl TypoTolerance {
             return Err(SettingsError::TypoSizesInverted { one_typo: sizes.one_typo, two_typos: sizes.two_typos });
         }
         let disable_on_words = match &patch.disable_on_words {
-            Setting::Set(words) => words.iter().map(|word| word.to_lowercase()).collect(),
+            Setting::Set(words) => words.iter().map(|word| normalize_word(word)).collect(),
             other => other.merged(&self.disable_on_words, default.disable_on_words),
         };
         Ok(TypoTolerance {

@@ -1,0 +1,137 @@
+//! From one snapshot to the next: what is written, in which order.
+//!
+//! 1. New segment and tombstone files are written and synced, under names no manifest knows yet.
+//! 2. The new manifest is written under a temporary name, synced, renamed, and the folder is synced. This is the
+//!    commit: before the rename a restart finds the old manifest, after it the new one, and both sets of files exist.
+//! 3. The old manifest is removed; files that only it named go with their last reader.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::IndexError;
+use super::files::FileGuard;
+use super::manifest::{Body, DeletedMeta, Manifest, SegmentEntry, manifest_name, write_beside};
+use super::snapshot::Snapshot;
+use super::tombstones::{TombstoneFile, Tombstones};
+use crate::id::SegmentId;
+use crate::segment::FileMeta;
+use crate::storage::{Directory, write_file};
+
+/// Tombstones up to this size are kept in the manifest: they are written anew by most commits anyway, and a file of
+/// their own costs one more sync.
+const INLINE_TOMBSTONES_BYTES_MAX: usize = 64 << 10;
+
+/// Makes `snapshot` the durable state. Its segment files must be synced already.
+pub(super) fn persist(
+    directory: &Arc<dyn Directory>,
+    snapshot: &Snapshot,
+    next_segment_id: u64,
+) -> Result<(), IndexError> {
+    for segment in &snapshot.segments {
+        if let Some(deleted) = &segment.deleted {
+            write_large_tombstones(directory, segment.id(), snapshot.generation, deleted)?;
+        }
+    }
+    let manifest = manifest_of(snapshot, next_segment_id);
+    let name = manifest_name(snapshot.generation);
+    if let Err(error) = directory.atomic_write(&name, &manifest.to_bytes()) {
+        // The rename may have happened. Taking it back keeps the promise that a failed commit changes nothing; should
+        // that fail as well, the manifest names files that are about to go, so recovery passes over it.
+        let _ = directory.delete(&name);
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+/// After [`persist`]: removes the manifest of `old`, and what only it named once the last reader is gone.
+pub(super) fn retire(directory: &Arc<dyn Directory>, old: &Snapshot, new: &Snapshot) {
+    for guard in guards(new) {
+        guard.keep();
+    }
+    let kept: hashbrown::HashSet<&str> = guards(new).map(|guard| guard.name()).collect();
+    for guard in guards(old).filter(|guard| !kept.contains(guard.name())) {
+        guard.condemn();
+    }
+    let name = manifest_name(old.generation);
+    if let Err(error) = directory.delete(&name) {
+        tracing::warn!(file = name, %error, "could not remove the previous manifest");
+    }
+}
+
+/// See [`Snapshot::link_to`].
+pub(super) fn link_snapshot(snapshot: &Snapshot, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
+    for guard in guards(snapshot) {
+        directory.hard_link_to(guard.name(), &folder.join(guard.name()))?;
+    }
+    let next_segment_id = snapshot.segments.iter().map(|segment| segment.id().0 + 1).max().unwrap_or(0);
+    write_beside(folder, &manifest_of(snapshot, next_segment_id))?;
+    // Only Unix lets a folder be opened and synced.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard>> {
+    snapshot.segments.iter().flat_map(|segment| {
+        let tombstones = segment.deleted.as_ref().and_then(|deleted| deleted.file());
+        segment.files.iter().chain(tombstones.map(|file| &file.guard))
+    })
+}
+
+fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
+    let mut inline_tombstones = Vec::new();
+    let segments = snapshot
+        .segments
+        .iter()
+        .map(|segment| {
+            let deleted = segment.deleted.as_ref().map(|deleted| match deleted.file() {
+                Some(file) => DeletedMeta::File(file.meta.clone()),
+                None => {
+                    let bytes = deleted.to_bytes();
+                    let length = bytes.len() as u64;
+                    inline_tombstones.push(bytes);
+                    DeletedMeta::Inline { bytes: length }
+                }
+            });
+            SegmentEntry { meta: segment.reader.meta().clone(), deleted }
+        })
+        .collect();
+    Manifest {
+        body: Body {
+            generation: snapshot.generation,
+            created_at: snapshot.created_at_nanos,
+            updated_at: snapshot.updated_at_nanos,
+            primary_key: snapshot.primary_key.as_deref().map(str::to_owned),
+            next_internal_id: snapshot.next_internal_id,
+            next_segment_id,
+            last_batch: snapshot.last_batch,
+            outcome_bytes: snapshot.last_outcome.len() as u64,
+            settings: (*snapshot.settings).clone(),
+            fields: snapshot.fields.names().map(str::to_owned).collect(),
+            field_distribution: (*snapshot.field_distribution).clone(),
+            segments,
+        },
+        outcome: snapshot.last_outcome.to_vec(),
+        inline_tombstones,
+    }
+}
+
+fn write_large_tombstones(
+    directory: &Arc<dyn Directory>,
+    segment: SegmentId,
+    generation: u64,
+    tombstones: &Tombstones,
+) -> Result<(), IndexError> {
+    if tombstones.file().is_some() || tombstones.serialized_bytes() <= INLINE_TOMBSTONES_BYTES_MAX {
+        return Ok(());
+    }
+    let bytes = tombstones.to_bytes();
+    let name = format!("del-{:016x}-{generation:016x}.lam", segment.0);
+    let guard = FileGuard::provisional(directory.clone(), name.clone());
+    write_file(&**directory, &name, &bytes)?;
+    let meta = FileMeta { name, bytes: bytes.len() as u64, checksum: crc32fast::hash(&bytes) };
+    tombstones.set_file(TombstoneFile { meta, guard });
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! The manifest: one file that says what an index is made of. Each commit writes a new one.
+//!
+//! ```text
+//! file     = magic (8 bytes) version (u32) body_bytes (u32) body blobs checksum (u64)
+//! body     = JSON object (see `Body`)
+//! blobs    = outcome, then the inline tombstones of the segments, in order; their lengths are in the body
+//! checksum = XXH3-64 of everything before it
+//! ```
+//! Integers are little-endian. A manifest is complete by itself: it names every file with its length and checksum, so
+//! the newest valid manifest whose files are all there *is* the index.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::error::IndexError;
+use super::settings::Settings;
+use crate::id::InternalId;
+use crate::segment::{FileMeta, SegmentMeta};
+
+const MAGIC: [u8; 8] = *b"LAMINAMF";
+/// The newest version this program reads, and the one it writes.
+const VERSION: u32 = 1;
+const VERSION_START: usize = MAGIC.len();
+const BODY_BYTES_START: usize = VERSION_START + size_of::<u32>();
+const BODY_START: usize = BODY_BYTES_START + size_of::<u32>();
+const CHECKSUM_BYTES: usize = size_of::<u64>();
+const NAME_PREFIX: &str = "manifest-";
+const NAME_SUFFIX: &str = ".lam";
+
+/// Everything a manifest holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Manifest {
+    pub(super) body: Body,
+    /// What the caller of the last batch wanted remembered.
+    pub(super) outcome: Vec<u8>,
+    /// Serialised tombstones of segments whose [`DeletedMeta`] is inline, in order.
+    pub(super) inline_tombstones: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body {
+    pub(super) generation: u64,
+    /// Nanoseconds since 1970.
+    pub(super) created_at: u64,
+    pub(super) updated_at: u64,
+    pub(super) primary_key: Option<String>,
+    pub(super) next_internal_id: InternalId,
+    pub(super) next_segment_id: u64,
+    pub(super) last_batch: Option<u64>,
+    pub(super) outcome_bytes: u64,
+    pub(super) settings: Settings,
+    /// Names by field id.
+    pub(super) fields: Vec<String>,
+    pub(super) field_distribution: BTreeMap<String, u64>,
+    pub(super) segments: Vec<SegmentEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SegmentEntry {
+    pub(super) meta: SegmentMeta,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) deleted: Option<DeletedMeta>,
+}
+
+/// Where the tombstones of a segment are: small ones in the manifest, which saves a file and its sync per commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum DeletedMeta {
+    Inline { bytes: u64 },
+    File(FileMeta),
+}
+
+impl Manifest {
+    /// All files it names.
+    pub(super) fn files(&self) -> impl Iterator<Item = &FileMeta> {
+        self.body.segments.iter().flat_map(|segment| {
+            let tombstones = match &segment.deleted {
+                Some(DeletedMeta::File(file)) => Some(file),
+                _ => None,
+            };
+            segment.meta.files().chain(tombstones)
+        })
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let body = serde_json::to_vec(&self.body).expect("a manifest body has string keys only");
+        let mut bytes = Vec::with_capacity(BODY_START + body.len() + self.outcome.len() + CHECKSUM_BYTES);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(body.len()).expect("bodies are far below 4 GB").to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(&self.outcome);
+        for tombstones in &self.inline_tombstones {
+            bytes.extend_from_slice(tombstones);
+        }
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// # Errors
+    /// [`IndexError::CorruptManifest`] or [`IndexError::ManifestTooNew`].
+    pub(super) fn from_bytes(file: &str, bytes: &[u8]) -> Result<Manifest, IndexError> {
+        let corrupt = |reason| IndexError::CorruptManifest { file: file.to_owned(), reason };
+        if !bytes.starts_with(&MAGIC) {
+            return Err(corrupt("it does not begin like a manifest"));
+        }
+        let version = read_u32(bytes, VERSION_START).ok_or_else(|| corrupt("it is cut short"))?;
+        if version > VERSION {
+            // A later version may keep its checksum elsewhere, so this comes first.
+            return Err(IndexError::ManifestTooNew { file: file.to_owned(), found: version, supported: VERSION });
+        }
+        let content_bytes = bytes
+            .len()
+            .checked_sub(CHECKSUM_BYTES)
+            .filter(|&content| content >= BODY_START)
+            .ok_or_else(|| corrupt("it is cut short"))?;
+        let (content, checksum) = bytes.split_at(content_bytes);
+        if xxh3_64(content).to_le_bytes() != checksum {
+            return Err(corrupt("its checksum does not match"));
+        }
+        let body_bytes = read_u32(bytes, BODY_BYTES_START).ok_or_else(|| corrupt("it is cut short"))? as usize;
+        let (body, mut blobs) =
+            content[BODY_START..].split_at_checked(body_bytes).ok_or_else(|| corrupt("its body is cut short"))?;
+        let body: Body = serde_json::from_slice(body).map_err(|_| corrupt("its body cannot be read"))?;
+        let mut take = |length: u64| {
+            let (blob, rest) = usize::try_from(length).ok().and_then(|length| blobs.split_at_checked(length))?;
+            blobs = rest;
+            Some(blob.to_vec())
+        };
+        let outcome = take(body.outcome_bytes).ok_or_else(|| corrupt("its outcome is cut short"))?;
+        let mut inline_tombstones = Vec::new();
+        for segment in &body.segments {
+            if let Some(DeletedMeta::Inline { bytes }) = segment.deleted {
+                inline_tombstones.push(take(bytes).ok_or_else(|| corrupt("its tombstones are cut short"))?);
+            }
+        }
+        Ok(Manifest { body, outcome, inline_tombstones })
+    }
+}
+
+fn read_u32(bytes: &[u8], start: usize) -> Option<u32> {
+    let field = bytes.get(start..start + size_of::<u32>())?;
+    Some(u32::from_le_bytes(field.try_into().expect("four bytes")))
+}
+
+/// Name of the manifest of a generation; names sort like their generations.
+pub(super) fn manifest_name(generation: u64) -> String {
+    format!("{NAME_PREFIX}{generation:016x}{NAME_SUFFIX}")
+}
+
+/// The generation of a manifest's name, or `None` for other files.
+pub(super) fn manifest_generation(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(NAME_PREFIX)?.strip_suffix(NAME_SUFFIX)?;
+    (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+}
+
+/// Writes a manifest into a folder that is not open as an index.
+pub(super) fn write_beside(folder: &std::path::Path, manifest: &Manifest) -> io::Result<()> {
+    let mut file = std::fs::File::create_new(folder.join(manifest_name(manifest.body.generation)))?;
+    file.write_all(&manifest.to_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            body: Body {
+                generation: 17,
+                created_at: 1,
+                updated_at: 2,
+                primary_key: Some("id".to_owned()),
+                next_internal_id: 5,
+                next_segment_id: 3,
+                last_batch: Some(9),
+                outcome_bytes: 3,
+                settings: Settings::default(),
+                fields: vec!["id".to_owned(), "title".to_owned()],
+                field_distribution: BTreeMap::from([("id".to_owned(), 5)]),
+                segments: Vec::new(),
+            },
+            outcome: vec![0, 255, 7],
+            inline_tombstones: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn bytes_read_back() {
+        let manifest = manifest();
+        assert_eq!(Manifest::from_bytes("m", &manifest.to_bytes()).expect("whole"), manifest);
+    }
+
+    #[test]
+    fn every_truncation_and_every_flipped_bit_is_noticed() {
+        let bytes = manifest().to_bytes();
+        for length in 0..bytes.len() {
+            assert!(Manifest::from_bytes("m", &bytes[..length]).is_err(), "cut at {length}");
+        }
+        for position in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[position] ^= 1;
+            assert!(Manifest::from_bytes("m", &damaged).is_err(), "flipped at {position}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_told_from_damage() {
+        let mut bytes = manifest().to_bytes();
+        bytes[VERSION_START] = 2;
+        assert!(matches!(
+            Manifest::from_bytes("m", &bytes),
+            Err(IndexError::ManifestTooNew { found: 2, supported: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn names_sort_like_generations() {
+        assert!(manifest_name(9) < manifest_name(10) && manifest_name(255) < manifest_name(256));
+        assert_eq!(manifest_generation(&manifest_name(u64::MAX)), Some(u64::MAX));
+        for other in ["manifest-1.lam", "manifest-000000000000000g.lam", "seg-0000000000000001.lam", "lock"] {
+            assert_eq!(manifest_generation(other), None);
+        }
+    }
+}

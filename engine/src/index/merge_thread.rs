@@ -1,0 +1,266 @@
+//! Merging beside readers and writers.
+//!
+//! A thread lives while there is something to merge: a commit that finds the policy has work starts one. One merge runs
+//! per index, and a limit shared by all indexes bounds them together. Segments are merged without any lock; only to
+//! publish the result does the merge wait for the writer. What writers did meanwhile is brought in then: deletions
+//! since are mapped to the new segment, and a merge whose sources are gone or have new columns is thrown away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use roaring::RoaringBitmap;
+
+use super::error::IndexError;
+use super::files::FileGuard;
+use super::handle::Shared;
+use super::merge_policy::SegmentSize;
+use super::snapshot::{SegmentView, Snapshot};
+use super::status::MergeStatus;
+use super::tombstones::Tombstones;
+use crate::id::{FieldId, SegmentId};
+use crate::segment::{MergeInput, MergeOptions, Merged, SegmentError, SegmentReader, merge};
+
+/// After a failure (a full disk, most likely) commits start no merge for this long.
+const RETRY_PAUSE: Duration = Duration::from_secs(30);
+
+/// The merges of an index.
+#[derive(Debug, Default)]
+pub(super) struct MergeControl {
+    state: Mutex<State>,
+    quiet: Condvar,
+    /// One merge at a time, background or asked for.
+    exclusive: Mutex<()>,
+    closing: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    status: MergeStatus,
+    thread_is_active: bool,
+    thread: Option<JoinHandle<()>>,
+    not_before: Option<Instant>,
+}
+
+impl MergeControl {
+    pub(super) fn status(&self) -> MergeStatus {
+        self.state.lock().status.clone()
+    }
+
+    pub(super) fn wait_until_quiet(&self) {
+        let mut state = self.state.lock();
+        self.quiet.wait_while(&mut state, |state| state.thread_is_active);
+    }
+
+    /// Stops the thread and waits for it.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        let thread = self.state.lock().thread.take();
+        if let Some(thread) = thread {
+            if thread.join().is_err() {
+                tracing::error!("the merge thread panicked");
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Starts the merge thread if the policy has work and it is not at it already.
+    pub(super) fn wake_merges(self: &Arc<Shared>) {
+        if !self.options.background_merges || self.next_merge().is_none() {
+            return;
+        }
+        let mut state = self.merges.state.lock();
+        let is_paused = state.not_before.is_some_and(|not_before| Instant::now() < not_before);
+        if state.thread_is_active || is_paused || self.merges.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        let shared = self.clone();
+        match std::thread::Builder::new().name("merge".to_owned()).spawn(move || shared.merge_until_quiet()) {
+            Ok(thread) => {
+                state.thread_is_active = true;
+                // The thread before has ended or is about to: nobody needs its handle.
+                state.thread = Some(thread);
+            }
+            // The next commit tries again.
+            Err(error) => tracing::warn!(%error, "could not start the merge thread"),
+        }
+    }
+
+    fn next_merge(&self) -> Option<Vec<SegmentId>> {
+        self.options.merge_policy.choose(&sizes(&self.snapshot()))
+    }
+
+    fn merge_until_quiet(&self) {
+        loop {
+            let result = self.merge_once();
+            let mut state = self.merges.state.lock();
+            // Under the lock, so that a commit either is seen here or finds no active thread.
+            let goes_on = match result {
+                Ok(()) => !self.merges.closing.load(Ordering::Relaxed) && self.next_merge().is_some(),
+                Err(_) => false,
+            };
+            if !goes_on {
+                state.thread_is_active = false;
+                drop(state);
+                self.merges.quiet.notify_all();
+                return;
+            }
+        }
+    }
+
+    fn merge_once(&self) -> Result<(), IndexError> {
+        let merging = Merging::begin(self);
+        // Waiting for its turn may have taken a while.
+        match self.next_merge() {
+            Some(chosen) => merging.merge(&chosen, &self.merges.closing).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+fn sizes(snapshot: &Snapshot) -> Vec<SegmentSize> {
+    let size = |segment: &SegmentView| SegmentSize {
+        id: segment.id(),
+        doc_count: segment.reader.doc_count(),
+        deleted_count: segment.deleted_count(),
+        bytes: segment.reader.meta().total_bytes(),
+    };
+    snapshot.segments.iter().map(size).collect()
+}
+
+/// The one merge of an index.
+#[derive(Debug)]
+pub(super) struct Merging<'a> {
+    shared: &'a Shared,
+    _exclusive: MutexGuard<'a, ()>,
+}
+
+impl<'a> Merging<'a> {
+    /// Waits for the merge before.
+    pub(super) fn begin(shared: &'a Shared) -> Merging<'a> {
+        Merging { shared, _exclusive: shared.merges.exclusive.lock() }
+    }
+
+    /// Merges all segments there are now.
+    pub(super) fn compact(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+        loop {
+            let snapshot = self.shared.snapshot();
+            let is_compact = match &*snapshot.segments {
+                [] => true,
+                [only] => only.deleted_count() == 0,
+                _ => false,
+            };
+            let all: Vec<SegmentId> = snapshot.segments.iter().map(SegmentView::id).collect();
+            if is_compact || self.merge(&all, cancelled)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Merges the chosen segments and keeps the status. `false` when the result was thrown away because a writer has
+    /// replaced or extended a source meanwhile.
+    fn merge(&self, chosen: &[SegmentId], cancelled: &AtomicBool) -> Result<bool, IndexError> {
+        let merges = &self.shared.merges;
+        merges.state.lock().status.running = chosen.to_vec();
+        let result = self.merge_and_publish(chosen, cancelled);
+        let mut state = merges.state.lock();
+        state.status.running.clear();
+        match &result {
+            Ok(_) => {
+                state.status.merge_count += 1;
+                state.status.last_error = None;
+                state.status.out_of_space = false;
+                state.not_before = None;
+            }
+            Err(IndexError::Cancelled) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a merge failed; the segments stay as they were");
+                state.status.last_error = Some(error.to_string());
+                state.status.out_of_space = error.is_out_of_space();
+                state.not_before = Some(Instant::now() + RETRY_PAUSE);
+            }
+        }
+        result
+    }
+
+    fn merge_and_publish(&self, chosen: &[SegmentId], cancelled: &AtomicBool) -> Result<bool, IndexError> {
+        let shared = self.shared;
+        let _permit = shared.options.merge_limit.acquire(cancelled).ok_or(IndexError::Cancelled)?;
+        let before = shared.snapshot();
+        let sources: Vec<SegmentView> =
+            before.segments.iter().filter(|segment| chosen.contains(&segment.id())).cloned().collect();
+        let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled)?;
+        let merged = match &meta {
+            None => None,
+            Some(meta) => {
+                let files = FileGuard::of_new_segment(&shared.directory, meta);
+                let reader = Arc::new(SegmentReader::open(&*shared.directory, meta)?);
+                Some(SegmentView { reader, deleted: None, files })
+            }
+        };
+
+        let writer = shared.lock_writer();
+        let now = shared.snapshot();
+        let Some(current) = current_views(&now, &sources) else {
+            return Ok(false);
+        };
+        let mut deleted = RoaringBitmap::new();
+        for ((source, current), doc_map) in sources.iter().zip(current).zip(&doc_maps) {
+            deleted.extend(deleted_since(source, current).into_iter().filter_map(|doc| doc_map.get(doc)));
+        }
+        let mut new = (*now).clone();
+        new.generation += 1;
+        let position = now.segments.iter().position(|segment| chosen.contains(&segment.id())).unwrap_or(0);
+        new.segments.retain(|segment| !chosen.contains(&segment.id()));
+        if let Some(mut merged) = merged {
+            if !deleted.is_empty() {
+                merged.deleted = Some(Arc::new(Tombstones::new(deleted)));
+            }
+            new.segments.insert(position, merged);
+        }
+        writer.publish(new)?;
+        Ok(true)
+    }
+
+    fn merge_files(
+        &self,
+        before: &Snapshot,
+        sources: &[SegmentView],
+        cancelled: &AtomicBool,
+    ) -> Result<Merged, IndexError> {
+        let inputs: Vec<MergeInput<'_>> = sources
+            .iter()
+            .map(|source| MergeInput { segment: &source.reader, deleted: source.deleted_set() })
+            .collect();
+        let unused: Vec<FieldId> = (0..)
+            .zip(before.fields.names())
+            .filter(|(_, name)| !before.settings.needs_column(name))
+            .map(|(field, _)| field)
+            .collect();
+        let options = MergeOptions { cancelled: Some(cancelled), drop_columns: unused };
+        let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));
+        merge(&inputs, &*self.shared.directory, id, &options).map_err(|error| match error {
+            SegmentError::Cancelled => IndexError::Cancelled,
+            other => other.into(),
+        })
+    }
+}
+
+/// The sources as they are now, or `None` when one is gone or has other columns.
+fn current_views<'a>(now: &'a Snapshot, sources: &[SegmentView]) -> Option<Vec<&'a SegmentView>> {
+    sources
+        .iter()
+        .map(|source| now.segments.iter().find(|segment| Arc::ptr_eq(&segment.reader, &source.reader)))
+        .collect()
+}
+
+fn deleted_since(before: &SegmentView, now: &SegmentView) -> RoaringBitmap {
+    match (&before.deleted, &now.deleted) {
+        (_, None) => RoaringBitmap::new(),
+        (None, Some(now)) => now.bitmap().clone(),
+        (Some(before), Some(now)) => now.bitmap() - before.bitmap(),
+    }
+}

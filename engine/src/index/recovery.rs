@@ -1,0 +1,147 @@
+//! Opening: the newest whole manifest is the index, everything no manifest names is a leftover.
+
+use std::sync::Arc;
+
+use super::error::IndexError;
+use super::files::FileGuard;
+use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
+use super::snapshot::{SegmentView, Snapshot};
+use super::tombstones::{TombstoneFile, Tombstones};
+use crate::document::FieldMap;
+use crate::segment::SegmentReader;
+use crate::storage::Directory;
+
+/// The state found in a directory.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) snapshot: Snapshot,
+    pub(super) next_segment_id: u64,
+}
+
+/// Whether any manifest is there, whole or not.
+pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError> {
+    Ok(directory.list()?.iter().any(|name| manifest_generation(name).is_some()))
+}
+
+/// Reads the newest whole manifest, opens its segments, and removes the leftovers of crashes.
+///
+/// Two manifests are there only when a crash fell between the commit of the newer one and the removal of the older
+/// one, so an older one is good enough when the newer is damaged or names files that are not there.
+///
+/// # Errors
+/// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one.
+pub(super) fn recover(directory: &Arc<dyn Directory>) -> Result<Recovered, IndexError> {
+    let names = directory.list()?;
+    let mut manifests: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
+    manifests.sort_unstable_by(|left, right| right.cmp(left));
+    let mut newest_error = None;
+    for name in manifests {
+        match read_manifest(&**directory, name) {
+            Ok(manifest) => {
+                let recovered = open(directory, manifest)?;
+                remove_leftovers(&**directory, &names, name, &recovered.snapshot);
+                return Ok(recovered);
+            }
+            // Falling back would silently lose what the newer program wrote.
+            Err(error @ IndexError::ManifestTooNew { .. }) => return Err(error),
+            Err(error) => {
+                tracing::warn!(file = name, %error, "passing over a manifest that is not whole");
+                newest_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(newest_error.unwrap_or(IndexError::NotFound))
+}
+
+/// A manifest whose files are all there in their full length. Their checksums are for `verify`.
+fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, IndexError> {
+    let manifest = Manifest::from_bytes(name, &directory.open_read(name)?)?;
+    for file in manifest.files() {
+        let found = directory.len(&file.name)?;
+        if found != file.bytes {
+            return Err(IndexError::WrongFileLength { file: file.name.clone(), expected: file.bytes, found });
+        }
+    }
+    Ok(manifest)
+}
+
+fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {
+    let Manifest { body, outcome, inline_tombstones } = manifest;
+    let mut inline_tombstones = inline_tombstones.into_iter();
+    let mut segments = Vec::with_capacity(body.segments.len());
+    for entry in &body.segments {
+        segments.push(open_segment(directory, entry, &mut inline_tombstones)?);
+    }
+    let fields = FieldMap::from_names(&body.fields)?.snapshot();
+    let snapshot = Snapshot {
+        segments,
+        settings: Arc::new(body.settings),
+        fields,
+        primary_key: body.primary_key.map(Arc::from),
+        generation: body.generation,
+        field_distribution: Arc::new(body.field_distribution),
+        created_at_nanos: body.created_at,
+        updated_at_nanos: body.updated_at,
+        next_internal_id: body.next_internal_id,
+        last_batch: body.last_batch,
+        last_outcome: outcome.into(),
+    };
+    Ok(Recovered { snapshot, next_segment_id: body.next_segment_id })
+}
+
+fn open_segment(
+    directory: &Arc<dyn Directory>,
+    entry: &SegmentEntry,
+    inline_tombstones: &mut impl Iterator<Item = Vec<u8>>,
+) -> Result<SegmentView, IndexError> {
+    let reader = Arc::new(SegmentReader::open(&**directory, &entry.meta)?);
+    let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
+    let deleted = match &entry.deleted {
+        None => None,
+        Some(DeletedMeta::Inline { .. }) => {
+            let bytes = inline_tombstones.next().expect("a manifest holds the tombstones its body lists");
+            Some(read_tombstones(&entry.meta.file.name, &bytes, entry.meta.doc_count)?)
+        }
+        Some(DeletedMeta::File(file)) => {
+            let bytes = directory.open_read(&file.name)?;
+            if crc32fast::hash(&bytes) != file.checksum {
+                return Err(damaged_tombstones(&file.name));
+            }
+            let tombstones = read_tombstones(&file.name, &bytes, entry.meta.doc_count)?;
+            tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
+            Some(tombstones)
+        }
+    };
+    let files = entry.meta.files().map(|file| kept(&file.name)).collect();
+    Ok(SegmentView { reader, deleted: deleted.map(Arc::new), files })
+}
+
+fn read_tombstones(file: &str, bytes: &[u8], doc_count: u32) -> Result<Tombstones, IndexError> {
+    Tombstones::from_bytes(bytes, doc_count).ok_or_else(|| damaged_tombstones(file))
+}
+
+fn damaged_tombstones(file: &str) -> IndexError {
+    IndexError::CorruptManifest { file: file.to_owned(), reason: "tombstones cannot be read" }
+}
+
+/// Removes other manifests, and files of ours that the current one does not name. Other files are not touched.
+fn remove_leftovers(directory: &dyn Directory, names: &[String], manifest: &str, snapshot: &Snapshot) {
+    let named: hashbrown::HashSet<&str> = snapshot
+        .segments
+        .iter()
+        .flat_map(|segment| {
+            let tombstones = segment.deleted.as_ref().and_then(|deleted| deleted.file());
+            segment.files.iter().map(|guard| guard.name()).chain(tombstones.map(|file| file.guard.name()))
+        })
+        .collect();
+    for name in names {
+        let ours = manifest_generation(name).is_some()
+            || (name.ends_with(".lam") && (name.starts_with("seg-") || name.starts_with("del-")));
+        if ours && name != manifest && !named.contains(name.as_str()) {
+            match directory.delete(name) {
+                Ok(()) => tracing::info!(file = name, "removed the leftover of an interrupted commit"),
+                Err(error) => tracing::warn!(file = name, %error, "could not remove a leftover"),
+            }
+        }
+    }
+}

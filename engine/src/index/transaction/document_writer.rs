@@ -1,0 +1,256 @@
+//! From a document to the segment in the making: every leaf becomes words and column values.
+
+use std::collections::BTreeMap;
+
+use super::super::error::IndexError;
+use super::super::settings::{Settings, VECTORS_FIELD, has_text, locales_of};
+use super::document_target::DocumentTarget;
+use super::geo::{document_id_json, parse_geo};
+use crate::document::{DocumentParser, DocumentVisitor, FieldMap, Leaf, Number, PathId};
+use crate::id::{FieldId, Gap, InternalId};
+use crate::segment::{ColumnFileWriter, SegmentWriter};
+use crate::text::{self, Language, TextBuffer, Tokenizer, normalize_facet};
+
+/// What documents are read with: the same for all threads of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) fields: &'a FieldMap,
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) primary_key: &'a str,
+}
+
+/// What is taken from documents.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Extraction<'a> {
+    /// Words, every column, and the position if the settings ask for it.
+    Everything,
+    /// Columns of the fields marked by field id, and the position when `geo` is set.
+    Columns { wanted: &'a [bool], geo: bool },
+}
+
+/// Reads documents and feeds a writer. One per thread: it knows each path after the first document that has it.
+#[derive(Debug)]
+pub(super) struct DocumentWriter<'a> {
+    parser: DocumentParser,
+    paths: Paths<'a>,
+    buffer: TextBuffer,
+    reads_geo: bool,
+}
+
+impl<'a> DocumentWriter<'a> {
+    pub(super) fn new(reading: Reading<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
+        let reads_geo = match extraction {
+            Extraction::Everything => reading.settings.uses_geo(),
+            Extraction::Columns { geo, .. } => geo,
+        };
+        DocumentWriter {
+            parser: DocumentParser::new(),
+            paths: Paths { reading, extraction, known: Vec::new(), document_count: 0 },
+            buffer: TextBuffer::default(),
+            reads_geo,
+        }
+    }
+
+    /// Adds the document `json` (one line) to a segment.
+    ///
+    /// # Errors
+    /// Those of its content; the writer is unusable then.
+    pub(super) fn write(
+        &mut self,
+        writer: &mut SegmentWriter,
+        id: InternalId,
+        key: &str,
+        json: &[u8],
+    ) -> Result<(), IndexError> {
+        writer.begin_document(id, key, json);
+        self.visit(writer, json)?;
+        writer.end_document();
+        Ok(())
+    }
+
+    /// Adds the columns of the next document of a segment.
+    ///
+    /// # Errors
+    /// As [`DocumentWriter::write`].
+    pub(super) fn write_columns(&mut self, writer: &mut ColumnFileWriter, json: &[u8]) -> Result<(), IndexError> {
+        writer.begin_document();
+        self.visit(writer, json)
+    }
+
+    fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {
+        self.paths.document_count += 1;
+        let mut sink =
+            Sink { paths: &mut self.paths, buffer: &mut self.buffer, target, json, reads_geo: self.reads_geo };
+        self.parser.visit(json, &mut sink)
+    }
+
+    /// Adds the number of documents that had each top-level field.
+    pub(super) fn add_distribution(&self, distribution: &mut BTreeMap<String, u64>) {
+        for path in &self.paths.known {
+            if path.top_level_count > 0 && &*path.name != VECTORS_FIELD {
+                *distribution.entry(path.name.to_string()).or_default() += path.top_level_count;
+            }
+        }
+    }
+}
+
+/// What is known of the paths that a parser has met.
+#[derive(Debug)]
+struct Paths<'a> {
+    reading: Reading<'a>,
+    extraction: Extraction<'a>,
+    known: Vec<PathUse>,
+    /// Number of documents so far: tells a top-level key met twice in one document.
+    document_count: u64,
+}
+
+/// What is made of the values of a path.
+#[derive(Debug)]
+struct PathUse {
+    name: Box<str>,
+    field: FieldId,
+    has_words: bool,
+    has_column: bool,
+    languages: Box<[Language]>,
+    /// Documents with this top-level field.
+    top_level_count: u64,
+    /// The last document counted.
+    counted_in: u64,
+}
+
+impl Paths<'_> {
+    fn add(&mut self, path: PathId, name: &str) -> Result<(), IndexError> {
+        debug_assert_eq!(path.index(), self.known.len(), "paths come in order");
+        let settings = self.reading.settings;
+        let field = self.reading.fields.get_or_insert(name)?;
+        let (has_words, is_wanted) = match self.extraction {
+            Extraction::Everything => (has_text(name) && settings.searchable_attributes.selects(name), true),
+            Extraction::Columns { wanted, .. } => (false, wanted.get(usize::from(field)).copied().unwrap_or(false)),
+        };
+        let rules = settings.localized_attributes.as_deref().unwrap_or_default();
+        self.known.push(PathUse {
+            name: name.into(),
+            field,
+            has_words,
+            has_column: is_wanted && settings.needs_column(name),
+            languages: locales_of(rules, name).iter().filter_map(|code| Language::parse(code)).collect(),
+            top_level_count: 0,
+            counted_in: 0,
+        });
+        Ok(())
+    }
+
+    fn count_top_level(&mut self, path: PathId) {
+        let path = &mut self.known[path.index()];
+        if path.counted_in != self.document_count {
+            path.counted_in = self.document_count;
+            path.top_level_count += 1;
+        }
+    }
+}
+
+/// Receives the leaves of one document.
+struct Sink<'w, 'a, T> {
+    paths: &'w mut Paths<'a>,
+    buffer: &'w mut TextBuffer,
+    target: &'w mut T,
+    json: &'w [u8],
+    reads_geo: bool,
+}
+
+impl<T: DocumentTarget> Sink<'_, '_, T> {
+    fn text(&mut self, leaf: Leaf, text: &str) {
+        let path = &self.paths.known[leaf.path.index()];
+        if !path.has_words {
+            return;
+        }
+        let (target, field) = (&mut *self.target, path.field);
+        if leaf.repeated {
+            target.next_value(field);
+        }
+        self.paths.reading.tokenizer.words(text, &path.languages, self.buffer, &mut |word, gap| {
+            let gap = match gap {
+                text::Gap::Soft => Gap::Soft,
+                text::Gap::Hard => Gap::Hard,
+            };
+            target.word(field, word, gap);
+        });
+    }
+
+    fn column(&self, path: PathId) -> Option<FieldId> {
+        let path = &self.paths.known[path.index()];
+        path.has_column.then_some(path.field)
+    }
+}
+
+impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
+    type Error = IndexError;
+
+    fn new_path(&mut self, path: PathId, name: &str) -> Result<(), IndexError> {
+        self.paths.add(path, name)
+    }
+
+    fn key(&mut self, path: PathId, top_level: bool) -> Result<(), IndexError> {
+        if top_level {
+            self.paths.count_top_level(path);
+        }
+        if let Some(field) = self.column(path) {
+            self.target.column_exists(field);
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, leaf: Leaf, value: &str) -> Result<(), IndexError> {
+        self.text(leaf, value);
+        if let Some(field) = self.column(leaf.path) {
+            let normalised = normalize_facet(value);
+            if !normalised.is_empty() {
+                self.target.column_string(field, &normalised, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, leaf: Leaf, number: Number<'_>) -> Result<(), IndexError> {
+        self.text(leaf, number.text);
+        if let Some(field) = self.column(leaf.path).filter(|_| number.value.is_finite()) {
+            self.target.column_number(field, number.value);
+        }
+        Ok(())
+    }
+
+    fn boolean(&mut self, leaf: Leaf, value: bool) -> Result<(), IndexError> {
+        let text = if value { "true" } else { "false" };
+        self.text(leaf, text);
+        if let Some(field) = self.column(leaf.path) {
+            self.target.column_string(field, text, text);
+        }
+        Ok(())
+    }
+
+    fn null(&mut self, leaf: Leaf) -> Result<(), IndexError> {
+        // A null in an array does not make the field null.
+        if let Some(field) = self.column(leaf.path).filter(|_| !leaf.in_array) {
+            self.target.column_null(field);
+        }
+        Ok(())
+    }
+
+    fn empty(&mut self, leaf: Leaf) -> Result<(), IndexError> {
+        if let Some(field) = self.column(leaf.path).filter(|_| !leaf.in_array) {
+            self.target.column_empty(field);
+        }
+        Ok(())
+    }
+
+    fn geo(&mut self, json: &str) -> Result<(), IndexError> {
+        if self.reads_geo {
+            let primary_key = self.paths.reading.primary_key;
+            if let Some((lat, lng)) = parse_geo(json, || document_id_json(self.json, primary_key))? {
+                self.target.geo(lat, lng);
+            }
+        }
+        Ok(())
+    }
+}

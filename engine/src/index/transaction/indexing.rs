@@ -1,0 +1,189 @@
+//! Carries out a plan: its documents become segments, on all threads the batch may use.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::error::IndexError;
+use super::super::progress::Phase;
+use super::super::settings::{AttributeList, Settings};
+use super::super::snapshot::{DocumentAddress, SegmentView};
+use super::document_writer::{DocumentWriter, Extraction, Reading};
+use super::resources::Resources;
+use super::threads::{check, on_threads};
+use super::write_plan::{Content, Entry, WritePlan};
+use crate::document::merge_documents;
+use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
+
+/// Documents are handed to threads in runs of at most this many.
+const RUN_LENGTH_MAX: usize = 256;
+
+/// New segments and what they hold.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) segments: Vec<SegmentView>,
+    /// Documents with each top-level field.
+    pub(super) distribution: BTreeMap<String, u64>,
+}
+
+/// Writes the documents of `plan`; `segments` hold the documents that updates start from. Each thread fills one
+/// segment and starts another when its share of the memory is used.
+pub(super) fn write_documents(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    plan: &WritePlan,
+    segments: &[SegmentView],
+) -> Result<Written, IndexError> {
+    let written = || plan.entries().iter().filter(|entry| entry.is_written());
+    let (mut document_count, mut bytes) = (0, 0);
+    for entry in written() {
+        document_count += 1;
+        bytes += content_bytes(plan, entry);
+    }
+    if document_count == 0 {
+        return Ok(Written::default());
+    }
+    resources.progress.enter(Phase::Indexing, document_count);
+
+    let thread_count = resources.threads_for(bytes);
+    let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
+    let memory_share = resources.memory_bytes.saturating_sub(plan.memory_bytes()) / thread_count;
+    let next_run = AtomicUsize::new(0);
+    let parts = on_threads(thread_count, |_| {
+        let mut part = Part::new(resources, reading, memory_share);
+        let mut source = Source { plan, segments, stored: Vec::new() };
+        loop {
+            check(resources.cancelled)?;
+            let start = next_run.fetch_add(run_length, Ordering::Relaxed);
+            let end = (start + run_length).min(plan.entries().len());
+            if start >= end {
+                return part.finish();
+            }
+            let mut done = 0;
+            for entry in plan.entries()[start..end].iter().filter(|entry| entry.is_written()) {
+                source.with_document(entry, |id, json| part.write(id, plan.key(entry), json))?;
+                done += 1;
+            }
+            resources.progress.advance(done);
+        }
+    })?;
+    let mut result = Written::default();
+    for part in parts {
+        result.segments.extend(part.segments);
+        for (field, count) in part.distribution {
+            *result.distribution.entry(field).or_default() += count;
+        }
+    }
+    Ok(result)
+}
+
+fn content_bytes(plan: &WritePlan, entry: &Entry) -> u64 {
+    match entry.content {
+        Content::Untouched | Content::Deleted => 0,
+        Content::Line(line) => plan.line(line).len() as u64,
+        Content::Merged(chain) => plan.chain(chain).lines.iter().map(|&line| plan.line(line).len() as u64).sum(),
+    }
+}
+
+/// One thread's share of new segments.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    resources: &'a Resources<'a>,
+    settings: &'a Settings,
+    documents: DocumentWriter<'a>,
+    writer: Option<SegmentWriter>,
+    memory_share: usize,
+    segments: Vec<SegmentView>,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(resources: &'a Resources<'a>, reading: Reading<'a>, memory_share: usize) -> Part<'a> {
+        Part {
+            resources,
+            settings: reading.settings,
+            documents: DocumentWriter::new(reading, Extraction::Everything),
+            writer: None,
+            memory_share,
+            segments: Vec::new(),
+        }
+    }
+
+    pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8]) -> Result<(), IndexError> {
+        let writer = self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings)));
+        self.documents.write(writer, id, key, json)?;
+        if writer.memory_bytes() >= self.memory_share {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Written, IndexError> {
+        self.spill()?;
+        let mut distribution = BTreeMap::new();
+        self.documents.add_distribution(&mut distribution);
+        Ok(Written { segments: self.segments, distribution })
+    }
+
+    fn spill(&mut self) -> Result<(), IndexError> {
+        if let Some(writer) = self.writer.take() {
+            self.segments.push(self.resources.finish_segment(writer)?);
+        }
+        Ok(())
+    }
+}
+
+/// Columns come into being with their first value: in a segment, a field without a column has no values.
+fn writer_options(settings: &Settings) -> SegmentWriterOptions {
+    SegmentWriterOptions { text_fields: text_fields(settings), ..SegmentWriterOptions::default() }
+}
+
+/// The text fields of a segment written under these settings.
+pub(super) fn text_fields(settings: &Settings) -> TextFields {
+    match &settings.searchable_attributes {
+        AttributeList::All => TextFields::All,
+        AttributeList::These(names) => TextFields::Listed(names.clone()),
+    }
+}
+
+/// Gives the final form of documents.
+struct Source<'a> {
+    plan: &'a WritePlan,
+    segments: &'a [SegmentView],
+    stored: Vec<u8>,
+}
+
+impl Source<'_> {
+    /// Calls `f` with the internal id and the JSON of the document that `entry` comes down to.
+    fn with_document(
+        &mut self,
+        entry: &Entry,
+        f: impl FnOnce(u64, &[u8]) -> Result<(), IndexError>,
+    ) -> Result<(), IndexError> {
+        let id = match (entry.internal_id, entry.existing) {
+            (Some(id), _) => id,
+            (None, Some(DocumentAddress { segment, doc })) => self.segments[segment as usize].reader.internal_id(doc),
+            (None, None) => unreachable!("a new document gets an id when it is planned"),
+        };
+        match entry.content {
+            Content::Line(line) => f(id, self.plan.line(line)),
+            Content::Merged(chain) => {
+                let chain = self.plan.chain(chain);
+                let mut lines = chain.lines.iter().map(|&line| self.plan.line(line));
+                let mut document = match entry.existing.filter(|_| chain.from_existing) {
+                    Some(address) => {
+                        let store = self.segments[address.segment as usize].reader.store();
+                        store.get(address.doc, &mut self.stored)?;
+                        std::mem::take(&mut self.stored)
+                    }
+                    None => lines.next().expect("a chain has lines").to_vec(),
+                };
+                for line in lines {
+                    document = merge_documents(&document, line)?;
+                }
+                f(id, &document)?;
+                self.stored = document;
+                Ok(())
+            }
+            Content::Untouched | Content::Deleted => unreachable!("nothing to write"),
+        }
+    }
+}

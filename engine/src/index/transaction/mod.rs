@@ -1,0 +1,251 @@
+//! A batch in the making: operations change a private state, one commit publishes it.
+//!
+//! Runs of upserts and deletions by id are gathered into a [`WritePlan`] first and carried out together; anything else
+//! sees their effect, because the plan is carried out before it. New segments are written and opened as the batch goes
+//! along; they go again if it fails.
+
+mod document_target;
+mod document_writer;
+mod geo;
+mod indexing;
+mod payload;
+mod removal;
+mod resources;
+mod scan;
+mod settings_change;
+mod threads;
+mod upsert;
+mod write_plan;
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::Arc;
+
+use super::error::{IndexError, OperationError};
+use super::operation::{Operation, Outcome, Selector};
+use super::settings::{Settings, SettingsPatch};
+use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
+use crate::document::{FieldMap, FieldMapSnapshot};
+use crate::id::InternalId;
+use crate::text::{TextOptions, Tokenizer};
+
+use document_writer::Reading;
+pub(super) use resources::Resources;
+use write_plan::WritePlan;
+
+/// What one operation came to; the outer error fails the batch.
+type Attempt = Result<Result<Outcome, OperationError>, IndexError>;
+
+/// The state of an index during a batch.
+#[derive(Debug)]
+pub(super) struct Transaction<'a> {
+    resources: Resources<'a>,
+    base: &'a Snapshot,
+    state: State,
+    plan: WritePlan,
+    /// Made when first needed, and again when a setting changes how text is cut.
+    tokenizer: Option<Tokenizer>,
+}
+
+/// What a commit publishes. Cheap to clone: a long upsert keeps a copy to return to.
+#[derive(Clone, Debug)]
+struct State {
+    segments: Vec<SegmentView>,
+    settings: Arc<Settings>,
+    fields: Arc<FieldMapSnapshot>,
+    primary_key: Option<Arc<str>>,
+    next_internal_id: InternalId,
+    distribution: Arc<BTreeMap<String, u64>>,
+    /// Whether documents or settings were written.
+    is_changed: bool,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(resources: Resources<'a>, base: &'a Snapshot) -> Transaction<'a> {
+        let state = State {
+            segments: base.segments.clone(),
+            settings: base.settings.clone(),
+            fields: base.fields.clone(),
+            primary_key: base.primary_key.clone(),
+            next_internal_id: base.next_internal_id,
+            distribution: base.field_distribution.clone(),
+            is_changed: false,
+        };
+        Transaction { resources, base, state, plan: WritePlan::default(), tokenizer: None }
+    }
+
+    /// Applies operations one after another.
+    pub(super) fn run(&mut self, operations: &[Operation]) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
+        let mut results = Vec::with_capacity(operations.len());
+        for operation in operations {
+            threads::check(self.resources.cancelled)?;
+            results.push(match operation {
+                Operation::Upsert(upsert) => self.upsert(upsert)?,
+                Operation::DeleteIds(ids) => Ok(self.delete_ids(ids)),
+                Operation::DeleteMatching(selector) => self.delete_matching(selector)?,
+                Operation::Clear => self.clear()?,
+                Operation::Settings(patch) => self.change_settings(patch)?,
+                Operation::SetPrimaryKey(primary_key) => self.set_primary_key(primary_key.as_deref())?,
+            });
+        }
+        self.carry_out_plan()?;
+        Ok(results)
+    }
+
+    /// The state as the next snapshot.
+    pub(super) fn into_snapshot(self, batch: u64, outcome: Vec<u8>, now_nanos: u64) -> Snapshot {
+        debug_assert!(self.plan.is_empty(), "run() carries out the plan");
+        let mut snapshot = self.snapshot();
+        snapshot.generation += 1;
+        // A segment without live documents is no use to anybody.
+        snapshot.segments.retain(|segment| segment.live_count() > 0);
+        if self.state.is_changed {
+            // Clocks may go back; this one does not.
+            snapshot.updated_at_nanos = now_nanos.max(self.base.updated_at_nanos);
+        }
+        snapshot.last_batch = Some(batch);
+        snapshot.last_outcome = outcome.into();
+        snapshot
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            segments: self.state.segments.clone(),
+            settings: self.state.settings.clone(),
+            fields: self.state.fields.clone(),
+            primary_key: self.state.primary_key.clone(),
+            generation: self.base.generation,
+            field_distribution: self.state.distribution.clone(),
+            created_at_nanos: self.base.created_at_nanos,
+            updated_at_nanos: self.base.updated_at_nanos,
+            next_internal_id: self.state.next_internal_id,
+            last_batch: self.base.last_batch,
+            last_outcome: self.base.last_outcome.clone(),
+        }
+    }
+
+    fn document_count(&self) -> u64 {
+        self.state.segments.iter().map(|segment| u64::from(segment.live_count())).sum()
+    }
+
+    fn delete_ids(&mut self, ids: &[String]) -> Outcome {
+        let mut deleted = 0;
+        for id in ids {
+            let segments = &self.state.segments;
+            if self.plan.delete(id, || scan::find_existing(segments, id)) {
+                deleted += 1;
+            }
+        }
+        Outcome::Deleted { deleted }
+    }
+
+    fn delete_matching(&mut self, selector: &Selector) -> Attempt {
+        self.carry_out_plan()?;
+        let sets = match selector.select(&self.snapshot()) {
+            Ok(sets) => sets,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut removed = Vec::new();
+        for (index, (segment, set)) in self.state.segments.iter().zip(&sets).enumerate() {
+            let index = u32::try_from(index).expect("few segments");
+            let live = set.iter().filter(|&doc| segment.is_live(doc));
+            removed.extend(live.map(|doc| DocumentAddress { segment: index, doc }));
+        }
+        let deleted = removed.len() as u64;
+        self.remove(removed)?;
+        Ok(Ok(Outcome::Deleted { deleted }))
+    }
+
+    fn clear(&mut self) -> Attempt {
+        self.carry_out_plan()?;
+        let deleted = self.document_count();
+        self.state.segments.clear();
+        self.state.distribution = Arc::default();
+        self.state.is_changed |= deleted > 0;
+        Ok(Ok(Outcome::Deleted { deleted }))
+    }
+
+    fn set_primary_key(&mut self, primary_key: Option<&str>) -> Attempt {
+        self.carry_out_plan()?;
+        let Some(new) = primary_key else { return Ok(Ok(Outcome::PrimaryKeySet)) };
+        if let Some(current) = &self.state.primary_key {
+            if &**current == new {
+                return Ok(Ok(Outcome::PrimaryKeySet));
+            }
+            if self.document_count() > 0 {
+                return Ok(Err(OperationError::PrimaryKeyAlreadyExists { current: current.to_string() }));
+            }
+        }
+        self.state.primary_key = Some(new.into());
+        self.state.is_changed = true;
+        Ok(Ok(Outcome::PrimaryKeySet))
+    }
+
+    fn change_settings(&mut self, patch: &SettingsPatch) -> Attempt {
+        self.carry_out_plan()?;
+        let old = self.state.settings.clone();
+        let new = match old.patched(patch) {
+            Ok(new) => Arc::new(new),
+            Err(error) => return Ok(Err(error.into())),
+        };
+        if *new == *old {
+            return Ok(Ok(Outcome::SettingsChanged));
+        }
+        let tokenizer = Tokenizer::new(&text_options(&new));
+        let fields = FieldMap::from(self.state.fields.clone());
+        let primary_key = self.state.primary_key.clone().unwrap_or_default();
+        let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+        if let Some(segments) = settings_change::adapt_segments(&self.resources, reading, &old, &self.state.segments)? {
+            self.state.segments = segments;
+        }
+        self.state.settings = new;
+        self.state.is_changed = true;
+        self.tokenizer = Some(tokenizer);
+        Ok(Ok(Outcome::SettingsChanged))
+    }
+
+    /// Writes what the plan has gathered; afterwards it is empty.
+    fn carry_out_plan(&mut self) -> Result<(), IndexError> {
+        if self.plan.is_empty() {
+            return Ok(());
+        }
+        let plan = mem::take(&mut self.plan);
+        let settings = self.state.settings.clone();
+        let tokenizer = self.tokenizer.get_or_insert_with(|| Tokenizer::new(&text_options(&settings))).clone();
+        let fields = FieldMap::from(self.state.fields.clone());
+        let primary_key = self.state.primary_key.clone().unwrap_or_default();
+        let reading =
+            Reading { settings: &settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+        let written = indexing::write_documents(&self.resources, reading, &plan, &self.state.segments)?;
+        let removed = plan.entries().iter().filter_map(|entry| entry.removed()).collect();
+        self.remove(removed)?;
+        self.state.is_changed |= !written.segments.is_empty();
+        self.state.fields = fields.snapshot();
+        self.state.segments.extend(written.segments);
+        let distribution = Arc::make_mut(&mut self.state.distribution);
+        for (field, count) in written.distribution {
+            *distribution.entry(field).or_default() += count;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, mut removed: Vec<DocumentAddress>) -> Result<(), IndexError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        removal::delete_documents(&mut self.state.segments, &mut removed);
+        let distribution = Arc::make_mut(&mut self.state.distribution);
+        removal::subtract_fields(&self.resources, &self.state.segments, &removed, distribution)?;
+        self.state.is_changed = true;
+        Ok(())
+    }
+}
+
+/// The part of the settings that decides how text is cut into words.
+fn text_options(settings: &Settings) -> TextOptions {
+    TextOptions {
+        separators: settings.separator_tokens.iter().cloned().collect(),
+        non_separators: settings.non_separator_tokens.iter().cloned().collect(),
+        dictionary: settings.dictionary.iter().cloned().collect(),
+    }
+}

@@ -1,0 +1,48 @@
+//! What a batch works with.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::super::error::IndexError;
+use super::super::files::FileGuard;
+use super::super::progress::Progress;
+use super::super::snapshot::SegmentView;
+use crate::id::SegmentId;
+use crate::segment::{SegmentMeta, SegmentReader, SegmentWriter};
+use crate::storage::Directory;
+
+/// Shared by the threads of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Resources<'a> {
+    pub(in super::super) directory: &'a Arc<dyn Directory>,
+    pub(in super::super) next_segment_id: &'a AtomicU64,
+    pub(in super::super) thread_count: usize,
+    pub(in super::super) memory_bytes: usize,
+    pub(in super::super) progress: &'a Progress,
+    pub(in super::super) cancelled: &'a AtomicBool,
+}
+
+impl Resources<'_> {
+    pub(super) fn new_segment_id(&self) -> SegmentId {
+        SegmentId(self.next_segment_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Writes a segment and opens it. Its file goes again unless a commit names it.
+    pub(super) fn finish_segment(&self, writer: SegmentWriter) -> Result<SegmentView, IndexError> {
+        let meta = writer.finish(&**self.directory, self.new_segment_id())?;
+        self.open_new_segment(&meta)
+    }
+
+    pub(super) fn open_new_segment(&self, meta: &SegmentMeta) -> Result<SegmentView, IndexError> {
+        let files = FileGuard::of_new_segment(self.directory, meta);
+        let reader = Arc::new(SegmentReader::open(&**self.directory, meta)?);
+        Ok(SegmentView { reader, deleted: None, files })
+    }
+
+    /// Threads worth using for so many bytes of documents: below a megabyte each they only make more segments.
+    pub(super) fn threads_for(&self, bytes: u64) -> usize {
+        const BYTES_PER_THREAD_MIN: u64 = 1 << 20;
+        let useful = usize::try_from(bytes / BYTES_PER_THREAD_MIN).unwrap_or(usize::MAX);
+        useful.clamp(1, self.thread_count.max(1))
+    }
+}

@@ -1,0 +1,200 @@
+//! Brings segments in line with changed settings: added columns, or rewritten text.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::error::IndexError;
+use super::super::files::FileGuard;
+use super::super::progress::Phase;
+use super::super::settings::{Settings, SettingsChange, covers};
+use super::super::snapshot::SegmentView;
+use super::document_writer::{DocumentWriter, Extraction, Reading};
+use super::indexing::{Part, text_fields};
+use super::resources::Resources;
+use super::threads::{check, on_threads};
+use crate::document::{IdError, document_id};
+use crate::id::{DocId, FieldId};
+use crate::segment::{ColumnFileWriter, SegmentError, SegmentReader, TextFields};
+
+/// Documents are handed to threads in runs of this many, so that blocks of the store are read once.
+const RUN_LENGTH: u32 = 2048;
+
+/// The segments as `new` needs them, or `None` when they serve as they are.
+pub(super) fn adapt_segments(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    old: &Settings,
+    segments: &[SegmentView],
+) -> Result<Option<Vec<SegmentView>>, IndexError> {
+    let new = reading.settings;
+    let change = SettingsChange::between(old, new);
+    let wanted_text = text_fields(new);
+    let lacks_text = |segment: &SegmentView| !serves(segment.reader.text_fields(), &wanted_text);
+    if change.text || (change.searchable && segments.iter().any(lacks_text)) {
+        return rewrite(resources, reading, segments).map(Some);
+    }
+    if change.columns {
+        return add_columns(resources, reading, old, segments);
+    }
+    Ok(None)
+}
+
+/// Whether a segment that indexes `present` can answer for `wanted`.
+fn serves(present: &TextFields, wanted: &TextFields) -> bool {
+    match (present, wanted) {
+        (TextFields::All, _) => true,
+        (TextFields::Listed(_), TextFields::All) => false,
+        (TextFields::Listed(present), TextFields::Listed(wanted)) => {
+            wanted.iter().all(|name| present.iter().any(|parent| covers(parent, name)))
+        }
+    }
+}
+
+/// Writes all live documents anew, on all threads.
+fn rewrite(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    segments: &[SegmentView],
+) -> Result<Vec<SegmentView>, IndexError> {
+    let total = segments.iter().map(|segment| u64::from(segment.live_count())).sum();
+    resources.progress.enter(Phase::RewritingSegments, total);
+    let bytes = segments.iter().map(|segment| segment.reader.meta().raw_bytes).sum();
+    let thread_count = resources.threads_for(bytes);
+    let memory_share = resources.memory_bytes / thread_count;
+    let runs: Vec<(usize, Range<DocId>)> = segments
+        .iter()
+        .enumerate()
+        .flat_map(|(index, segment)| runs_of(segment.reader.doc_count()).map(move |run| (index, run)))
+        .collect();
+    let next_run = AtomicUsize::new(0);
+    let parts = on_threads(thread_count, |_| {
+        let mut part = Part::new(resources, reading, memory_share);
+        loop {
+            check(resources.cancelled)?;
+            let Some((index, docs)) = runs.get(next_run.fetch_add(1, Ordering::Relaxed)) else {
+                return part.finish();
+            };
+            let segment = &segments[*index];
+            let mut done = 0;
+            for_each_document(&segment.reader, docs.clone(), |doc, json| {
+                if !segment.is_live(doc) {
+                    return Ok(());
+                }
+                let key = document_id(json, reading.primary_key).map_err(unusable_stored_id)?;
+                done += 1;
+                part.write(segment.reader.internal_id(doc), key.as_str(), json)
+            })?;
+            resources.progress.advance(done);
+        }
+    })?;
+    Ok(parts.into_iter().flat_map(|part| part.segments).collect())
+}
+
+/// Builds the columns that became needed, a file per segment that may have values for them.
+fn add_columns(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    old: &Settings,
+    segments: &[SegmentView],
+) -> Result<Option<Vec<SegmentView>>, IndexError> {
+    let new = reading.settings;
+    let geo = new.uses_geo() && !old.uses_geo();
+    let fields = reading.fields.snapshot();
+    // A column that was needed before is there already, or no document of the segment has a value for it.
+    let wanted: Vec<bool> = fields.names().map(|name| new.needs_column(name) && !old.needs_column(name)).collect();
+    if segments.is_empty() || !(geo || wanted.contains(&true)) {
+        return Ok(None);
+    }
+    let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
+    resources.progress.enter(Phase::BuildingColumns, total);
+    let next_segment = AtomicUsize::new(0);
+    let thread_count = resources.thread_count.clamp(1, segments.len());
+    let parts = on_threads(thread_count, |_| {
+        let mut adapted = Vec::new();
+        loop {
+            let index = next_segment.fetch_add(1, Ordering::Relaxed);
+            let Some(segment) = segments.get(index) else { return Ok(adapted) };
+            let view = add_columns_to(resources, reading, &wanted, geo, segment)?;
+            adapted.push((index, view));
+        }
+    })?;
+    let mut adapted = segments.to_vec();
+    for (index, view) in parts.into_iter().flatten() {
+        adapted[index] = view;
+    }
+    Ok(Some(adapted))
+}
+
+fn add_columns_to(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    wanted: &[bool],
+    geo: bool,
+    segment: &SegmentView,
+) -> Result<SegmentView, IndexError> {
+    let meta = segment.reader.meta();
+    // Columns left from the last time a field was needed are as good as new: segments do not change.
+    let missing: Vec<bool> = (0..).zip(wanted).map(|(field, &wanted)| wanted && !meta.has_column(field)).collect();
+    let geo = geo && !meta.has_geo();
+    if !geo && !missing.contains(&true) {
+        resources.progress.advance(u64::from(meta.doc_count));
+        return Ok(segment.clone());
+    }
+    let mut documents = DocumentWriter::new(reading, Extraction::Columns { wanted: &missing, geo });
+    let missing_fields: Vec<FieldId> = (0..).zip(&missing).filter(|(_, missing)| **missing).map(|(id, _)| id).collect();
+    let mut writer = ColumnFileWriter::new(&missing_fields, geo);
+    for run in runs_of(meta.doc_count) {
+        check(resources.cancelled)?;
+        let length = u64::from(run.end - run.start);
+        for_each_document(&segment.reader, run, |doc, json| {
+            if segment.is_live(doc) {
+                documents.write_columns(&mut writer, json)
+            } else {
+                // Keeps the count; what is wrong with a deleted document concerns nobody.
+                writer.begin_document();
+                Ok(())
+            }
+        })?;
+        resources.progress.advance(length);
+    }
+    let file = writer.finish(&**resources.directory, meta)?;
+    let mut files = segment.files.clone();
+    files.push(FileGuard::provisional(resources.directory.clone(), file.file.name.clone()));
+    let mut meta = meta.clone();
+    meta.column_files.push(file);
+    let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
+    Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
+}
+
+fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
+    (0..doc_count).step_by(RUN_LENGTH as usize).map(move |start| start..(start + RUN_LENGTH).min(doc_count))
+}
+
+/// As the store's `for_each`, for callers with errors of their own.
+fn for_each_document(
+    reader: &SegmentReader,
+    docs: Range<DocId>,
+    mut f: impl FnMut(DocId, &[u8]) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    let mut failure = None;
+    let result = reader.store().for_each(docs, |doc, json| {
+        f(doc, json).map_err(|error| {
+            failure = Some(error);
+            // Only ends the loop; the error itself is kept.
+            SegmentError::Cancelled
+        })
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(result?),
+    }
+}
+
+fn unusable_stored_id(error: IdError) -> IndexError {
+    match error {
+        IdError::Document(error) => error.into(),
+        // Every stored document had an id under this key when it was written.
+        other => IndexError::StoredDocumentId(other),
+    }
+}
