@@ -1,0 +1,74 @@
+//! Indexes: create, list, update, delete.
+
+use serde_json::json;
+
+use crate::server::Server;
+
+#[test]
+fn an_index_lives_and_dies() {
+    let server = Server::start();
+    server.get("/indexes/films").refused(404, "index_not_found");
+    let created = server.post("/indexes", json!({"uid": "films", "primaryKey": "id"}));
+    assert_eq!(created.status, 202);
+    let keys: Vec<&String> = created.body.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["taskUid", "indexUid", "status", "type", "enqueuedAt"]);
+    let task = server.done(&created);
+    assert_eq!((&task["type"], &task["details"]), (&json!("indexCreation"), &json!({"primaryKey": "id"})));
+
+    let index = server.get("/indexes/films").ok();
+    let keys: Vec<&String> = index.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["uid", "createdAt", "updatedAt", "primaryKey"]);
+    assert_eq!((&index["uid"], &index["primaryKey"]), (&json!("films"), &json!("id")));
+    server.fails(&server.post("/indexes", json!({"uid": "films"})), "index_already_exists");
+
+    server.done(&server.patch("/indexes/films", json!({"primaryKey": "imdb"})));
+    assert_eq!(server.get("/indexes/films").ok()["primaryKey"], "imdb");
+
+    let deleted = server.done(&server.delete("/indexes/films"));
+    assert_eq!(deleted["details"], json!({"deletedDocuments": 0}));
+    server.get("/indexes/films").refused(404, "index_not_found");
+    server.fails(&server.delete("/indexes/films"), "index_not_found");
+}
+
+#[test]
+fn the_list_is_sorted_and_paged() {
+    let server = Server::start();
+    for uid in ["b", "c", "a"] {
+        server.done(&server.post("/indexes", json!({"uid": uid})));
+    }
+    let list = server.get("/indexes?limit=2&offset=1").ok();
+    let uids: Vec<_> = list["results"].as_array().unwrap().iter().map(|index| index["uid"].clone()).collect();
+    assert_eq!(uids, ["b", "c"]);
+    assert_eq!((&list["limit"], &list["offset"], &list["total"]), (&json!(2), &json!(1), &json!(3)));
+}
+
+#[test]
+fn what_is_no_index_is_refused() {
+    let server = Server::start();
+    server.post("/indexes", json!({})).refused(400, "missing_index_uid");
+    server.post("/indexes", json!({"uid": 1})).refused(400, "invalid_index_uid");
+    server.post("/indexes", json!({"uid": "a b"})).refused(400, "invalid_index_uid");
+    server.post("/indexes", json!({"uid": "a".repeat(401)})).refused(400, "invalid_index_uid");
+    server.post("/indexes", json!({"uid": "a", "primaryKey": 3})).refused(400, "invalid_index_primary_key");
+    server.post("/indexes", json!({"uid": "a", "colour": 3})).refused(400, "bad_request");
+    server.get("/indexes/a%20b").refused(400, "invalid_index_uid");
+    server.get("/indexes?limit=many").refused(400, "invalid_index_limit");
+    server.done(&server.post("/indexes", json!({"uid": "a".repeat(400)})));
+}
+
+#[test]
+fn stats_count_documents_and_fields() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "Alien"}, {"id": 2, "title": "Up", "year": 2009}]));
+    let stats = server.get("/indexes/films/stats").ok();
+    assert_eq!(stats["numberOfDocuments"], 2);
+    assert_eq!(stats["isIndexing"], false);
+    assert_eq!(stats["fieldDistribution"], json!({"id": 2, "title": 2, "year": 1}));
+    for key in ["rawDocumentDbSize", "avgDocumentSize", "numberOfEmbeddings", "numberOfEmbeddedDocuments"] {
+        assert!(stats[key].is_u64(), "{key}: {stats}");
+    }
+    let all = server.get("/stats").ok();
+    assert!(all["databaseSize"].as_u64().unwrap() > 0);
+    assert_eq!(all["indexes"]["films"]["numberOfDocuments"], 2);
+    server.get("/indexes/absent/stats").refused(404, "index_not_found");
+}

@@ -1,0 +1,17 @@
+//! End-to-end tests: the real `lamina` binary on a free port and a folder of its own, spoken to over HTTP.
+//!
+//! A module per resource. [`server::Server`] is the fixture; its answers have small checks. `tidy` is apart: it checks
+//! the house rules on the sources.
+
+mod server;
+
+mod bad_input;
+mod command_line;
+mod documents;
+mod import;
+mod indexes;
+mod restart;
+mod search;
+mod settings;
+mod tasks;
+mod tidy;

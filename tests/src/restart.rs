@@ -1,0 +1,141 @@
+//! What survives: restarts, kill -9 at any moment, a second process on the same folder.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Server, binary, free_port};
+
+#[test]
+fn everything_is_there_after_a_restart() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "Alien"}, {"id": 2, "title": "Up"}]));
+    server.set("films", json!({"synonyms": {"monster": ["alien"]}, "sortableAttributes": ["id"]}));
+    server.done(&server.delete("/indexes/films/documents/2"));
+    let before = ["/indexes", "/indexes/films/settings", "/indexes/films/documents", "/tasks", "/indexes/films/stats"];
+    let read = |server: &Server| before.map(|path| server.get(path).ok());
+    let state = read(&server);
+
+    assert!(server.terminate().success(), "SIGTERM ends it in order");
+    server.start_again();
+    assert_eq!(read(&server), state);
+    server.kill();
+    server.start_again();
+    assert_eq!(read(&server), state);
+    assert_eq!(server.ids("films", json!({"q": "monster"})), [1]);
+    assert_eq!(server.add("films", json!([{"id": 3}]))["uid"], 3, "task numbers go on");
+}
+
+#[test]
+fn a_second_process_on_the_folder_is_refused() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    let second = Command::new(binary())
+        .arg("--db-path")
+        .arg(server.data_folder())
+        .args(["--http-addr", &format!("127.0.0.1:{}", free_port()), "--no-analytics"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    assert!(!second.status.success());
+    let said = String::from_utf8_lossy(&second.stderr).to_lowercase() + &String::from_utf8_lossy(&second.stdout);
+    assert!(said.contains("another") || said.contains("use") || said.contains("lock"), "{said}");
+    assert_eq!(server.document_count("films"), 1);
+}
+
+/// What the documents of the index must be: id -> the number last written.
+type Model = BTreeMap<u64, u64>;
+
+/// Write number `n`: method, path and body of the request; the model becomes what it must lead to.
+fn write(n: u64, model: &mut Model) -> (Method, &'static str, Value) {
+    match n % 10 {
+        7 => {
+            let ids: Vec<u64> = model.keys().copied().filter(|id| id % 3 == n % 3).take(5).collect();
+            model.retain(|id, _| !ids.contains(id));
+            (Method::POST, "/indexes/films/documents/delete-batch", json!(ids))
+        }
+        8 => (Method::PATCH, "/indexes/films/settings", json!({"stopWords": [format!("w{n}")]})),
+        _ => {
+            let ids = (0..8).map(|i| (n * 7 + i * 13) % 200);
+            model.extend(ids.clone().map(|id| (id, n)));
+            let document = |id| json!({"id": id, "n": n, "text": format!("write number{n} of {id}")});
+            (Method::POST, "/indexes/films/documents", ids.map(document).collect())
+        }
+    }
+}
+
+/// Kills the server over and over while it is written to. Every acknowledged task must be carried out, once, and the
+/// documents must be what the acknowledged tasks make of them, in order.
+#[test]
+fn kill_9_in_a_loop_loses_nothing() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 1000, "text": "anchor"}]));
+    let mut model = Model::from([(1000, 0)]);
+    let mut acknowledged = Vec::new();
+    let mut n = 0;
+    for round in 0..10u64 {
+        // Times spread over the start, the middle and the end of commits.
+        let life = Duration::from_millis(20 + round * 37 % 190);
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            let process = server.process_id();
+            scope.spawn(move || {
+                std::thread::sleep(life);
+                kill_9(process);
+            });
+            loop {
+                n += 1;
+                let mut next = model.clone();
+                let (method, path, body) = write(n, &mut next);
+                match server.try_send(server.request(method, path).json(&body)) {
+                    Ok(answer) if answer.status == 202 => {
+                        acknowledged.push(answer.body["taskUid"].as_u64().expect("a task"));
+                        model = next;
+                    }
+                    Ok(answer) => panic!("refused: {answer:?}"),
+                    Err(_) => break,
+                }
+                assert!(start.elapsed() < Duration::from_secs(30), "the process was not killed");
+            }
+        });
+        server.reap();
+        server.start_again();
+        // The last write had no answer: it may have been stored or not, but whole.
+        let last = server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task");
+        let expected = acknowledged.last().copied().unwrap_or(0);
+        assert!(last == expected || last == expected + 1, "task {last} after {expected}");
+        if last == expected + 1 {
+            acknowledged.push(last);
+            let _sent = write(n, &mut model);
+        }
+    }
+    for &uid in &acknowledged {
+        let task = server.wait_for(uid);
+        assert_eq!(task["status"], "succeeded", "{task}");
+    }
+    assert!(acknowledged.len() > 20, "only {} writes: the test shows nothing", acknowledged.len());
+    let total = server.get("/tasks?limit=1").ok()["total"].as_u64();
+    assert_eq!(total, Some(acknowledged.len() as u64 + 1), "each task exists once");
+
+    let list = server.get("/indexes/films/documents?limit=1000&fields=id,n").ok();
+    let documents: Model = list["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|document| (document["id"].as_u64().unwrap(), document["n"].as_u64().unwrap_or(0)))
+        .collect();
+    assert_eq!(documents, model);
+    // The index agrees with the store: each document is found by its last text and by no earlier one.
+    for (id, n) in documents.iter().filter(|(_, n)| **n > 0).take(50) {
+        let query = json!({"q": format!("\"number{n}\""), "limit": 1000});
+        assert!(server.ids("films", query).contains(&json!(id)), "document {id}, write {n}");
+    }
+}
+
+fn kill_9(process: u32) {
+    let status = Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}

@@ -1,0 +1,141 @@
+//! Search over HTTP: what each parameter does. Ranking itself is tested against an oracle in the engine.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn films() -> Server {
+    let server = Server::start();
+    server.add(
+        "films",
+        json!([
+            {"id": 1, "title": "Jurassic Park", "about": "Dinosaurs on an island.", "year": 1993, "cast": ["Sam Neill"]},
+            {"id": 2, "title": "Jurassic World", "about": "More dinosaurs.", "year": 2015, "cast": ["Chris Pratt"]},
+            {"id": 3, "title": "Park Row", "about": "A newspaper in New York.", "year": 1952, "cast": []},
+            {"id": 4, "title": "The Park", "about": "A jurassic joke, nothing else.", "year": 2020, "info": {"tags": ["short", "silly film"]}},
+        ]),
+    );
+    server
+}
+
+#[track_caller]
+fn check(server: &Server, query: Value, expected: &[u64]) {
+    assert_eq!(server.ids("films", query.clone()), expected, "{query}");
+}
+
+#[test]
+fn words_typos_prefixes_phrases_negatives() {
+    let server = films();
+    for (q, expected) in [
+        ("jurassic park", &[1, 4, 2][..]),
+        ("jurasic prak", &[1, 2, 4]),
+        ("dinosuar", &[1, 2]),
+        ("jur", &[1, 2, 4]),
+        ("jur ", &[]),
+        ("\"jurassic park\"", &[1]),
+        ("jurassic -park", &[2]),
+        ("-jurassic", &[3]),
+        ("-\"jurassic park\"", &[2, 3, 4]),
+        ("newspaper", &[3]),
+        ("silly film", &[4]),
+        ("1993", &[1]),
+        ("jurassicpark", &[1]),
+        ("news paper", &[3]),
+        ("", &[1, 2, 3, 4]),
+        ("zzz", &[]),
+    ] {
+        check(&server, json!({"q": q}), expected);
+    }
+}
+
+#[test]
+fn matching_strategies() {
+    let server = films();
+    check(&server, json!({"q": "jurassic newspaper"}), &[1, 2, 4]);
+    check(&server, json!({"q": "jurassic newspaper", "matchingStrategy": "all"}), &[]);
+    check(&server, json!({"q": "jurassic newspaper", "matchingStrategy": "frequency"}), &[3]);
+    check(&server, json!({"q": "jurassic park island", "matchingStrategy": "all"}), &[1]);
+}
+
+#[test]
+fn windows_and_totals() {
+    let server = films();
+    let answer = server.search("films", json!({"q": "park", "limit": 1, "offset": 1}));
+    assert_eq!(answer["hits"].as_array().unwrap().len(), 1);
+    assert_eq!((&answer["limit"], &answer["offset"], &answer["estimatedTotalHits"]), (&json!(1), &json!(1), &json!(3)));
+    assert_eq!(answer["query"], "park");
+    assert!(answer["processingTimeMs"].is_u64() && answer["requestUid"].is_string(), "{answer}");
+    let page = server.search("films", json!({"q": "park", "page": 2, "hitsPerPage": 2}));
+    assert_eq!(page["hits"].as_array().unwrap().len(), 1);
+    let totals = (&page["page"], &page["hitsPerPage"], &page["totalHits"], &page["totalPages"]);
+    assert_eq!(totals, (&json!(2), &json!(2), &json!(3), &json!(2)));
+    assert!(page.get("estimatedTotalHits").is_none());
+    check(&server, json!({"q": "park", "limit": 0}), &[]);
+    check(&server, json!({"q": "park", "offset": 10}), &[]);
+}
+
+#[test]
+fn fields_scores_and_thresholds() {
+    let server = films();
+    let query = json!({"q": "jurassic park", "attributesToRetrieve": ["title", "info.tags"], "showRankingScore": true,
+        "showRankingScoreDetails": true});
+    let answer = server.search("films", query);
+    let hits = answer["hits"].as_array().unwrap();
+    let keys: Vec<&String> = hits[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["title", "_rankingScore", "_rankingScoreDetails"]);
+    assert_eq!(hits[1]["info"], json!({"tags": ["short", "silly film"]}));
+    let scores: Vec<f64> = hits.iter().map(|hit| hit["_rankingScore"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b) && scores[0] <= 1.0 && scores[2] > 0.0, "{scores:?}");
+    assert_eq!(hits[0]["_rankingScoreDetails"]["words"]["matchingWords"], 2, "{answer}");
+    let threshold = (scores[0] + scores[1]) / 2.0;
+    check(&server, json!({"q": "jurassic park", "rankingScoreThreshold": threshold}), &[1]);
+    check(&server, json!({"q": "park", "attributesToSearchOn": ["about"]}), &[]);
+    check(&server, json!({"q": "jurassic", "attributesToSearchOn": ["about"]}), &[4]);
+}
+
+#[test]
+fn sorting() {
+    let server = films();
+    server.post("/indexes/films/search", json!({"sort": ["year:asc"]})).refused(400, "invalid_search_sort");
+    server.set("films", json!({"sortableAttributes": ["year"]}));
+    check(&server, json!({"sort": ["year:asc"]}), &[3, 1, 2, 4]);
+    check(&server, json!({"q": "park", "sort": ["year:desc"], "limit": 2}), &[4, 1]);
+    server.set("films", json!({"rankingRules": ["year:asc", "words"]}));
+    check(&server, json!({"q": "park"}), &[3, 1, 4]);
+}
+
+#[test]
+fn get_and_post_agree() {
+    let server = films();
+    let path = "/indexes/films/search?q=jurassic%20park&limit=2&attributesToRetrieve=id,title&showRankingScore=true";
+    let body =
+        json!({"q": "jurassic park", "limit": 2, "attributesToRetrieve": ["id", "title"], "showRankingScore": true});
+    assert_eq!(server.get(path).ok()["hits"], server.search("films", body)["hits"]);
+}
+
+#[test]
+fn long_queries_keep_working() {
+    let server = films();
+    let q = "jurassic park dinosaurs ".repeat(22);
+    check(&server, json!({"q": q, "limit": 1}), &[1]);
+}
+
+#[test]
+fn wrong_parameters_are_refused() {
+    let server = films();
+    let path = "/indexes/films/search";
+    for (body, code) in [
+        (json!({"q": 1}), "invalid_search_q"),
+        (json!({"limit": -1}), "invalid_search_limit"),
+        (json!({"offset": "x"}), "invalid_search_offset"),
+        (json!({"matchingStrategy": "some"}), "invalid_search_matching_strategy"),
+        (json!({"rankingScoreThreshold": 1.5}), "invalid_search_ranking_score_threshold"),
+        (json!({"attributesToSearchOn": ["colour"]}), "invalid_search_attributes_to_search_on"),
+        (json!({"colour": "red"}), "bad_request"),
+    ] {
+        server.post(path, body).refused(400, code);
+    }
+    server.get(&format!("{path}?limit=x")).refused(400, "invalid_search_limit");
+    server.get(&format!("{path}?colour=red")).refused(400, "bad_request");
+    server.post("/indexes/absent/search", json!({})).refused(404, "index_not_found");
+}

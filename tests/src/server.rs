@@ -1,0 +1,310 @@
+//! The fixture: one running server, and answers that can be checked in one line.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use reqwest::blocking::{Client, RequestBuilder};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const START_MAX: Duration = Duration::from_secs(30);
+const TASK_MAX: Duration = Duration::from_secs(120);
+
+/// The `lamina` binary of this build, brought up to date once per run.
+pub(crate) fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        // target/<profile>/deps/e2e-…
+        let this = std::env::current_exe().expect("a test has an executable");
+        let profile = this.parent().and_then(Path::parent).expect("tests run from a target folder");
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["build", "--quiet", "--bin", "lamina", "--target-dir"]).arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let status = cargo.current_dir(repository()).status().expect("cargo can be run");
+        assert!(status.success(), "the binary does not build");
+        profile.join("lamina")
+    })
+}
+
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the repository")
+}
+
+/// A running server. Dropping it kills the process and removes the folder.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) url: String,
+    folder: TempDir,
+    options: Vec<String>,
+    key: Option<String>,
+    http: Client,
+}
+
+impl Server {
+    pub(crate) fn start() -> Server {
+        Server::with_options(&[])
+    }
+
+    pub(crate) fn with_options(options: &[&str]) -> Server {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
+        let (process, url) = launch(folder.path(), &options);
+        let http = Client::builder().timeout(Duration::from_secs(120)).no_proxy().build().expect("an HTTP client");
+        Server { process, url, folder, options, key: None, http }
+    }
+
+    /// Sends `key` with every request from now on.
+    pub(crate) fn with_key(mut self, key: &str) -> Server {
+        self.key = Some(key.to_owned());
+        self
+    }
+
+    pub(crate) fn data_folder(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// What the process wrote to its standard streams.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// SIGKILL: nothing is finished, nothing is cleaned up.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().expect("the process can be killed");
+        self.process.wait().expect("the process can be waited for");
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Takes note that the process was killed by somebody else.
+    pub(crate) fn reap(&mut self) {
+        self.process.wait().expect("the process can be waited for");
+    }
+
+    /// SIGTERM, and the exit status it led to.
+    pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
+        let status = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status().expect("kill runs");
+        assert!(status.success());
+        self.process.wait().expect("the process can be waited for")
+    }
+
+    /// Starts the process again on the same folder, after [`Server::kill`] or [`Server::terminate`].
+    pub(crate) fn start_again(&mut self) {
+        (self.process, self.url) = launch(self.folder.path(), &self.options);
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+
+    /// Sends and reads the answer; panics when there is none.
+    #[track_caller]
+    pub(crate) fn send(&self, request: RequestBuilder) -> Answer {
+        self.try_send(request).unwrap_or_else(|error| panic!("no answer: {error:?}\n{}", self.log()))
+    }
+
+    pub(crate) fn try_send(&self, request: RequestBuilder) -> reqwest::Result<Answer> {
+        let response = request.send()?;
+        let status = response.status().as_u16();
+        let text = response.text()?;
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok(Answer { status, body, text })
+    }
+
+    #[track_caller]
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path))
+    }
+
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(&body))
+    }
+
+    #[track_caller]
+    pub(crate) fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path).json(&body))
+    }
+
+    #[track_caller]
+    pub(crate) fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PATCH, path).json(&body))
+    }
+
+    #[track_caller]
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path))
+    }
+
+    /// Sends raw bytes as a payload of the given type.
+    #[track_caller]
+    pub(crate) fn post_raw(&self, path: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Answer {
+        self.send(self.request(Method::POST, path).header("Content-Type", content_type).body(body.into()))
+    }
+
+    /// Waits for the task that an answer announces; the finished task.
+    #[track_caller]
+    pub(crate) fn wait(&self, answer: &Answer) -> Value {
+        assert!(matches!(answer.status, 200 | 202), "not accepted: {answer:?}");
+        self.wait_for(answer.body["taskUid"].as_u64().expect("a summarised task"))
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for(&self, task_uid: u64) -> Value {
+        let start = Instant::now();
+        loop {
+            let task = self.get(&format!("/tasks/{task_uid}")).ok();
+            if matches!(task["status"].as_str(), Some("succeeded" | "failed" | "canceled")) {
+                return task;
+            }
+            assert!(start.elapsed() < TASK_MAX, "the task does not end: {task}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for the task and expects success; the finished task.
+    #[track_caller]
+    pub(crate) fn done(&self, answer: &Answer) -> Value {
+        let task = self.wait(answer);
+        assert_eq!(task["status"], "succeeded", "{task}\n{}", self.log());
+        task
+    }
+
+    /// Waits for the task and expects it to fail with `code`; the finished task.
+    #[track_caller]
+    pub(crate) fn fails(&self, answer: &Answer, code: &str) -> Value {
+        let task = self.wait(answer);
+        assert_eq!((&task["status"], &task["error"]["code"]), (&"failed".into(), &code.into()), "{task}");
+        task
+    }
+
+    /// Adds documents to an index and waits until they are searchable.
+    #[track_caller]
+    pub(crate) fn add(&self, index: &str, documents: Value) -> Value {
+        self.done(&self.post(&format!("/indexes/{index}/documents"), documents))
+    }
+
+    #[track_caller]
+    pub(crate) fn set(&self, index: &str, settings: Value) -> Value {
+        self.done(&self.patch(&format!("/indexes/{index}/settings"), settings))
+    }
+
+    /// Searches and returns the answer's body.
+    #[track_caller]
+    pub(crate) fn search(&self, index: &str, query: Value) -> Value {
+        self.post(&format!("/indexes/{index}/search"), query).ok()
+    }
+
+    /// The ids of the hits, in order.
+    #[track_caller]
+    pub(crate) fn ids(&self, index: &str, query: Value) -> Vec<Value> {
+        let answer = self.search(index, query);
+        answer["hits"].as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn document_count(&self, index: &str) -> u64 {
+        self.get(&format!("/indexes/{index}/stats")).ok()["numberOfDocuments"].as_u64().expect("a number")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be down already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail: Vec<&str> = log.lines().rev().take(20).collect();
+            eprintln!("the end of the server's log:");
+            tail.iter().rev().for_each(|line| eprintln!("  {line}"));
+        }
+    }
+}
+
+/// An answer of the server.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The body of a successful answer.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Value {
+        assert!((200..300).contains(&self.status), "{} {}", self.status, self.text);
+        self.body
+    }
+
+    /// Expects a refusal with all four parts of an error body.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{}", self.text);
+        for key in ["message", "type", "link"] {
+            assert!(self.body[key].as_str().is_some_and(|text| !text.is_empty()), "no `{key}`: {}", self.text);
+        }
+    }
+}
+
+/// The command with the options every test uses: its own folder, no telemetry.
+pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
+    let mut command = Command::new(binary());
+    command
+        .args(["--db-path"])
+        .arg(folder.join("data"))
+        .args(["--http-addr", &format!("127.0.0.1:{port}"), "--no-analytics"])
+        .args(options)
+        // A configuration file or variables of the developer must not reach the test.
+        .current_dir(folder)
+        .env_clear()
+        .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_")));
+    command
+}
+
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("a bound address").port()
+}
+
+fn launch(folder: &Path, options: &[String]) -> (Child, String) {
+    let start = Instant::now();
+    // Another process may take the port between the look and the start: then it is tried again with another one.
+    loop {
+        let port = free_port();
+        let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log file");
+        let mut process = command(folder, port, options)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        let url = format!("http://127.0.0.1:{port}");
+        loop {
+            if reqwest::blocking::get(format!("{url}/health")).is_ok_and(|response| response.status().is_success()) {
+                return (process, url);
+            }
+            let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+            assert!(start.elapsed() < START_MAX, "the server does not answer:\n{}", log());
+            if let Some(status) = process.try_wait().expect("a status") {
+                assert!(log().contains("ddress"), "the server ended with {status}:\n{}", log());
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

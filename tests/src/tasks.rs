@@ -1,0 +1,108 @@
+//! Tasks: their shape, their list, their filters.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn uids(list: &Value) -> Vec<u64> {
+    list["results"].as_array().expect("results").iter().map(|task| task["uid"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_finished_task_tells_everything() {
+    let server = Server::start();
+    let task = server.add("films", json!([{"id": 1}]));
+    let keys: Vec<&String> = task.as_object().unwrap().keys().collect();
+    let expected = [
+        "uid",
+        "batchUid",
+        "indexUid",
+        "status",
+        "type",
+        "canceledBy",
+        "details",
+        "error",
+        "duration",
+        "enqueuedAt",
+        "startedAt",
+        "finishedAt",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!((&task["uid"], &task["batchUid"], &task["error"]), (&json!(0), &json!(0), &Value::Null));
+    assert!(task["duration"].as_str().unwrap().starts_with("PT"), "{task}");
+    for time in ["enqueuedAt", "startedAt", "finishedAt"] {
+        assert!(task[time].as_str().unwrap().ends_with('Z'), "{task}");
+    }
+    let failed = server.fails(&server.delete("/indexes/absent"), "index_not_found");
+    for key in ["message", "code", "type", "link"] {
+        assert!(failed["error"][key].is_string(), "{failed}");
+    }
+}
+
+#[test]
+fn the_list_is_filtered_and_paged() {
+    let server = Server::start();
+    server.add("a", json!([{"id": 1}]));
+    server.add("b", json!([{"id": 1}]));
+    server.done(&server.delete("/indexes/a/documents/1"));
+    server.wait(&server.delete("/indexes/absent"));
+    server.set("b", json!({"stopWords": ["x"]}));
+
+    for (query, expected) in [
+        ("", vec![4, 3, 2, 1, 0]),
+        ("?reverse=true&limit=2", vec![0, 1]),
+        ("?from=2&limit=2", vec![2, 1]),
+        ("?indexUids=a", vec![2, 0]),
+        ("?indexUids=a,b&types=documentAdditionOrUpdate", vec![1, 0]),
+        ("?types=DOCUMENTDELETION,settingsUpdate", vec![4, 2]),
+        ("?statuses=failed", vec![3]),
+        ("?statuses=*&uids=1,3,99", vec![3, 1]),
+        ("?statuses=enqueued,processing", vec![]),
+        ("?afterEnqueuedAt=2100-01-01", vec![]),
+        ("?beforeFinishedAt=2100-01-01T00:00:00Z", vec![4, 3, 2, 1, 0]),
+        ("?canceledBy=1", vec![]),
+    ] {
+        assert_eq!(uids(&server.get(&format!("/tasks{query}")).ok()), expected, "{query}");
+    }
+    let page = server.get("/tasks?limit=2").ok();
+    let keys = (&page["total"], &page["limit"], &page["from"], &page["next"]);
+    assert_eq!(keys, (&json!(5), &json!(2), &json!(4), &json!(2)));
+    assert_eq!(server.get("/tasks?uids=99").ok()["from"], Value::Null);
+}
+
+#[test]
+fn what_is_no_filter_is_refused() {
+    let server = Server::start();
+    for (query, code) in [
+        ("limit=x", "invalid_task_limit"),
+        ("from=x", "invalid_task_from"),
+        ("uids=1,x", "invalid_task_uids"),
+        ("types=x", "invalid_task_types"),
+        ("statuses=x", "invalid_task_statuses"),
+        ("canceledBy=x", "invalid_task_canceled_by"),
+        ("indexUids=a%20b", "invalid_index_uid"),
+        ("afterEnqueuedAt=yesterday", "invalid_task_after_enqueued_at"),
+        ("colour=red", "bad_request"),
+    ] {
+        server.get(&format!("/tasks?{query}")).refused(400, code);
+    }
+    server.get("/tasks/7").refused(404, "task_not_found");
+    server.get("/tasks/x").refused(400, "invalid_task_uids");
+}
+
+/// Many small writes at once: each is carried out once, whatever the batches.
+#[test]
+fn a_flood_of_small_writes_ends_in_order() {
+    let server = Server::start();
+    let last = (0..100)
+        .map(|i| server.post("/indexes/films/documents", json!([{"id": i % 10, "n": i}])))
+        .inspect(|answer| assert_eq!(answer.status, 202))
+        .last()
+        .unwrap();
+    server.done(&last);
+    let list = server.get("/indexes/films/documents").ok();
+    let numbers: Vec<u64> = list["results"].as_array().unwrap().iter().map(|d| d["n"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (90..100).collect::<Vec<u64>>());
+    let succeeded = server.get("/tasks?statuses=succeeded&limit=1").ok();
+    assert_eq!(succeeded["total"], 100);
+}

@@ -1,0 +1,204 @@
+//! The house rules that a program can check, on the sources of the repository.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::server::repository;
+
+/// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
+/// `true` says so.
+const ENGINE_LAYERS: [(&[&str], bool); 10] = [
+    (&["id"], false),
+    (&["bits", "storage"], true),
+    (&["text", "document", "filter"], true),
+    (&["segment"], false),
+    (&["index"], false),
+    (&["geo", "vector"], false),
+    (&["condition", "facet", "sort", "highlight"], false),
+    (&["query"], false),
+    (&["rank"], false),
+    (&["search"], false),
+];
+
+/// Crates that have no business in the engine.
+const NOT_IN_ENGINE: [&str; 9] =
+    ["warp", "hyper", "http", "reqwest", "tokio", "rusqlite", "clap", "axum", "lamina-server"];
+
+const UNSAFE_ALLOWED: [&str; 2] = ["engine/src/storage/mapped.rs", "engine/src/bits/kernels/"];
+
+const LINES_MAX: usize = 700;
+
+struct Source {
+    /// Relative to the repository.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn is_test(&self) -> bool {
+        self.path.starts_with("tests/") || self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+    }
+
+    /// Number and text of the lines that are neither comments nor part of the tests at the end of the file.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+            .map(|(i, line)| (i + 1, line.trim_start()))
+            .filter(|(_, line)| !line.starts_with("//"))
+    }
+}
+
+fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("a readable entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        if path.is_dir() {
+            if !matches!(name, "target" | "node_modules") && !name.starts_with('.') && !name.ends_with(".lamina") {
+                walk(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn sources(extension: &str) -> Vec<Source> {
+    let mut paths = Vec::new();
+    walk(repository(), extension, &mut paths);
+    let sources: Vec<Source> = paths
+        .iter()
+        .map(|path| Source {
+            path: path.strip_prefix(repository()).expect("below the repository").to_str().unwrap().to_owned(),
+            text: fs::read_to_string(path).expect("a readable source"),
+        })
+        .collect();
+    assert!(!sources.is_empty());
+    sources
+}
+
+/// Collects violations, so that one run shows them all.
+#[track_caller]
+fn none(violations: Vec<String>) {
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}
+
+fn layer(module: &str) -> Option<usize> {
+    ENGINE_LAYERS.iter().position(|(modules, _)| modules.contains(&module))
+}
+
+#[test]
+fn engine_modules_use_only_what_is_below_them() {
+    let mut violations = Vec::new();
+    let mut unknown = BTreeSet::new();
+    for source in sources("rs").iter().filter(|source| !source.is_test()) {
+        let Some(rest) = source.path.strip_prefix("engine/src/") else { continue };
+        let module = rest.split('/').next().unwrap().trim_end_matches(".rs");
+        if matches!(module, "lib" | "error") {
+            continue;
+        }
+        let Some(own) = layer(module) else {
+            unknown.insert(module.to_owned());
+            continue;
+        };
+        for (number, line) in source.code() {
+            for used in line.split("crate::").skip(1) {
+                let used: String = used.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+                let Some(other) = layer(&used) else { continue };
+                let among_themselves = other == own && ENGINE_LAYERS[own].1;
+                if used != module && other >= own && !among_themselves {
+                    violations.push(format!("{}:{number}: `{module}` must not use `{used}`", source.path));
+                }
+            }
+        }
+    }
+    violations
+        .extend(unknown.iter().map(|module| format!("engine/src/{module}: give it a layer in tests/src/tidy.rs")));
+    none(violations);
+}
+
+#[test]
+fn the_engine_knows_no_web() {
+    let manifest = fs::read_to_string(repository().join("engine/Cargo.toml")).expect("a manifest");
+    let mut violations: Vec<String> = manifest
+        .lines()
+        .filter_map(|line| line.split(['.', '=', ' ']).next())
+        .filter(|name| NOT_IN_ENGINE.contains(name))
+        .map(|name| format!("engine/Cargo.toml: `{name}`"))
+        .collect();
+    for source in sources("rs").iter().filter(|source| source.path.starts_with("engine/")) {
+        for (number, line) in source.code() {
+            if ["StatusCode", "status_code", "http://", "https://"].iter().any(|word| line.contains(word)) {
+                violations.push(format!("{}:{number}: {line}", source.path));
+            }
+        }
+    }
+    none(violations);
+}
+
+#[test]
+fn unsafe_stays_where_it_is_allowed() {
+    let mut violations = Vec::new();
+    for source in sources("rs") {
+        if UNSAFE_ALLOWED.iter().any(|allowed| source.path.starts_with(allowed)) || source.path.ends_with("tidy.rs") {
+            continue;
+        }
+        for (number, line) in source.code() {
+            if ["unsafe {", "unsafe fn", "unsafe impl"].iter().any(|word| line.contains(word)) {
+                violations.push(format!("{}:{number}: {line}", source.path));
+            }
+        }
+    }
+    none(violations);
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_silenced() {
+    let mut violations = Vec::new();
+    for source in sources("rs") {
+        if source.path.ends_with("tidy.rs") {
+            continue;
+        }
+        for (number, line) in source.code() {
+            let words = ["todo!(", "unimplemented!(", "dbg!(", "#[allow(", "#![allow("];
+            if words.iter().any(|word| line.contains(word)) {
+                violations.push(format!("{}:{number}: {line}", source.path));
+            }
+        }
+        let lines = source.code().count();
+        if lines > LINES_MAX && !source.is_test() {
+            violations.push(format!("{}: {lines} lines; look for the second responsibility", source.path));
+        }
+    }
+    none(violations);
+}
+
+/// The page on the format names the hash of the constants it describes: who changes one looks at the other.
+#[test]
+fn the_format_page_follows_its_constants() {
+    let page = fs::read_to_string(repository().join("segment-format.md")).expect("the page");
+    let constants = fs::read(repository().join("engine/src/segment/format.rs")).expect("the constants");
+    let hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&constants));
+    let line = format!("<!-- engine/src/segment/format.rs {hash} -->");
+    assert!(
+        page.contains(&line),
+        "engine/src/segment/format.rs changed: bring segment-format.md up to date, then put this line into it:\n{line}"
+    );
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let mut violations = Vec::new();
+    for page in sources("md") {
+        let folder = Path::new(&page.path).parent().expect("a folder");
+        for target in page.text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let outside = target.is_empty() || target.contains("://");
+            if !outside && !repository().join(folder).join(target).exists() {
+                violations.push(format!("{}: no {target}", page.path));
+            }
+        }
+    }
+    none(violations);
+}
