@@ -5,15 +5,6 @@ use std::ops::Range;
 
 use super::Language;
 
-/// What lies between a word and the word before it in the same value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
-    /// Nothing or soft separators only: the position grows by 1.
-    Soft,
-    /// At least one hard separator (end of a sentence, comma): the position grows by 8.
-    Hard,
-}
-
 /// The class of a [`Token`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
@@ -36,7 +27,7 @@ pub struct Token<'t> {
     /// Bytes of the original text.
     pub range: Range<usize>,
     /// Per character of the original: its bytes there, and the bytes of [`Token::text`] it became. `None` when
-    /// each character kept its length.
+    /// each character became one of the same length.
     pub char_map: Option<Box<[(u8, u8)]>>,
     /// Language given or detected for the run of text that the token is in.
     pub language: Option<Language>,

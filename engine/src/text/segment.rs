@@ -1,0 +1,189 @@
+//! Words of scripts that do not part them with spaces, and compounds.
+
+use std::sync::LazyLock;
+
+use charabia::segmenter::{SEGMENTERS, Segmenter};
+use icu_segmenter::options::WordBreakInvariantOptions;
+use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
+
+use super::Language;
+use super::script::Script;
+
+/// Text that detection looks at, in bytes: more of it costs time and changes nothing.
+const DETECTION_BYTES_MAX: usize = 4096;
+
+static UNICODE_WORDS: LazyLock<WordSegmenterBorrowed<'static>> =
+    LazyLock::new(|| WordSegmenter::new_auto(WordBreakInvariantOptions::default()));
+
+/// The language of a run of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RunLanguage {
+    pub(super) language: Option<Language>,
+    /// Given by the caller, not detected.
+    pub(super) declared: bool,
+}
+
+impl RunLanguage {
+    /// The language of `run`, written in `script`: the only one that `languages` has for that script, else detected
+    /// among them. Detected without any given only where it matters, so never for Latin.
+    pub(super) fn of(run: &str, script: Script, languages: &[Language]) -> RunLanguage {
+        let declared = |language| RunLanguage { language: Some(language), declared: true };
+        if let [only] = languages {
+            return declared(*only);
+        }
+        let mut written = languages.iter().copied().filter(|language| writes(*language, script));
+        let candidates = match (written.next(), written.next()) {
+            (Some(only), None) => return declared(only),
+            (None, _) => None,
+            _ => Some(languages.iter().map(|language| language.detectable()).collect()),
+        };
+        let matters = match script {
+            Script::Cj | Script::Arabic => true,
+            // Only these two change how a Latin word is cut or folded.
+            Script::Latin => candidates.is_some() && has_special_latin(languages),
+            _ => false,
+        };
+        if !matters {
+            return RunLanguage { language: None, declared: false };
+        }
+        let mut end = run.len().min(DETECTION_BYTES_MAX);
+        while !run.is_char_boundary(end) {
+            end -= 1;
+        }
+        let declared = candidates.is_some();
+        let detector = candidates.map_or_else(whatlang::Detector::new, whatlang::Detector::with_allowlist);
+        let detected = detector.detect_lang(&run[..end]).and_then(Language::from_detected);
+        // Detection knows one Chinese; give back the one that was asked for.
+        let detected = match detected {
+            Some(Language::Cmn) if languages.contains(&Language::Zho) => Some(Language::Zho),
+            other => other,
+        };
+        RunLanguage { language: detected, declared: declared && detected.is_some() }
+    }
+}
+
+/// Whether one of `languages` has rules of its own for Latin text.
+pub(super) fn has_special_latin(languages: &[Language]) -> bool {
+    languages.iter().any(|language| matches!(language, Language::Swe | Language::Deu))
+}
+
+fn writes(language: Language, script: Script) -> bool {
+    use whatlang::Script as Detected;
+    let detected: &[Detected] = match script {
+        Script::Arabic => &[Detected::Arabic],
+        Script::Armenian => &[Detected::Armenian],
+        Script::Cj => &[Detected::Mandarin, Detected::Hiragana, Detected::Katakana],
+        Script::Cyrillic => &[Detected::Cyrillic],
+        Script::Georgian => &[Detected::Georgian],
+        Script::Greek => &[Detected::Greek],
+        Script::Hangul => &[Detected::Hangul],
+        Script::Hebrew => &[Detected::Hebrew],
+        Script::Khmer => &[Detected::Khmer],
+        Script::Latin => &[Detected::Latin],
+        Script::Myanmar => &[Detected::Myanmar],
+        Script::Thai => &[Detected::Thai],
+        Script::Lao | Script::Unlisted => &[],
+    };
+    let language = language.detectable();
+    detected.iter().any(|script| script.langs().contains(&language))
+}
+
+/// Cuts `piece`, which holds no separator, into words and gives the end of each in order.
+pub(super) fn segment(piece: &str, script: Script, language: Option<Language>, mut word: impl FnMut(usize)) {
+    let dictionary = |script, language| SEGMENTERS.get(&(script, Some(language)));
+    let dictionary = match script {
+        // Numbers are one word in any script.
+        _ if piece.chars().all(|c| c.is_numeric() || c.is_ascii_punctuation()) => None,
+        Script::Latin if language == Some(Language::Deu) => {
+            dictionary(charabia::Script::Latin, charabia::Language::Deu)
+        }
+        Script::Arabic if matches!(language, Some(Language::Ara | Language::Pes)) => {
+            dictionary(charabia::Script::Arabic, charabia::Language::Ara)
+        }
+        Script::Cj if matches!(language, Some(Language::Cmn | Language::Zho)) => {
+            dictionary(charabia::Script::Cj, charabia::Language::Cmn)
+        }
+        Script::Thai => dictionary(charabia::Script::Thai, charabia::Language::Tha),
+        Script::Khmer => dictionary(charabia::Script::Khmer, charabia::Language::Khm),
+        Script::Cj | Script::Hangul | Script::Lao | Script::Myanmar => {
+            // The first boundary is the start.
+            UNICODE_WORDS.segment_str(piece).filter(|&end| end > 0).for_each(word);
+            return;
+        }
+        _ => None,
+    };
+    match dictionary {
+        None => word(piece.len()),
+        Some(dictionary) => {
+            let mut end = 0;
+            for part in dictionary.segment_str(piece).filter(|part| !part.is_empty()) {
+                end += part.len();
+                word(end);
+            }
+            debug_assert_eq!(end, piece.len(), "the segmenter covers {piece:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut<'t>(text: &'t str, script: Script, language: Option<Language>) -> Vec<&'t str> {
+        let (mut from, mut words) = (0, Vec::new());
+        segment(text, script, language, |end| {
+            words.push(&text[from..end]);
+            from = end;
+        });
+        assert_eq!(words.concat(), text);
+        words
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut_into_words() {
+        assert_eq!(cut("東京の寿司レストラン", Script::Cj, Some(Language::Jpn)), ["東京", "の", "寿司", "レストラン"]);
+        assert_eq!(cut("北京大学图书馆", Script::Cj, Some(Language::Cmn)), ["北京", "大学", "图书", "馆"]);
+        assert_eq!(cut("สวัสดีครับ", Script::Thai, None).len(), 2);
+        assert!(cut("ສະບາຍດີຕອນເຊົ້າ", Script::Lao, None).len() > 1);
+        assert!(cut("မင်္ဂလာပါကမ္ဘာလောက", Script::Myanmar, None).len() > 1);
+        assert_eq!(cut("한국어", Script::Hangul, None), ["한국어"]);
+    }
+
+    #[test]
+    fn articles_and_compounds() {
+        assert_eq!(cut("الشجرة", Script::Arabic, Some(Language::Ara)), ["ال", "شجرة"]);
+        assert_eq!(cut("الشجرة", Script::Arabic, None), ["الشجرة"]);
+        assert!(cut("Interkulturalität", Script::Latin, Some(Language::Deu)).len() > 1);
+        assert_eq!(cut("Interkulturalität", Script::Latin, None), ["Interkulturalität"]);
+        assert_eq!(cut("DeLonghi", Script::Latin, Some(Language::Eng)), ["DeLonghi"]);
+        assert_eq!(cut("12.5%", Script::Cj, Some(Language::Jpn)), ["12.5%"]);
+    }
+
+    #[test]
+    fn languages_are_given_or_detected() {
+        let of = |text, script, languages: &[Language]| RunLanguage::of(text, script, languages);
+        let none = RunLanguage { language: None, declared: false };
+        assert_eq!(of("the lazy dog", Script::Latin, &[]), none);
+        assert_eq!(of("the lazy dog", Script::Latin, &[Language::Eng, Language::Fra]), none, "it does not matter");
+        assert_eq!(
+            of("東京", Script::Cj, &[Language::Jpn]),
+            RunLanguage { language: Some(Language::Jpn), declared: true }
+        );
+        assert_eq!(
+            of("東京", Script::Cj, &[Language::Jpn, Language::Eng]),
+            RunLanguage { language: Some(Language::Jpn), declared: true },
+            "the only one written so"
+        );
+        assert_eq!(of("東京", Script::Cj, &[]), RunLanguage { language: Some(Language::Cmn), declared: false });
+        assert_eq!(
+            of("東京の寿司レストラン", Script::Cj, &[]),
+            RunLanguage { language: Some(Language::Jpn), declared: false }
+        );
+        let german = of(
+            "Die Würde des Menschen ist unantastbar. Sie zu achten und zu schützen ist Verpflichtung",
+            Script::Latin,
+            &[Language::Deu, Language::Eng],
+        );
+        assert_eq!(german, RunLanguage { language: Some(Language::Deu), declared: true });
+    }
+}
