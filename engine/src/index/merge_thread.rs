@@ -240,7 +240,8 @@ impl<'a> Merging<'a> {
             .filter(|(_, name)| !before.settings.needs_column(name))
             .map(|(field, _)| field)
             .collect();
-        let options = MergeOptions { cancelled: Some(cancelled), drop_columns: unused };
+        let options =
+            MergeOptions { cancelled: Some(cancelled), drop_columns: unused, drop_geo: !before.settings.uses_geo() };
         let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));
         merge(&inputs, &*self.shared.directory, id, &options).map_err(|error| match error {
             SegmentError::Cancelled => IndexError::Cancelled,

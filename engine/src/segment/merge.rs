@@ -22,6 +22,8 @@ pub struct MergeOptions<'a> {
     pub cancelled: Option<&'a AtomicBool>,
     /// Fields whose columns are not carried over (no longer filterable or sortable).
     pub drop_columns: Vec<crate::id::FieldId>,
+    /// Whether the geo column is not carried over.
+    pub drop_geo: bool,
 }
 
 /// Where the documents of one input went.
@@ -51,7 +53,9 @@ pub struct Merged {
 /// Writes the documents of `inputs` that are not deleted as the segment `id`, in order of their internal ids.
 ///
 /// Streams: the memory it needs grows with the number of documents and terms (a few bytes each), not with the text.
-/// A column is carried over when every input has it; others must be added again by the caller.
+/// A column is carried over when any input has it, unless it is to be dropped: an input without it has no document
+/// with a value. (The index sees to that: it adds columns to old segments when a field becomes filterable or sortable,
+/// and a segment written later got its column with the first value.) The same holds for the geo column.
 pub fn merge(
     _inputs: &[MergeInput<'_>],
     _directory: &dyn Directory,
