@@ -2,4 +2,5 @@
 
 pub mod error;
 pub mod import;
+pub mod search;
 pub mod wire;

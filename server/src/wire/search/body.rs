@@ -52,7 +52,7 @@ impl SearchQuery {
     }
 
     /// Reads one of the fields of a search.
-    pub(in crate::wire) fn read_field(&mut self, name: &str, field: At<'_>) -> ApiResult<()> {
+    pub(crate) fn read_field(&mut self, name: &str, field: At<'_>) -> ApiResult<()> {
         use Code::*;
         match name {
             "q" => self.q = field.code(InvalidSearchQ).optional(|f| f.string())?,
@@ -114,9 +114,7 @@ impl SearchQuery {
                 return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
             }
             "useNetwork" => {
-                if field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true) {
-                    return Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network"));
-                }
+                refuse_network(field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true))?;
             }
             "personalize" if !field.value().is_null() => {
                 personalize(field.code(InvalidSearchPersonalize))?;
@@ -159,6 +157,11 @@ fn personalize(at: At<'_>) -> ApiResult<()> {
         Ok(())
     })?;
     required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext).map(drop)
+}
+
+/// Searches go to this server alone.
+pub(super) fn refuse_network(asked: bool) -> ApiResult<()> {
+    if asked { Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network")) } else { Ok(()) }
 }
 
 /// Personalisation needs an outside service that this server does not know.

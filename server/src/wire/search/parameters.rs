@@ -3,7 +3,7 @@
 use lamina_engine::text::Language;
 use serde_json::Value;
 
-use super::body::personalization_unavailable;
+use super::body::{personalization_unavailable, refuse_network};
 use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::locale;
@@ -138,11 +138,7 @@ impl SearchQuery {
                 self.ranking_score_threshold = Some(unit_interval("rankingScoreThreshold", &parameter)?);
             }
             "locales" => self.locales = locales(&parameter.code(InvalidSearchLocales))?,
-            "useNetwork" => {
-                if parameter.code(InvalidSearchUseNetwork).boolean()? {
-                    return Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network"));
-                }
-            }
+            "useNetwork" => refuse_network(parameter.code(InvalidSearchUseNetwork).boolean()?)?,
             _ => return Err(personalization_unavailable()),
         }
         Ok(())

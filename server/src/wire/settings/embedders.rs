@@ -116,18 +116,10 @@ fn place(at: &At<'_>) -> String {
 
 fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
     match name {
-        "source" => {
-            if field.one_of(&SOURCES)? == Source::Composite {
-                return Err(ApiError::feature_not_enabled("using `\"composite\"` as source", "composite embedders"));
-            }
-        }
+        "source" => refuse_composite(field.one_of(&SOURCES)?)?,
         "model" | "revision" | "apiKey" | "documentTemplate" => drop(field.string()?),
         "pooling" => field.one_of(&[("useModel", ()), ("forceMean", ()), ("forceCls", ())])?,
-        "dimensions" | "documentTemplateMaxBytes" => {
-            if field.positive_integer()? == 0 {
-                return Err(field.error(format!("`{}`: `{name}` cannot be zero", place(&field))));
-            }
-        }
+        "dimensions" | "documentTemplateMaxBytes" => not_zero(name, field)?,
         "binaryQuantized" => drop(field.boolean()?),
         "url" => {
             let url = field.string()?;
@@ -149,6 +141,22 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
         _ => {}
     }
     Ok(())
+}
+
+fn refuse_composite(source: Source) -> ApiResult<()> {
+    match source {
+        Source::Composite => {
+            Err(ApiError::feature_not_enabled("using `\"composite\"` as source", "composite embedders"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_zero(name: &str, field: At<'_>) -> ApiResult<()> {
+    match field.positive_integer()? {
+        0 => Err(field.error(format!("`{}`: `{name}` cannot be zero", place(&field)))),
+        _ => Ok(()),
+    }
 }
 
 fn distribution(at: At<'_>) -> ApiResult<()> {

@@ -1,0 +1,145 @@
+//! The answer to a search: hits and what surrounds them, in the order of the protocol.
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{Context, Found, HitWriter, Target};
+use crate::error::ApiResult;
+use crate::wire::search::{SearchQuery, Window};
+
+/// What `Meili-Include-Metadata: true` adds to an answer.
+#[derive(Clone, Debug)]
+pub struct Metadata(Map<String, Value>);
+
+impl Metadata {
+    /// For one query; each gets an identifier of its own.
+    pub fn new(target: Target<'_>) -> Metadata {
+        let mut metadata = Map::new();
+        metadata.insert("queryUid".into(), json!(Uuid::now_v7()));
+        metadata.insert("indexUid".into(), json!(target.uid));
+        if let Some(key) = &target.snapshot.primary_key {
+            metadata.insert("primaryKey".into(), json!(**key));
+        }
+        Metadata(metadata)
+    }
+
+    /// The JSON object.
+    pub fn into_value(self) -> Value {
+        Value::Object(self.0)
+    }
+}
+
+/// A search and everything its answer is written from.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// The index.
+    pub target: Target<'a>,
+    /// What was asked for.
+    pub query: &'a SearchQuery,
+    /// When, among others.
+    pub context: &'a Context,
+    /// What was found.
+    pub found: Found,
+    /// Whether the answer names its index, as those of a multi-search do.
+    pub names_index: bool,
+    /// When the request asked for it.
+    pub metadata: Option<Metadata>,
+}
+
+impl Answer<'_> {
+    /// The body.
+    ///
+    /// # Errors
+    /// A stored document that can't be read.
+    pub fn write(mut self) -> ApiResult<Vec<u8>> {
+        let writer = HitWriter::new(self.target, self.query, &mut self.found);
+        let mut out = Vec::with_capacity(1024);
+        out.push(b'{');
+        if self.names_index {
+            out.extend_from_slice(format!("\"indexUid\":{},", json!(self.target.uid)).as_bytes());
+        }
+        out.extend_from_slice(b"\"hits\":[");
+        let start = std::time::Instant::now();
+        writer.write_all(&self.found.result.hits, &mut out)?;
+        self.found.steps.push(("format", start.elapsed()));
+        out.push(b']');
+        for (key, value) in self.around() {
+            out.push(b',');
+            out.extend_from_slice(json!(key).to_string().as_bytes());
+            out.push(b':');
+            out.extend_from_slice(value.to_string().as_bytes());
+        }
+        out.push(b'}');
+        Ok(out)
+    }
+
+    /// Everything but the hits.
+    fn around(&mut self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("query".into(), json!(self.query.q.as_deref().unwrap_or("")));
+        let millis = u64::try_from(self.context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
+        fields.insert("processingTimeMs".into(), json!(millis));
+        let total_max = self.target.snapshot.settings.pagination.max_total_hits;
+        paging(self.query.window(), total_max, self.found.result.total, &mut fields);
+        if let Some(facets) = &self.found.facets {
+            fields.insert("facetDistribution".into(), facets.distribution());
+            fields.insert("facetStats".into(), facets.stats());
+        }
+        fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+        if let Some(metadata) = self.metadata.take() {
+            fields.insert("metadata".into(), metadata.into_value());
+        }
+        if self.query.show_performance_details {
+            let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
+            fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
+        }
+        if let Some(count) = self.found.semantic_hit_count {
+            fields.insert("semanticHitCount".into(), json!(count));
+        }
+        fields
+    }
+}
+
+/// Where the hits are among all: the offset is the one used, the limit the one asked for.
+pub(super) fn paging(window: Window, total_max: usize, total: u64, fields: &mut Map<String, Value>) {
+    match window {
+        Window::Offset { offset, limit } => {
+            fields.insert("limit".into(), json!(limit));
+            fields.insert("offset".into(), json!(offset.min(total_max)));
+            fields.insert("estimatedTotalHits".into(), json!(total));
+        }
+        Window::Page { page, hits_per_page } => {
+            let pages = if hits_per_page == 0 { 0 } else { total.div_ceil(hits_per_page as u64) };
+            fields.insert("hitsPerPage".into(), json!(hits_per_page));
+            fields.insert("page".into(), json!(page));
+            fields.insert("totalPages".into(), json!(pages));
+            fields.insert("totalHits".into(), json!(total));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paging_of_both_modes() {
+        let shown = |window, total| {
+            let mut fields = Map::new();
+            paging(window, 1000, total, &mut fields);
+            Value::Object(fields).to_string()
+        };
+        assert_eq!(
+            shown(Window::Offset { offset: 2000, limit: 5 }, 3000),
+            r#"{"limit":5,"offset":1000,"estimatedTotalHits":3000}"#
+        );
+        assert_eq!(
+            shown(Window::Page { page: 2, hits_per_page: 2 }, 5),
+            r#"{"hitsPerPage":2,"page":2,"totalPages":3,"totalHits":5}"#
+        );
+        assert_eq!(
+            shown(Window::Page { page: 1, hits_per_page: 0 }, 5),
+            r#"{"hitsPerPage":0,"page":1,"totalPages":0,"totalHits":5}"#
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! `_rankingScoreDetails`: what each ranking rule said of a hit.
+
+use lamina_engine::index::settings::AttributeList;
+use lamina_engine::rank::{ExactMatch, Rank, ScoreDetail, SortedValue};
+use serde_json::{Map, Value, json};
+
+/// One key for each applied rule, in order. Sorts by fields that are not displayed keep their place but hide name and
+/// value.
+pub(super) fn details(details: &[ScoreDetail], displayed: &AttributeList) -> Value {
+    let mut shown = Map::new();
+    for (order, detail) in details.iter().enumerate() {
+        let (key, mut fields) = one(detail, displayed, order);
+        let mut value = Map::from_iter([("order".to_owned(), json!(order))]);
+        value.append(&mut fields);
+        shown.insert(key, Value::Object(value));
+    }
+    Value::Object(shown)
+}
+
+fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String, Map<String, Value>) {
+    match detail {
+        ScoreDetail::Words { matching, max } => (
+            "words".into(),
+            object(json!({
+                "matchingWords": matching,
+                "maxMatchingWords": max,
+                "score": Rank { rank: *matching, max: *max }.local_score(),
+            })),
+        ),
+        ScoreDetail::Typo { count, max } => (
+            "typo".into(),
+            object(json!({
+                "typoCount": count,
+                "maxTypoCount": max,
+                "score": Rank::from_cost(*count, *max).local_score(),
+            })),
+        ),
+        ScoreDetail::Proximity(rank) => ("proximity".into(), score(rank.local_score())),
+        ScoreDetail::AttributeRank(rank) => ("attributeRank".into(), score(rank.local_score())),
+        ScoreDetail::WordPosition(rank) => ("wordPosition".into(), score(rank.local_score())),
+        ScoreDetail::Attribute { rank, position } => (
+            "attribute".into(),
+            object(json!({
+                "attributeRankingOrderScore": rank.local_score(),
+                "queryWordDistanceScore": position.local_score(),
+                "score": Rank::combined(*rank, *position),
+            })),
+        ),
+        ScoreDetail::Exactness(exact) => ("exactness".into(), exactness(*exact)),
+        ScoreDetail::Sort { field, ascending, value } => {
+            if displayed.selects(field) {
+                let value = match value {
+                    SortedValue::Number(number) => json!(number),
+                    SortedValue::String(text) => json!(text),
+                    SortedValue::Missing => Value::Null,
+                };
+                (format!("{field}:{}", direction(*ascending)), object(json!({ "value": value })))
+            } else {
+                (format!("<hidden-rule-{order}>"), object(json!({ "value": "<hidden>" })))
+            }
+        }
+        ScoreDetail::GeoSort { target: [lat, lng], ascending, value, distance_m } => (
+            format!("_geoPoint({lat}, {lng}):{}", direction(*ascending)),
+            object(json!({
+                "value": value.map(|[lat, lng]| json!({ "lat": lat, "lng": lng })),
+                "distance": distance_m.map(|metres| metres.round() as u64),
+            })),
+        ),
+        ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
+        ScoreDetail::Skipped => ("skipped".into(), Map::new()),
+    }
+}
+
+fn exactness(exact: ExactMatch) -> Map<String, Value> {
+    match exact {
+        ExactMatch::Exact => object(json!({ "matchType": "exactMatch", "score": 1.0 })),
+        ExactMatch::Starts => object(json!({ "matchType": "matchesStart", "score": 2.0 / 3.0 })),
+        ExactMatch::None { matching_words, max_matching_words } => {
+            let step = Rank { rank: matching_words + 1, max: max_matching_words + 1 };
+            object(json!({
+                "matchType": "noExactMatch",
+                "matchingWords": matching_words,
+                "maxMatchingWords": max_matching_words,
+                "score": Rank::combined(Rank { rank: 1, max: 3 }, step),
+            }))
+        }
+    }
+}
+
+fn direction(ascending: bool) -> &'static str {
+    if ascending { "asc" } else { "desc" }
+}
+
+fn score(score: f64) -> Map<String, Value> {
+    object(json!({ "score": score }))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => unreachable!("details are objects, not {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_fields_of_every_rule() {
+        let all = [
+            ScoreDetail::Words { matching: 2, max: 2 },
+            ScoreDetail::Typo { count: 1, max: 3 },
+            ScoreDetail::Proximity(Rank { rank: 3, max: 4 }),
+            ScoreDetail::Attribute { rank: Rank { rank: 1, max: 1 }, position: Rank { rank: 17, max: 21 } },
+            ScoreDetail::Exactness(ExactMatch::None { matching_words: 2, max_matching_words: 2 }),
+            ScoreDetail::Sort { field: "year".into(), ascending: false, value: SortedValue::Number(1999.0) },
+            ScoreDetail::Sort { field: "secret".into(), ascending: true, value: SortedValue::String("x".into()) },
+            ScoreDetail::GeoSort {
+                target: [48.8, 2.3],
+                ascending: true,
+                value: Some([48.0, 2.0]),
+                distance_m: Some(10.6),
+            },
+            ScoreDetail::Skipped,
+        ];
+        let displayed = AttributeList::These(vec!["year".into()]);
+        let shown = details(&all, &displayed);
+        assert_eq!(shown["words"], json!({"order": 0, "matchingWords": 2, "maxMatchingWords": 2, "score": 1.0}));
+        assert_eq!(shown["typo"], json!({"order": 1, "typoCount": 1, "maxTypoCount": 3, "score": 0.75}));
+        assert_eq!(shown["proximity"], json!({"order": 2, "score": 0.75}));
+        assert_eq!(shown["attribute"]["queryWordDistanceScore"], json!(17.0 / 21.0));
+        assert_eq!(shown["exactness"]["score"], json!(3.0 / 9.0));
+        assert_eq!(shown["year:desc"], json!({"order": 5, "value": 1999.0}));
+        assert_eq!(shown["<hidden-rule-6>"], json!({"order": 6, "value": "<hidden>"}));
+        assert_eq!(
+            shown["_geoPoint(48.8, 2.3):asc"],
+            json!({"order": 7, "value": {"lat": 48.0, "lng": 2.0}, "distance": 11})
+        );
+        assert_eq!(shown["skipped"], json!({"order": 8}));
+    }
+}

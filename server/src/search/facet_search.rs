@@ -1,0 +1,122 @@
+//! The search among the values of a facet.
+
+use lamina_engine::facet::{FacetSearchError, search_facet};
+use lamina_engine::search::search;
+use serde_json::{Value, json};
+
+use super::{Context, Target, engine_request, refusal};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::json::{At, required};
+use crate::wire::search::{FIELDS, SearchQuery};
+
+/// A facet search as clients write it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FacetSearch {
+    /// The facet whose values are searched.
+    pub facet_name: String,
+    /// How the values start; `None`: all values.
+    pub facet_query: Option<String>,
+    /// Count over all candidates, also those that `distinct` or the threshold would remove.
+    pub exhaustive_facet_count: bool,
+    /// The search that selects the documents whose values count.
+    pub query: SearchQuery,
+}
+
+/// The parameters of a search that matter for the documents selected.
+const SELECTING: [&str; 9] = [
+    "q",
+    "vector",
+    "media",
+    "hybrid",
+    "filter",
+    "matchingStrategy",
+    "attributesToSearchOn",
+    "rankingScoreThreshold",
+    "locales",
+];
+
+impl FacetSearch {
+    /// Reads a body. Parameters of a search that have no meaning here are ignored, so that clients can pass on those
+    /// of the search beside it.
+    ///
+    /// # Errors
+    /// The first thing wrong in the order of the text.
+    pub fn from_body(body: &Value) -> ApiResult<FacetSearch> {
+        let own = ["facetQuery", "facetName", "exhaustiveFacetCount"];
+        let accepted: Vec<&str> = own.into_iter().chain(FIELDS).collect();
+        let (mut facet_name, mut facet_query, mut exhaustive_facet_count) = (None, None, false);
+        let mut query = SearchQuery::default();
+        let root = At::root(body);
+        root.fields(&accepted, |name, field| {
+            match name {
+                "facetName" => facet_name = Some(field.code(Code::InvalidFacetSearchFacetName).string()?),
+                "facetQuery" => {
+                    facet_query = field.code(Code::InvalidFacetSearchQuery).optional(|f| f.string())?;
+                }
+                "exhaustiveFacetCount" => {
+                    let field = field.code(Code::InvalidFacetSearchExhaustiveFacetCount);
+                    exhaustive_facet_count = field.optional(|f| f.boolean())?.unwrap_or(false);
+                }
+                _ if SELECTING.contains(&name) => query.read_field(name, field)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let facet_name = required(facet_name, &root, "facetName", Code::MissingFacetSearchFacetName)?;
+        Ok(FacetSearch { facet_name, facet_query, exhaustive_facet_count, query })
+    }
+}
+
+/// Runs a facet search and writes its answer.
+///
+/// # Errors
+/// A facet that can't be searched, or what is wrong with the search that selects documents.
+pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Vec<u8>> {
+    let mut request = engine_request(target, &asked.query, context)?;
+    request.limit = 0;
+    request.offset = 0;
+    if asked.exhaustive_facet_count {
+        request.score_threshold = None;
+    }
+    let result = search(target.snapshot, &request).map_err(|error| refusal::search(target.uid, &error))?;
+    let hits = search_facet(target.snapshot, &result.candidates, &asked.facet_name, asked.facet_query.as_deref())
+        .map_err(|error| {
+            let code = match error {
+                FacetSearchError::Disabled => Code::FacetSearchDisabled,
+                _ => Code::InvalidFacetSearchFacetName,
+            };
+            ApiError::new(code, error.to_string())
+        })?;
+    let hits: Vec<Value> = hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
+    let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let answer = json!({ "facetHits": hits, "facetQuery": asked.facet_query, "processingTimeMs": millis });
+    Ok(answer.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies() {
+        let refused = |body: Value| FacetSearch::from_body(&body).unwrap_err().code;
+        assert_eq!(refused(json!({})), Code::MissingFacetSearchFacetName);
+        assert_eq!(refused(json!({"facetName": 1})), Code::InvalidFacetSearchFacetName);
+        assert_eq!(refused(json!({"facetName": "a", "facetQuery": 1})), Code::InvalidFacetSearchQuery);
+        assert_eq!(
+            refused(json!({"facetName": "a", "exhaustiveFacetCount": 1})),
+            Code::InvalidFacetSearchExhaustiveFacetCount
+        );
+        assert_eq!(refused(json!({"facetName": "a", "doggo": 1})), Code::BadRequest);
+        let read = FacetSearch::from_body(&json!({"facetName": "a", "facetQuery": null, "q": "x", "limit": "ignored"}));
+        assert_eq!(
+            read,
+            Ok(FacetSearch {
+                facet_name: "a".into(),
+                facet_query: None,
+                exhaustive_facet_count: false,
+                query: SearchQuery { q: Some("x".into()), ..SearchQuery::default() },
+            })
+        );
+    }
+}

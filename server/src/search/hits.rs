@@ -1,0 +1,121 @@
+//! Writes hits: the stored document with what the request hides removed and what it asks for added.
+
+use lamina_engine::highlight::{
+    CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
+};
+use lamina_engine::index::settings::{AttributeList, locales_of};
+use lamina_engine::query::resolve::ResolvedSettings;
+use lamina_engine::search::Hit;
+use lamina_engine::text::Language;
+
+use super::{Found, Target, details, geo_distance, refusal};
+use crate::error::ApiResult;
+use crate::wire::search::SearchQuery;
+
+/// Writes the hits of one search. Documents are copied as the bytes they were sent with wherever they are shown whole.
+#[derive(Debug)]
+pub struct HitWriter<'a> {
+    target: Target<'a>,
+    query: &'a SearchQuery,
+    projection: Projection,
+    format: FormatOptions,
+    terms: MatchingTerms,
+    from: Option<(f64, f64)>,
+}
+
+impl SearchQuery {
+    /// Whether the answer shows where hits match.
+    pub(super) fn shows_matches(&self) -> bool {
+        let named = |names: &Option<Vec<String>>| names.as_ref().is_some_and(|names| !names.is_empty());
+        self.show_matches_position || named(&self.attributes_to_highlight) || named(&self.attributes_to_crop)
+    }
+}
+
+impl<'a> HitWriter<'a> {
+    /// For the hits of `found`, whose matching terms it takes.
+    pub fn new(target: Target<'a>, query: &'a SearchQuery, found: &mut Found) -> HitWriter<'a> {
+        let displayed = match &target.snapshot.settings.displayed_attributes {
+            AttributeList::All => Selection::All,
+            AttributeList::These(names) => Selection::new(names),
+        };
+        let retrieved = query.attributes_to_retrieve.as_ref().map_or(Selection::All, |names| Selection::new(names));
+        let crop = query.attributes_to_crop.as_deref().unwrap_or_default();
+        HitWriter {
+            target,
+            query,
+            projection: Projection { displayed, retrieved, with_vectors: query.retrieve_vectors },
+            format: FormatOptions {
+                highlight: Selection::new(query.attributes_to_highlight.as_deref().unwrap_or_default()),
+                crop: CropSelection::new(crop, query.crop_length),
+                pre_tag: query.highlight_pre_tag.clone(),
+                post_tag: query.highlight_post_tag.clone(),
+                crop_marker: query.crop_marker.clone(),
+                with_positions: query.show_matches_position,
+            },
+            terms: found.result.matching_terms.take().unwrap_or_default(),
+            from: geo_distance::sorted_from(&found.sort),
+        }
+    }
+
+    /// Writes all hits, separated by commas.
+    ///
+    /// # Errors
+    /// A stored document that can't be read.
+    pub fn write_all(&self, hits: &[Hit], out: &mut Vec<u8>) -> ApiResult<()> {
+        for (place, hit) in hits.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            out.append(&mut self.hit(hit)?);
+        }
+        Ok(())
+    }
+
+    /// One hit: a JSON object.
+    ///
+    /// # Errors
+    /// A stored document that can't be read.
+    pub fn hit(&self, hit: &Hit) -> ApiResult<Vec<u8>> {
+        let document = self.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
+        let mut out = Vec::with_capacity(document.len());
+        self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
+        if let Some(metres) = self.from.and_then(|from| geo_distance::distance(from, &out)) {
+            append_field(&mut out, "_geoDistance", metres.to_string().as_bytes());
+        }
+        if self.format.formats() || self.format.with_positions {
+            let resolved = ResolvedSettings::of(&self.target.snapshot.settings);
+            let formatter = Formatter {
+                projection: &self.projection,
+                options: &self.format,
+                terms: &self.terms,
+                tokenizer: &resolved.tokenizer,
+                languages: &|path| self.languages(path),
+            };
+            let formatted = formatter.format(&document).map_err(refusal::unretrievable)?;
+            if let Some(copy) = formatted.document {
+                append_field(&mut out, "_formatted", &copy);
+            }
+            if let Some(positions) = formatted.positions {
+                append_field(&mut out, "_matchesPosition", &positions);
+            }
+        }
+        if self.query.show_ranking_score {
+            append_field(&mut out, "_rankingScore", serde_json::json!(hit.score).to_string().as_bytes());
+        }
+        if self.query.show_ranking_score_details {
+            let displayed = &self.target.snapshot.settings.displayed_attributes;
+            let details = details::details(&hit.details, displayed);
+            append_field(&mut out, "_rankingScoreDetails", details.to_string().as_bytes());
+        }
+        Ok(out)
+    }
+
+    /// Languages of the texts at `path`: those of the request, else those of the settings; none: detection.
+    fn languages(&self, path: &str) -> Vec<Language> {
+        if !self.query.locales.is_empty() {
+            return self.query.locales.clone();
+        }
+        let rules = self.target.snapshot.settings.localized_attributes.as_deref().unwrap_or_default();
+        locales_of(rules, path).iter().filter_map(|code| Language::parse(code)).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! From the parameters of a search to the engine's request.
+
+use std::time::Duration;
+
+use lamina_engine::filter::Filter;
+use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
+use lamina_engine::search::SearchRequest;
+use lamina_engine::sort::SortCriterion;
+use serde_json::Value;
+
+use super::{Context, Target, refusal};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::search::{SearchQuery, Window};
+
+/// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
+///
+/// # Errors
+/// A filter or sort that can't be read.
+pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<SearchRequest> {
+    let settings = &target.snapshot.settings;
+    let filter = match &query.filter {
+        Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,
+        None => None,
+    };
+    let sort = match &query.sort {
+        Some(entries) => {
+            let parsed: Result<Vec<_>, _> = entries.iter().map(|entry| SortCriterion::parse(entry)).collect();
+            parsed.map_err(|error| refusal::sort_syntax(&error))?
+        }
+        None => Vec::new(),
+    };
+    let window = query.window();
+    let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
+    Ok(SearchRequest {
+        query: query.q.clone(),
+        offset,
+        limit,
+        exhaustive: matches!(window, Window::Page { .. }),
+        matching: query.matching_strategy,
+        search_on: query.attributes_to_search_on.clone(),
+        filter: both(filter, context.imposed_filter.clone()),
+        sort,
+        distinct: query.distinct.clone(),
+        languages: query.locales.clone(),
+        score_threshold: query.ranking_score_threshold,
+        matching_terms: query.shows_matches(),
+        cutoff: Some(Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))),
+        received: context.received,
+    })
+}
+
+/// Reads the JSON form of a filter; `None` when it asks for nothing.
+///
+/// # Errors
+/// `code` for what can't be read, `feature_not_enabled` for `CONTAINS` unless it is allowed.
+pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiResult<Option<Filter>> {
+    let filter = Filter::from_json(filter).map_err(|error| ApiError::new(code, error.to_string()))?;
+    if let Some(place) = filter.as_ref().filter(|_| !contains_allowed).and_then(Filter::first_contains) {
+        let mut refusal = ApiError::feature_not_enabled("Using `CONTAINS` in a filter", "contains filter");
+        refusal.message = format!("{}\n{place}", refusal.message);
+        return Err(refusal);
+    }
+    Ok(filter)
+}
+
+fn both(request: Option<Filter>, imposed: Option<Filter>) -> Option<Filter> {
+    match (request, imposed) {
+        (Some(request), Some(imposed)) => Some(request.and(imposed)),
+        (one, other) => one.or(other),
+    }
+}
