@@ -1,6 +1,6 @@
 //! One query over one segment: the documents of each node by typo cost, and of each level.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::expand::{Expansion, NodeAutomata, expand, sequence};
 use super::graph::QueryGraph;
@@ -30,7 +30,7 @@ pub struct SegmentQuery<'a> {
     searched: Option<Vec<bool>>,
     /// The same for fields that typos reach.
     searched_typos: Option<Vec<bool>>,
-    docs: Vec<OnceCell<DocSet>>,
+    docs: Vec<OnceLock<DocSet>>,
 }
 
 impl<'a> SegmentQuery<'a> {
@@ -52,7 +52,7 @@ impl<'a> SegmentQuery<'a> {
         };
         let searched = allowed(&|f| options.weight(f) != NOT_SEARCHED);
         let searched_typos = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.typos_reach(f));
-        let docs = (0..vertex_count(graph)).map(|_| OnceCell::new()).collect();
+        let docs = (0..vertex_count(graph)).map(|_| OnceLock::new()).collect();
         SegmentQuery { reader, graph, options, expansions, stop, searched, searched_typos, docs }
     }
 

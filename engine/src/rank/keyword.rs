@@ -7,6 +7,8 @@
 use std::cmp::Ordering;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
 use crate::query::SegmentQuery;
@@ -172,7 +174,7 @@ impl Ranked<'_> {
         let level = Level::new(graph, kept, usable);
         let groups: Vec<DocSet> = self
             .segments
-            .iter()
+            .par_iter()
             .zip(&mut self.matching)
             .map(|(segment, matching)| {
                 let remaining = segment.universe.and_not(matching);
@@ -189,28 +191,31 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_second() {
             let bound = self.bound(number);
-            for (index, docs) in groups.iter().enumerate() {
-                self.scan(index, docs, number, bound, &mut tops[index]);
-            }
+            self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].clone())]);
             return;
         }
         let exact: Vec<DocSet> = self
             .segments
-            .iter()
+            .par_iter()
             .zip(&groups)
             .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
             .collect();
-        for (index, docs) in exact.iter().enumerate() {
-            for (bound, docs) in self.by_attribute(index, docs, number) {
-                self.scan(index, &docs, number, bound, &mut tops[index]);
-            }
-        }
-        if collected(tops) < search.wanted {
+        self.degraded = self.scan_all(tops, number, |index| self.by_attribute(index, &exact[index], number));
+        if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
-            for (index, docs) in groups.iter().enumerate() {
-                self.scan(index, &docs.and_not(&exact[index]), number, bound, &mut tops[index]);
-            }
+            self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].and_not(&exact[index]))]);
         }
+    }
+
+    /// Scans groups of documents of every segment, in parallel over segments, and tells whether the time ran out.
+    /// Groups come best first, each with the smallest key of its documents.
+    fn scan_all(&self, tops: &mut [TopK], number: u16, groups: impl Fn(usize) -> Vec<(Key, DocSet)> + Sync) -> bool {
+        tops.par_iter_mut()
+            .enumerate()
+            .map(|(index, top)| {
+                groups(index).into_iter().any(|(bound, docs)| self.scan(index, &docs, number, bound, top))
+            })
+            .reduce(|| false, |a, b| a || b)
     }
 
     /// Keeps the concatenations without which some document of the level would not match, and tells the largest typo
@@ -275,14 +280,14 @@ impl Ranked<'_> {
         }
     }
 
-    fn scan(&mut self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) {
-        if docs.is_empty() || self.degraded || !top.admits_any(bound) {
-            return;
+    /// Offers documents to the top-k; `true` when the time ran out.
+    fn scan(&self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) -> bool {
+        if docs.is_empty() || !top.admits_any(bound) {
+            return false;
         }
         let search = self.search;
         let segment = &self.segments[index];
         let level = &self.levels[usize::from(number)].level;
-        let bound: Key = self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words));
         let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
         let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
         // Where nothing but values orders documents, only those that lead the first order need a look.
@@ -295,8 +300,7 @@ impl Ranked<'_> {
         let mut sorts = Vec::new();
         for (scanned, doc) in (0_u32..).zip(docs.iter()) {
             if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
-                self.degraded = true;
-                return;
+                return true;
             }
             if sorted {
                 segment.sort.keys(doc, &mut sorts);
@@ -318,6 +322,7 @@ impl Ranked<'_> {
             };
             top.push(Entry { key, sorts: sorts.clone(), level: number, doc });
         }
+        false
     }
 
     /// After the time budget: adds matching documents in document order until the answer is full.

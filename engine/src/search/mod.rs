@@ -4,6 +4,7 @@ mod matching;
 
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::bits::DocSet;
@@ -159,15 +160,18 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty());
     let graph = QueryGraph::new(parsed.terms, &options);
     let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
-    let mut segments = Vec::with_capacity(snapshot.segments.len());
-    for view in &snapshot.segments {
-        let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
-        let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
-        for excluded in &parsed.excluded {
-            universe.and_not_assign(&query.excluded(excluded));
-        }
-        segments.push(SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) });
-    }
+    let mut segments: Vec<SegmentInput<'_>> = snapshot
+        .segments
+        .par_iter()
+        .map(|view| {
+            let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
+            let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
+            for excluded in &parsed.excluded {
+                universe.and_not_assign(&query.excluded(excluded));
+            }
+            SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
+        })
+        .collect();
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
     let rank_all = distinct.is_some() || request.score_threshold.is_some();
     let keyword = KeywordSearch {
