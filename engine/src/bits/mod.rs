@@ -7,6 +7,7 @@
 pub(crate) mod bitpack;
 mod doc_set;
 pub(crate) mod little_endian;
+pub(crate) mod monotone;
 pub(crate) mod varint;
 
 pub use doc_set::{BitsetBuilder, DocSet, DocSetIter};

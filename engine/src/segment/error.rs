@@ -62,6 +62,12 @@ pub enum SegmentError {
         /// The limit.
         limit: u64,
     },
+    /// Two documents of the segment have the same primary key but different internal ids.
+    #[error("two documents have the primary key {key}")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
     /// The merge was cancelled.
     #[error("cancelled")]
     Cancelled,

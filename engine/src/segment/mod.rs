@@ -23,6 +23,7 @@ mod columns;
 mod error;
 mod format;
 mod geo;
+mod info;
 mod keys;
 mod merge;
 mod meta;
@@ -30,6 +31,8 @@ mod postings;
 mod reader;
 mod store;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod writer;
 

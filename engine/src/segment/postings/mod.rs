@@ -1,76 +1,56 @@
 //! "I have a term: which documents hold it, in which fields?"
+//!
+//! A posting is a document and a *field set code*: the index of the set of fields of that document that hold the term,
+//! in the segment's table of distinct sets. Sets are numbered by falling frequency, so most codes are 0.
+//!
+//! Eight bytes per term (the *term info*) hold the posting itself when there is only one, which is the case for most
+//! terms, or else the number of postings and where their list is. Lists are cut into blocks of 128, each packed at its
+//! own width; the first value of a block entry (the last document of the block) lets a search skip blocks. Lists with at
+//! least one document in eight are bitsets: no larger than packed and much faster to add to a set.
+//!
+//! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::id::{DocId, FieldId, TermOrdinal};
-use std::ops::Range;
+mod list;
+mod reader;
+mod unions;
+mod writer;
 
-/// The postings of a segment.
-#[derive(Debug)]
-pub struct Postings {}
+pub(crate) use reader::read_field_list;
+pub use reader::{FieldSets, Postings};
+pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 
-impl Postings {
-    /// Number of documents that hold the term; 0 for reserved and unknown ordinals. One load.
-    pub fn doc_freq(&self, _ordinal: TermOrdinal) -> u32 {
-        unimplemented!("postings")
-    }
-    /// Sum of [`Postings::doc_freq`] over a range, cut short once it reaches `stop_at`.
-    pub fn doc_freq_sum(&self, _range: Range<TermOrdinal>, _stop_at: u64) -> u64 {
-        unimplemented!("postings")
-    }
-    /// Calls `f(doc, field set code)` in ascending order of documents.
-    pub fn for_each(&self, _ordinal: TermOrdinal, _f: impl FnMut(DocId, u32)) {
-        unimplemented!("postings")
-    }
-    /// Adds the documents of the term.
-    pub fn add_to(&self, _ordinal: TermOrdinal, _set: &mut BitsetBuilder) {
-        unimplemented!("postings")
-    }
-    /// Adds the documents of all terms of the range.
-    pub fn add_range_to(&self, _range: Range<TermOrdinal>, _set: &mut BitsetBuilder) {
-        unimplemented!("postings")
-    }
-    /// Adds the documents that hold the term in an allowed field set (`allowed[code]`).
-    pub fn add_to_filtered(&self, _ordinal: TermOrdinal, _allowed: &[bool], _set: &mut BitsetBuilder) {
-        unimplemented!("postings")
-    }
-    /// The documents of the term as a set in the smaller form.
-    pub fn docs(&self, _ordinal: TermOrdinal) -> DocSet {
-        unimplemented!("postings")
-    }
-    /// The documents of `among` that hold the term; skips blocks without candidates when `among` is a short list.
-    pub fn docs_among(&self, _ordinal: TermOrdinal, _among: &DocSet) -> DocSet {
-        unimplemented!("postings")
-    }
-    /// Field sets of the segment by code.
-    pub fn field_sets(&self) -> &FieldSets {
-        unimplemented!("postings")
-    }
-    /// The union of the documents of all terms with this prefix, when it was computed at writing time (crowded
-    /// prefixes only; all fields).
-    pub fn prefix_docs(&self, _prefix: &[u8]) -> Option<DocSet> {
-        unimplemented!("postings")
-    }
+use super::format::DOCS_MAX;
+
+/// The unpacked form of the eight bytes of a term.
+///
+/// ```text
+/// single := 1 bit set at 63, code in bits 27..63, document in bits 0..27
+/// list   := 0 at bit 63, number of postings in bits 36..63, offset in the postings section in bits 0..36
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TermInfo {
+    Single { doc: u32, code: u32 },
+    List { doc_freq: u32, offset: u64 },
 }
 
-/// The distinct sets of fields in which terms occur, by code.
-#[derive(Debug)]
-pub struct FieldSets {}
+const DOC_BITS: u32 = 27;
+const OFFSET_BITS: u32 = 36;
+const _: () = assert!(DOCS_MAX as u64 == (1 << DOC_BITS) - 1 && OFFSET_BITS + DOC_BITS == 63);
 
-impl FieldSets {
-    /// Number of codes.
-    pub fn len(&self) -> usize {
-        unimplemented!("postings")
+impl TermInfo {
+    fn pack(self) -> u64 {
+        match self {
+            TermInfo::Single { doc, code } => 1 << 63 | u64::from(code) << DOC_BITS | u64::from(doc),
+            TermInfo::List { doc_freq, offset } => u64::from(doc_freq) << OFFSET_BITS | offset,
+        }
     }
-    /// Whether the segment has no text.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// The fields of a code, ascending; empty for an unknown code.
-    pub fn fields(&self, _code: u32) -> &[FieldId] {
-        unimplemented!("postings")
-    }
-    /// `allowed[code]`: whether the set of `code` has at least one field that satisfies `allow`.
-    pub fn allowed(&self, _allow: impl FnMut(FieldId) -> bool) -> Vec<bool> {
-        unimplemented!("postings")
+
+    #[inline]
+    fn unpack(bits: u64) -> TermInfo {
+        if bits >> 63 == 1 {
+            TermInfo::Single { doc: bits as u32 & DOCS_MAX, code: (bits >> DOC_BITS) as u32 }
+        } else {
+            TermInfo::List { doc_freq: (bits >> OFFSET_BITS) as u32, offset: bits & ((1 << OFFSET_BITS) - 1) }
+        }
     }
 }

@@ -1,27 +1,26 @@
 //! "I have a document id: what was the document?"
+//!
+//! The original JSON of the documents, in order, cut into blocks of a few kilobytes that are compressed one by one with
+//! zstd. Small blocks make reading one document cheap; what they lose in ratio comes back from a dictionary trained on
+//! the segment's first documents. A store may hold several dictionaries: merging copies whole compressed blocks together
+//! with the number of the dictionary they need.
+//!
+//! ```text
+//! store := block{…}
+//! block := dictionary u8 (0: none, else its number from 1), raw length varint, zstd frame
+//! raw   := length varint {documents of the block}, JSON {documents of the block}
+//! index := first document of each block and the document count (monotone), ends of the blocks (monotone, from 0)
+//! dictionaries := count u8, length u32 {count}, bytes
+//! ```
 
-use super::SegmentError;
-use crate::id::DocId;
+mod compress;
+mod reader;
+mod writer;
 
-/// The original JSON of the documents.
-#[derive(Debug)]
-pub struct Store {}
+pub use reader::Store;
+pub(crate) use writer::{BlockSink, StoreBuilder, StoreParts};
 
-impl Store {
-    /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.
-    pub fn get(&self, _doc: DocId, _out: &mut Vec<u8>) -> Result<(), SegmentError> {
-        unimplemented!("store")
-    }
-    /// Calls `f` with each document of the range in order; each block is decompressed once.
-    pub fn for_each(
-        &self,
-        _docs: std::ops::Range<DocId>,
-        _f: impl FnMut(DocId, &[u8]) -> Result<(), SegmentError>,
-    ) -> Result<(), SegmentError> {
-        unimplemented!("store")
-    }
-    /// The compression dictionary that new segments of the same index should start from.
-    pub fn dictionary(&self) -> Option<&[u8]> {
-        unimplemented!("store")
-    }
-}
+/// A block is closed before it grows past this many raw bytes (a larger document has a block of its own).
+pub(crate) const BLOCK_BYTES: usize = 8 * 1024;
+/// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 60 KB of heap when it is used.
+pub(crate) const DICTIONARIES_MAX: usize = 16;

@@ -1,0 +1,214 @@
+//! Collects the values of columns, document by document.
+
+use super::section::{ColumnData, StringList, write_column};
+use crate::id::{DocId, FieldId};
+use crate::segment::SegmentError;
+use crate::segment::format::SectionWriter;
+use hashbrown::{HashMap, HashTable};
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+
+/// All columns of a segment that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnsBuilder {
+    columns: BTreeMap<FieldId, ColumnBuilder>,
+    /// The document that values belong to now.
+    doc: DocId,
+}
+
+impl ColumnsBuilder {
+    /// With a column, perhaps without values, for each of `fields`.
+    pub(crate) fn new(fields: &[FieldId]) -> ColumnsBuilder {
+        let columns = fields.iter().map(|&field| (field, ColumnBuilder::default())).collect();
+        ColumnsBuilder { columns, doc: 0 }
+    }
+
+    pub(crate) fn begin_document(&mut self, doc: DocId) {
+        self.doc = doc;
+    }
+
+    fn column(&mut self, field: FieldId) -> &mut ColumnBuilder {
+        let column = self.columns.entry(field).or_default();
+        push_once(&mut column.exists, self.doc);
+        column
+    }
+
+    pub(crate) fn number(&mut self, field: FieldId, value: f64) {
+        debug_assert!(value.is_finite());
+        let doc = self.doc;
+        let column = self.column(field);
+        // Adding zero turns the negative zero, which equals the other one, into it.
+        let value = column.number(value + 0.0);
+        column.pairs.push((doc, value));
+    }
+
+    pub(crate) fn string(&mut self, field: FieldId, normalised: &str, original: &str) {
+        let doc = self.doc;
+        let column = self.column(field);
+        let value = column.string(normalised, original);
+        column.pairs.push((doc, value));
+    }
+
+    pub(crate) fn null(&mut self, field: FieldId) {
+        let doc = self.doc;
+        push_once(&mut self.column(field).null, doc);
+    }
+
+    pub(crate) fn empty(&mut self, field: FieldId) {
+        let doc = self.doc;
+        push_once(&mut self.column(field).empty, doc);
+    }
+
+    pub(crate) fn exists(&mut self, field: FieldId) {
+        self.column(field);
+    }
+
+    /// Forgets what the current document got.
+    pub(crate) fn abandon_document(&mut self) {
+        let doc = self.doc;
+        for column in self.columns.values_mut() {
+            while column.pairs.pop_if(|pair| pair.0 == doc).is_some() {}
+            for set in [&mut column.null, &mut column.empty, &mut column.exists] {
+                set.pop_if(|last| *last == doc);
+            }
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.columns.values().map(ColumnBuilder::heap_bytes).sum()
+    }
+
+    /// Writes a section per column and answers their fields. `new_docs` gives the final number of each document
+    /// (`DocId::MAX`: left out); `None`: they keep theirs.
+    pub(crate) fn finish(
+        self,
+        file: &mut SectionWriter,
+        new_docs: Option<&[DocId]>,
+        doc_count: u32,
+    ) -> Result<Vec<FieldId>, SegmentError> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        for (field, column) in self.columns {
+            write_column(file, field, &column.finish(new_docs, doc_count))?;
+            fields.push(field);
+        }
+        Ok(fields)
+    }
+}
+
+fn push_once(docs: &mut Vec<DocId>, doc: DocId) {
+    if docs.last() != Some(&doc) {
+        docs.push(doc);
+    }
+}
+
+const STRING: u32 = 1;
+
+/// The values of one column. A value is known by its index among the numbers or strings, doubled, plus one for strings.
+#[derive(Debug, Default)]
+struct ColumnBuilder {
+    numbers: Vec<f64>,
+    number_index: HashMap<u64, u32, foldhash::fast::RandomState>,
+    texts: String,
+    strings: Vec<Text>,
+    string_index: HashTable<u32>,
+    hasher: foldhash::fast::RandomState,
+    pairs: Vec<(DocId, u32)>,
+    null: Vec<DocId>,
+    empty: Vec<DocId>,
+    exists: Vec<DocId>,
+}
+
+/// Where a string is in the texts: the normalised form, then the original (nothing when they are equal).
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    start: usize,
+    normalised_end: usize,
+    end: usize,
+}
+
+impl ColumnBuilder {
+    fn number(&mut self, value: f64) -> u32 {
+        let next = self.numbers.len() as u32;
+        let index = *self.number_index.entry(value.to_bits()).or_insert(next);
+        if index == next {
+            self.numbers.push(value);
+        }
+        index * 2
+    }
+
+    fn string(&mut self, normalised: &str, original: &str) -> u32 {
+        let ColumnBuilder { texts, strings, string_index, hasher, .. } = self;
+        let hash = hasher.hash_one(normalised);
+        let text = |index: u32| {
+            let text: Text = strings[index as usize];
+            &texts[text.start..text.normalised_end]
+        };
+        if let Some(&index) = string_index.find(hash, |&index| text(index) == normalised) {
+            return index * 2 + STRING;
+        }
+        let index = strings.len() as u32;
+        string_index.insert_unique(hash, index, |&index| hasher.hash_one(text(index)));
+        let start = texts.len();
+        texts.push_str(normalised);
+        let normalised_end = texts.len();
+        if original != normalised {
+            texts.push_str(original);
+        }
+        strings.push(Text { start, normalised_end, end: texts.len() });
+        index * 2 + STRING
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.numbers.capacity() * 32
+            + self.texts.capacity()
+            + self.strings.capacity() * 32
+            + self.pairs.capacity() * 16
+            + (self.null.capacity() + self.empty.capacity() + self.exists.capacity()) * 4
+    }
+
+    fn finish(mut self, new_docs: Option<&[DocId]>, doc_count: u32) -> ColumnData {
+        if let Some(new_docs) = new_docs {
+            let renumber = |doc: &mut DocId| {
+                *doc = new_docs[*doc as usize];
+                *doc != DocId::MAX
+            };
+            self.pairs.retain_mut(|pair| renumber(&mut pair.0));
+            for set in [&mut self.null, &mut self.empty, &mut self.exists] {
+                set.retain_mut(renumber);
+                set.sort_unstable();
+            }
+        }
+        // Only values that a document still has get an ordinal.
+        let mut ordinals = vec![u32::MAX; 2 * self.numbers.len().max(self.strings.len())];
+        self.pairs.iter().for_each(|pair| ordinals[pair.1 as usize] = 0);
+        let mut order: Vec<u32> = (0..self.numbers.len() as u32).filter(|&n| ordinals[n as usize * 2] == 0).collect();
+        order.sort_unstable_by(|&a, &b| self.numbers[a as usize].total_cmp(&self.numbers[b as usize]));
+        let mut numbers = Vec::with_capacity(order.len());
+        for &number in &order {
+            ordinals[number as usize * 2] = numbers.len() as u32;
+            numbers.push(self.numbers[number as usize]);
+        }
+        let is_used = |&s: &u32| ordinals[(s * 2 + STRING) as usize] == 0;
+        let mut order: Vec<u32> = (0..self.strings.len() as u32).filter(is_used).collect();
+        let text = |s: u32| {
+            let text = self.strings[s as usize];
+            (&self.texts[text.start..text.normalised_end], &self.texts[text.normalised_end..text.end])
+        };
+        order.sort_unstable_by_key(|&s| text(s).0);
+        let (mut strings, mut originals) = (StringList::default(), StringList::default());
+        for (rank, &string) in order.iter().enumerate() {
+            ordinals[(string * 2 + STRING) as usize] = (numbers.len() + rank) as u32;
+            let (normalised, original) = text(string);
+            strings.push(normalised);
+            originals.push(original);
+        }
+        let mut pairs = self.pairs;
+        pairs.iter_mut().for_each(|pair| pair.1 = ordinals[pair.1 as usize]);
+        if !pairs.is_sorted_by(|a, b| a < b) {
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        let (null, empty, exists) = (self.null, self.empty, self.exists);
+        ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists }
+    }
+}

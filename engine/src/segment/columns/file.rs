@@ -1,0 +1,86 @@
+//! Columns that a segment gets after it was written, in a file of their own.
+
+use super::ColumnsBuilder;
+use crate::id::FieldId;
+use crate::segment::format::{SectionWriter, column_file_name};
+use crate::segment::geo::GeoBuilder;
+use crate::segment::{ColumnFileMeta, SegmentError, SegmentMeta};
+use crate::storage::Directory;
+
+/// Builds columns for the documents of an existing segment, as a file beside it.
+///
+/// Call [`begin_document`](Self::begin_document) once for each document of the segment, in order, then the values.
+#[derive(Debug)]
+pub struct ColumnFileWriter {
+    columns: ColumnsBuilder,
+    geo: Option<GeoBuilder>,
+    doc_count: u32,
+}
+
+impl ColumnFileWriter {
+    /// Columns of `fields` (and of every other field that gets a value), and the geo column when `geo` is set.
+    pub fn new(fields: &[FieldId], geo: bool) -> ColumnFileWriter {
+        ColumnFileWriter { columns: ColumnsBuilder::new(fields), geo: geo.then(GeoBuilder::default), doc_count: 0 }
+    }
+
+    /// Starts the next document.
+    pub fn begin_document(&mut self) {
+        self.columns.begin_document(self.doc_count);
+        self.doc_count += 1;
+    }
+
+    /// A number (finite).
+    pub fn column_number(&mut self, field: FieldId, value: f64) {
+        self.columns.number(field, value);
+    }
+
+    /// `normalised` is the facet form of `original`.
+    pub fn column_string(&mut self, field: FieldId, normalised: &str, original: &str) {
+        self.columns.string(field, normalised, original);
+    }
+
+    /// The field is null.
+    pub fn column_null(&mut self, field: FieldId) {
+        self.columns.null(field);
+    }
+
+    /// The field is an empty string, array or object.
+    pub fn column_empty(&mut self, field: FieldId) {
+        self.columns.empty(field);
+    }
+
+    /// The field is there (an object with children, an array): nothing but its existence.
+    pub fn column_exists(&mut self, field: FieldId) {
+        self.columns.exists(field);
+    }
+
+    /// The point of `_geo`; the last one of a document counts.
+    pub fn geo(&mut self, lat: f64, lng: f64) {
+        let doc = self.doc_count.saturating_sub(1);
+        self.geo.get_or_insert_default().push(doc, lat, lng);
+    }
+
+    /// Bytes this writer holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.heap_bytes() + self.geo.as_ref().map_or(0, GeoBuilder::heap_bytes)
+    }
+
+    /// Writes `seg-<id>-c<n>.lam`, where `n` is one more than the highest that `meta` names, synced. Add the answer
+    /// to `meta.column_files` and reopen the segment.
+    pub fn finish(self, directory: &dyn Directory, meta: &SegmentMeta) -> Result<ColumnFileMeta, SegmentError> {
+        assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
+        // Files in between may have been removed, but never the one that was added last without those before it.
+        let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
+        let mut file = SectionWriter::create(directory, column_file_name(meta.id, last + 1))?;
+        let fields = self.columns.finish(&mut file, None, self.doc_count)?;
+        if let Some(geo) = &self.geo {
+            geo.finish(&mut file, None, self.doc_count)?;
+        }
+        Ok(ColumnFileMeta { file: file.finish()?, fields, geo: self.geo.is_some() })
+    }
+}
+
+/// The `n` of `seg-<id>-c<n>.lam`.
+fn file_number(name: &str) -> Option<usize> {
+    name.strip_suffix(".lam")?.rsplit_once("-c")?.1.parse().ok()
+}

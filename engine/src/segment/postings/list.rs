@@ -1,0 +1,444 @@
+//! The bytes of one posting list of at least two postings.
+//!
+//! ```text
+//! list   := blocks when the first byte is not 255, else 255 dense
+//! blocks := [0 entry{full}] full_block{full} [tail]   (the part in brackets: only with full blocks;
+//!                                                      full = doc_freq / 128, tail has doc_freq % 128 postings)
+//! entry  := last document u32, end of the block u32 (bytes behind the entries)
+//! full_block := doc_width u8, codes head, 16 × doc_width bytes, code bits
+//! tail   := doc_width u8, codes head, packed gaps, code bits
+//! dense  := bitset of the documents (8 × ceil(doc_count / 64) bytes), (codes head, code bits){blocks of 128 and a tail}
+//! codes head := 255 then a varint: all codes of the block have this value; else the width of the codes
+//! ```
+//!
+//! Documents of full blocks are strictly ascending deltas in the four-lane layout of the `bitpacking` crate; tails hold
+//! `document - previous - 1` (the first one counts from -1) in plain little-endian bit order.
+
+use crate::bits::BitsetBuilder;
+use crate::bits::bitpack::{bit_width, pack, packed_bytes, unpack};
+use crate::bits::little_endian::read_u32;
+use crate::bits::varint::{put_varint, read_varint};
+use crate::id::DocId;
+use bitpacking::{BitPacker, BitPacker4x};
+
+pub(super) const BLOCK_LEN: usize = BitPacker4x::BLOCK_LEN;
+const _: () = assert!(BLOCK_LEN == 128);
+const ENTRY_BYTES: usize = 8;
+const DENSE: u8 = 255;
+const CONSTANT: u8 = 255;
+/// A list with one document in this many is a bitset.
+const DENSE_SHARE: u32 = 8;
+/// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
+const DENSE_DOCS_MIN: u32 = 1024;
+
+/// One decoded block.
+pub(super) type Block = [u32; BLOCK_LEN];
+
+/// Appends the list of `docs` (strictly ascending, at least one) with their codes.
+pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_count: u32) {
+    debug_assert!(docs.len() == codes.len() && !docs.is_empty());
+    if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(DENSE_SHARE) >= u64::from(doc_count) {
+        out.push(DENSE);
+        put_bitset(out, docs, doc_count);
+        for block in codes.chunks(BLOCK_LEN) {
+            let width = put_codes_head(out, block);
+            put_codes(out, block, width);
+        }
+        return;
+    }
+    let full = docs.len() / BLOCK_LEN;
+    let mut previous = None;
+    if full > 0 {
+        out.push(0);
+        let entries_at = out.len();
+        out.resize(entries_at + full * ENTRY_BYTES, 0);
+        let blocks_at = out.len();
+        let packer = BitPacker4x::new();
+        for (i, (docs, codes)) in docs.chunks_exact(BLOCK_LEN).zip(codes.chunks_exact(BLOCK_LEN)).enumerate() {
+            let width = packer.num_bits_strictly_sorted(previous, docs);
+            out.push(width);
+            let code_width = put_codes_head(out, codes);
+            let at = out.len();
+            out.resize(at + packed_bytes(BLOCK_LEN, width), 0);
+            packer.compress_strictly_sorted(previous, docs, &mut out[at..], width);
+            put_codes(out, codes, code_width);
+            previous = Some(docs[BLOCK_LEN - 1]);
+            let end = (out.len() - blocks_at) as u32;
+            let entry = &mut out[entries_at + i * ENTRY_BYTES..][..ENTRY_BYTES];
+            entry[..4].copy_from_slice(&docs[BLOCK_LEN - 1].to_le_bytes());
+            entry[4..].copy_from_slice(&end.to_le_bytes());
+        }
+    }
+    let (docs, codes) = (&docs[full * BLOCK_LEN..], &codes[full * BLOCK_LEN..]);
+    if docs.is_empty() {
+        return;
+    }
+    let gaps = || {
+        let mut next = previous.map_or(0, |p| p + 1);
+        docs.iter().map(move |&doc| {
+            let gap = doc - next;
+            next = doc + 1;
+            gap
+        })
+    };
+    let width = bit_width(gaps().fold(0, |all, gap| all | gap));
+    out.push(width);
+    let code_width = put_codes_head(out, codes);
+    pack(out, gaps(), width);
+    put_codes(out, codes, code_width);
+}
+
+fn put_bitset(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
+    let at = out.len();
+    out.resize(at + bitset_bytes(doc_count), 0);
+    let bits = &mut out[at..];
+    for &doc in docs {
+        bits[doc as usize / 8] |= 1 << (doc % 8);
+    }
+}
+
+pub(super) fn bitset_bytes(doc_count: u32) -> usize {
+    (doc_count as usize).div_ceil(64) * 8
+}
+
+/// Writes the head; `None` when the codes themselves need no bits.
+fn put_codes_head(out: &mut Vec<u8>, codes: &[u32]) -> Option<u8> {
+    if codes.iter().all(|&code| code == codes[0]) {
+        if codes[0] == 0 {
+            out.push(0);
+        } else {
+            out.push(CONSTANT);
+            put_varint(out, u64::from(codes[0]));
+        }
+        return None;
+    }
+    let width = bit_width(codes.iter().fold(0, |all, code| all | code));
+    out.push(width);
+    Some(width)
+}
+
+fn put_codes(out: &mut Vec<u8>, codes: &[u32], width: Option<u8>) {
+    if let Some(width) = width {
+        pack(out, codes.iter().copied(), width);
+    }
+}
+
+/// How the codes of a block are stored.
+#[derive(Clone, Copy)]
+enum Codes {
+    All(u32),
+    Packed(u8),
+}
+
+impl Codes {
+    fn read(bytes: &[u8], at: &mut usize) -> Option<Codes> {
+        let head = *bytes.get(*at)?;
+        *at += 1;
+        match head {
+            CONSTANT => Some(Codes::All(read_varint(bytes, at)? as u32)),
+            0 => Some(Codes::All(0)),
+            1..=32 => Some(Codes::Packed(head)),
+            _ => None,
+        }
+    }
+
+    fn bytes(self, count: usize) -> usize {
+        match self {
+            Codes::All(_) => 0,
+            Codes::Packed(width) => packed_bytes(count, width),
+        }
+    }
+
+    fn decode(self, bytes: &[u8], out: &mut [u32]) {
+        match self {
+            Codes::All(code) => out.fill(code),
+            Codes::Packed(width) => {
+                let count = out.len();
+                let mut slots = out.iter_mut();
+                unpack(bytes, count, width, |code| {
+                    if let Some(slot) = slots.next() {
+                        *slot = code;
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// A posting list in the bytes of its section (`bytes` starts at the list and may reach beyond it).
+#[derive(Clone, Copy)]
+pub(super) struct List<'a> {
+    bytes: &'a [u8],
+    doc_freq: usize,
+    doc_count: u32,
+}
+
+/// Where a block is and how it is packed.
+struct Layout<'a> {
+    docs: &'a [u8],
+    doc_width: u8,
+    codes: Codes,
+    code_bits: &'a [u8],
+    end: usize,
+}
+
+impl<'a> List<'a> {
+    pub(super) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+        List { bytes, doc_freq: doc_freq as usize, doc_count }
+    }
+
+    fn is_dense(&self) -> bool {
+        self.bytes.first() == Some(&DENSE)
+    }
+
+    fn full_blocks(&self) -> usize {
+        self.doc_freq / BLOCK_LEN
+    }
+
+    /// Where the first block is.
+    fn blocks_at(&self) -> usize {
+        if self.full_blocks() == 0 { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
+    }
+
+    fn layout(&self, at: usize, count: usize) -> Option<Layout<'a>> {
+        let bytes = self.bytes;
+        let doc_width = *bytes.get(at)?;
+        if doc_width > 32 {
+            return None;
+        }
+        let mut at = at + 1;
+        let codes = Codes::read(bytes, &mut at)?;
+        let codes_at = at + packed_bytes(count, doc_width);
+        let end = codes_at + codes.bytes(count);
+        Some(Layout { docs: bytes.get(at..codes_at)?, doc_width, codes, code_bits: bytes.get(codes_at..end)?, end })
+    }
+
+    /// Calls `f` with the documents of each block, and its codes when `WITH_CODES` (else an empty slice). `skip` says
+    /// whether a full block with this last document can be left out.
+    #[inline]
+    fn walk<const WITH_CODES: bool>(&self, mut skip: impl FnMut(DocId) -> bool, mut f: impl FnMut(&[u32], &[u32])) {
+        let mut docs: Block = [0; BLOCK_LEN];
+        let mut codes: Block = [0; BLOCK_LEN];
+        let mut at = self.blocks_at();
+        let blocks_at = at;
+        let mut previous = None;
+        let packer = BitPacker4x::new();
+        for block in 0..self.full_blocks() {
+            let entry = 1 + block * ENTRY_BYTES;
+            let (Some(last), Some(end)) = (read_u32(self.bytes, entry), read_u32(self.bytes, entry + 4)) else {
+                return;
+            };
+            if skip(last) {
+                at = blocks_at + end as usize;
+                previous = Some(last);
+                continue;
+            }
+            let Some(layout) = self.layout(at, BLOCK_LEN) else { return };
+            packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
+            if WITH_CODES {
+                layout.codes.decode(layout.code_bits, &mut codes);
+                f(&docs, &codes);
+            } else {
+                f(&docs, &[]);
+            }
+            at = layout.end;
+            previous = Some(last);
+        }
+        let rest = self.doc_freq % BLOCK_LEN;
+        if rest == 0 {
+            return;
+        }
+        let Some(layout) = self.layout(at, rest) else { return };
+        let mut next = previous.map_or(0, |p: u32| p.wrapping_add(1));
+        let mut i = 0;
+        unpack(layout.docs, rest, layout.doc_width, |gap| {
+            let doc = next.wrapping_add(gap);
+            next = doc.wrapping_add(1);
+            docs[i % BLOCK_LEN] = doc;
+            i += 1;
+        });
+        if WITH_CODES {
+            layout.codes.decode(layout.code_bits, &mut codes[..rest]);
+            f(&docs[..rest], &codes[..rest]);
+        } else {
+            f(&docs[..rest], &[]);
+        }
+    }
+
+    fn bitset(&self) -> &'a [u8] {
+        let bytes = self.bytes.get(1..).unwrap_or_default();
+        bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
+    }
+
+    /// Calls `f(doc, code)` for each posting of a bitset.
+    fn walk_dense(&self, mut f: impl FnMut(DocId, u32)) {
+        let mut at = 1 + bitset_bytes(self.doc_count);
+        let mut codes: Block = [0; BLOCK_LEN];
+        let (mut used, mut left) = (BLOCK_LEN, self.doc_freq);
+        for_each_bit(self.bitset(), |doc| {
+            if used == BLOCK_LEN && left > 0 {
+                let count = left.min(BLOCK_LEN);
+                left -= count;
+                used = 0;
+                let head = Codes::read(self.bytes, &mut at).unwrap_or(Codes::All(0));
+                let bytes = self.bytes.get(at..).unwrap_or_default();
+                head.decode(bytes, &mut codes[..count]);
+                at += head.bytes(count);
+            }
+            f(doc, codes[used.min(BLOCK_LEN - 1)]);
+            used += 1;
+        });
+    }
+
+    /// Calls `f(doc, code)` for each posting.
+    pub(super) fn for_each(&self, mut f: impl FnMut(DocId, u32)) {
+        if self.is_dense() {
+            return self.walk_dense(f);
+        }
+        self.walk::<true>(|_| false, |docs, codes| docs.iter().zip(codes).for_each(|(&doc, &code)| f(doc, code)));
+    }
+
+    /// Adds all documents.
+    pub(super) fn add_to(&self, set: &mut BitsetBuilder) {
+        if self.is_dense() {
+            return set.insert_bitset_bytes(self.bitset());
+        }
+        self.walk::<false>(|_| false, |docs, _| set.insert_all(docs));
+    }
+
+    /// Appends all documents, ascending.
+    pub(super) fn docs(&self, out: &mut Vec<DocId>) {
+        if self.is_dense() {
+            return for_each_bit(self.bitset(), |doc| out.push(doc));
+        }
+        self.walk::<false>(|_| false, |docs, _| out.extend_from_slice(docs));
+    }
+
+    /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them.
+    pub(super) fn docs_among(&self, wanted: &[DocId], out: &mut Vec<DocId>) {
+        if self.is_dense() {
+            let bits = self.bitset();
+            out.extend(wanted.iter().filter(|&&doc| has_bit(bits, doc)));
+            return;
+        }
+        let rest = std::cell::Cell::new(wanted);
+        let skip = |last: DocId| rest.get().first().is_none_or(|&next| next > last);
+        self.walk::<false>(skip, |docs, _| {
+            let mut wanted = rest.get();
+            let mut i = 0;
+            while let Some(&want) = wanted.first() {
+                while i < docs.len() && docs[i] < want {
+                    i += 1;
+                }
+                match docs.get(i) {
+                    None => break,
+                    Some(&doc) if doc == want => out.push(doc),
+                    Some(_) => {}
+                }
+                wanted = &wanted[1..];
+            }
+            rest.set(wanted);
+        });
+    }
+
+    /// Whether the list is as the format says: ascending, inside the segment, as many as announced.
+    pub(super) fn is_valid(&self, code_count: u32) -> bool {
+        let (mut count, mut next, mut valid) = (0, 0, true);
+        self.for_each(|doc, code| {
+            valid &= doc >= next && doc < self.doc_count && code < code_count;
+            next = doc.wrapping_add(1);
+            count += 1;
+        });
+        valid && count == self.doc_freq
+    }
+}
+
+fn has_bit(bits: &[u8], doc: DocId) -> bool {
+    bits.get(doc as usize / 8).is_some_and(|byte| byte >> (doc % 8) & 1 == 1)
+}
+
+/// Calls `f` with each set bit of a little-endian bitset.
+pub(super) fn for_each_bit(bits: &[u8], mut f: impl FnMut(DocId)) {
+    for (index, chunk) in bits.as_chunks::<8>().0.iter().enumerate() {
+        let mut word = u64::from_le_bytes(*chunk);
+        while word != 0 {
+            f(index as u32 * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::DocSet;
+    use proptest::prelude::*;
+
+    fn check(postings: &[(u32, u32)], doc_count: u32) {
+        let docs: Vec<u32> = postings.iter().map(|p| p.0).collect();
+        let codes: Vec<u32> = postings.iter().map(|p| p.1).collect();
+        let mut bytes = Vec::new();
+        put_list(&mut bytes, &docs, &codes, doc_count);
+        let list = List::new(&bytes, docs.len() as u32, doc_count);
+        let mut found = Vec::new();
+        list.for_each(|doc, code| found.push((doc, code)));
+        assert_eq!(found, postings);
+        assert!(list.is_valid(u32::MAX));
+        let mut all = Vec::new();
+        list.docs(&mut all);
+        assert_eq!(all, docs);
+        let mut set = BitsetBuilder::new(doc_count);
+        list.add_to(&mut set);
+        assert_eq!(set.finish(), DocSet::from_sorted(docs.clone()));
+        for step in [1, 3, 200, 1000] {
+            let wanted: Vec<u32> = (0..doc_count).step_by(step).collect();
+            let mut among = Vec::new();
+            list.docs_among(&wanted, &mut among);
+            let expected: Vec<u32> = docs.iter().copied().filter(|d| d % step as u32 == 0).collect();
+            assert_eq!(among, expected, "every {step}th document");
+        }
+        for cut in 0..bytes.len().min(400) {
+            let short = List::new(&bytes[..cut], docs.len() as u32, doc_count);
+            short.for_each(|_, _| {});
+        }
+    }
+
+    fn every(step: usize, count: usize, code: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
+        (0..count as u32).map(|i| (i * step as u32, code(i))).collect()
+    }
+
+    #[test]
+    fn edge_shapes() {
+        for count in [1, 2, 127, 128, 129, 255, 256, 257, 1000] {
+            for step in [1, 7, 8, 9, 1000] {
+                let doc_count = (count * step) as u32 + 1;
+                check(&every(step, count, |_| 0), doc_count);
+                check(&every(step, count, |_| 5), doc_count);
+                check(&every(step, count, |i| i % 3), doc_count);
+                check(&every(step, count, |i| if i == 127 { 70_000 } else { 0 }), doc_count);
+            }
+        }
+        check(&[(DOCS_MAX_TEST, 1)], DOCS_MAX_TEST + 1);
+    }
+    const DOCS_MAX_TEST: u32 = 100_000;
+
+    proptest! {
+        #[test]
+        fn lists_come_back(docs in prop::collection::btree_map(0u32..5000, 0u32..9, 1..700)) {
+            check(&docs.into_iter().collect::<Vec<_>>(), 5000);
+        }
+
+        #[test]
+        fn damaged_lists_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400), doc_freq in 1u32..600) {
+            for doc_count in [100, 5000] {
+                let list = List::new(&bytes, doc_freq, doc_count);
+                list.for_each(|_, _| {});
+                let mut set = BitsetBuilder::new(doc_count);
+                list.add_to(&mut set);
+                prop_assert!(set.finish().len() <= doc_count);
+                let mut out = Vec::new();
+                list.docs_among(&[1, 50, 99], &mut out);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The postings of a mapped segment.
+
+use super::TermInfo;
+use super::list::List;
+use super::unions::Unions;
+use crate::bits::little_endian::read_u64;
+use crate::bits::varint::read_varint;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
+use crate::segment::error::Damage;
+use crate::storage::OwnedBytes;
+use std::ops::Range;
+
+/// The postings of a segment.
+pub struct Postings {
+    infos: OwnedBytes,
+    lists: OwnedBytes,
+    field_sets: FieldSets,
+    unions: Unions,
+    doc_count: u32,
+    term_count: u32,
+}
+
+impl Postings {
+    pub(crate) fn open(
+        infos: OwnedBytes,
+        lists: OwnedBytes,
+        field_sets: &[u8],
+        unions: OwnedBytes,
+        doc_count: u32,
+        term_count: u32,
+    ) -> Result<Postings, Damage> {
+        if infos.len() != term_count as usize * 8 {
+            return Err(Damage("the number of term infos is not the number of terms"));
+        }
+        let field_sets = FieldSets::open(field_sets).ok_or(Damage("the field sets are cut or out of order"))?;
+        let unions = Unions::open(unions, doc_count).ok_or(Damage("the prefix unions are cut or out of order"))?;
+        Ok(Postings { infos, lists, field_sets, unions, doc_count, term_count })
+    }
+
+    #[inline]
+    fn info(&self, ordinal: TermOrdinal) -> Option<TermInfo> {
+        let index = ordinal.checked_sub(FIRST_TERM)?;
+        read_u64(&self.infos, index as usize * 8).map(TermInfo::unpack)
+    }
+
+    fn list(&self, doc_freq: u32, offset: u64) -> List<'_> {
+        let bytes = self.lists.as_slice().get(offset as usize..).unwrap_or_default();
+        List::new(bytes, doc_freq.min(self.doc_count), self.doc_count)
+    }
+
+    /// Number of documents that hold the term; 0 for reserved and unknown ordinals. One load.
+    #[inline]
+    pub fn doc_freq(&self, ordinal: TermOrdinal) -> u32 {
+        match self.info(ordinal) {
+            None => 0,
+            Some(TermInfo::Single { .. }) => 1,
+            Some(TermInfo::List { doc_freq, .. }) => doc_freq,
+        }
+    }
+
+    /// Sum of [`Postings::doc_freq`] over a range, cut short once it reaches `stop_at`.
+    pub fn doc_freq_sum(&self, range: Range<TermOrdinal>, stop_at: u64) -> u64 {
+        let mut sum = 0;
+        for ordinal in range {
+            sum += u64::from(self.doc_freq(ordinal));
+            if sum >= stop_at {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// Calls `f(doc, field set code)` in ascending order of documents.
+    pub fn for_each(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32)) {
+        match self.info(ordinal) {
+            None => {}
+            Some(TermInfo::Single { doc, code }) => f(doc, code),
+            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each(f),
+        }
+    }
+
+    /// Adds the documents of the term.
+    pub fn add_to(&self, ordinal: TermOrdinal, set: &mut BitsetBuilder) {
+        match self.info(ordinal) {
+            None => {}
+            Some(TermInfo::Single { doc, .. }) => set.insert(doc),
+            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).add_to(set),
+        }
+    }
+
+    /// Adds the documents of all terms of the range. Terms with one document cost one load and one store.
+    pub fn add_range_to(&self, range: Range<TermOrdinal>, set: &mut BitsetBuilder) {
+        let first = range.start.saturating_sub(FIRST_TERM) as usize * 8;
+        let last = range.end.saturating_sub(FIRST_TERM).min(self.term_count) as usize * 8;
+        let infos = self.infos.as_slice().get(first..last).unwrap_or_default();
+        for chunk in infos.as_chunks::<8>().0 {
+            match TermInfo::unpack(u64::from_le_bytes(*chunk)) {
+                TermInfo::Single { doc, .. } => set.insert(doc),
+                TermInfo::List { doc_freq, offset } => self.list(doc_freq, offset).add_to(set),
+            }
+        }
+    }
+
+    /// Adds the documents that hold the term in an allowed field set (`allowed[code]`).
+    pub fn add_to_filtered(&self, ordinal: TermOrdinal, allowed: &[bool], set: &mut BitsetBuilder) {
+        self.for_each(ordinal, |doc, code| {
+            if allowed.get(code as usize).copied().unwrap_or(false) {
+                set.insert(doc);
+            }
+        });
+    }
+
+    /// The documents of the term as a set in the smaller form.
+    pub fn docs(&self, ordinal: TermOrdinal) -> DocSet {
+        match self.info(ordinal) {
+            None => DocSet::empty(),
+            Some(TermInfo::Single { doc, .. }) if doc < self.doc_count => DocSet::from_sorted(vec![doc]),
+            Some(TermInfo::Single { .. }) => DocSet::empty(),
+            Some(TermInfo::List { doc_freq, offset }) => self.collect(self.list(doc_freq, offset), doc_freq),
+        }
+    }
+
+    fn collect(&self, list: List<'_>, doc_freq: u32) -> DocSet {
+        if u64::from(doc_freq) * 32 >= u64::from(self.doc_count) {
+            let mut set = BitsetBuilder::new(self.doc_count);
+            list.add_to(&mut set);
+            return set.finish();
+        }
+        let mut docs = Vec::with_capacity(doc_freq.min(self.doc_count) as usize);
+        list.docs(&mut docs);
+        // Only a damaged list is out of order or out of range; every set must ascend all the same.
+        if docs.is_sorted_by(|a, b| a < b) && docs.last().is_none_or(|&last| last < self.doc_count) {
+            DocSet::from_sorted(docs)
+        } else {
+            docs.into_iter().filter(|&doc| doc < self.doc_count).collect()
+        }
+    }
+
+    /// The documents of `among` that hold the term; skips blocks without candidates when `among` is a short list.
+    pub fn docs_among(&self, ordinal: TermOrdinal, among: &DocSet) -> DocSet {
+        match (self.info(ordinal), among) {
+            (Some(TermInfo::List { doc_freq, offset }), DocSet::Sorted(wanted)) => {
+                let mut docs = Vec::with_capacity(wanted.len().min(doc_freq as usize));
+                self.list(doc_freq, offset).docs_among(wanted, &mut docs);
+                DocSet::from_sorted(docs)
+            }
+            (Some(_), _) => self.docs(ordinal).and(among),
+            (None, _) => DocSet::empty(),
+        }
+    }
+
+    /// Field sets of the segment by code.
+    pub fn field_sets(&self) -> &FieldSets {
+        &self.field_sets
+    }
+
+    /// The union of the documents of all terms with this prefix, when it was computed at writing time (crowded
+    /// prefixes only; all fields).
+    pub fn prefix_docs(&self, prefix: &[u8]) -> Option<DocSet> {
+        let list = self.unions.get(prefix)?;
+        let mut set = BitsetBuilder::new(self.doc_count);
+        list.add_to(&mut set);
+        Some(set.finish())
+    }
+
+    /// Adds the stored union of a prefix; false when there is none.
+    pub fn add_prefix_to(&self, prefix: &[u8], set: &mut BitsetBuilder) -> bool {
+        self.unions.get(prefix).map(|list| list.add_to(set)).is_some()
+    }
+
+    /// Prefixes with a stored union, in byte order.
+    pub fn union_prefixes(&self) -> impl Iterator<Item = &[u8]> {
+        self.unions.prefixes()
+    }
+
+    /// Checks every list.
+    pub(crate) fn validate(&self) -> Result<(), Damage> {
+        let codes = self.field_sets.len() as u32;
+        for ordinal in FIRST_TERM..FIRST_TERM + self.term_count {
+            let valid = match self.info(ordinal) {
+                None => false,
+                Some(TermInfo::Single { doc, code }) => doc < self.doc_count && code < codes,
+                Some(TermInfo::List { doc_freq, offset }) => {
+                    doc_freq <= self.doc_count && doc_freq >= 2 && self.list(doc_freq, offset).is_valid(codes)
+                }
+            };
+            if !valid {
+                return Err(Damage("a posting list is cut, out of order or out of range"));
+            }
+        }
+        if self.unions.is_valid() { Ok(()) } else { Err(Damage("a prefix union is cut, out of order or out of range")) }
+    }
+}
+
+impl std::fmt::Debug for Postings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Postings({} terms, {} field sets)", self.term_count, self.field_sets.len())
+    }
+}
+
+/// The distinct sets of fields in which terms occur, by code.
+#[derive(Debug, Default)]
+pub struct FieldSets {
+    fields: Vec<FieldId>,
+    ends: Vec<u32>,
+}
+
+impl FieldSets {
+    fn open(bytes: &[u8]) -> Option<FieldSets> {
+        let mut at = 0;
+        let count = read_varint(bytes, &mut at)?;
+        let mut sets = FieldSets::default();
+        for _ in 0..count {
+            read_field_list(bytes, &mut at, &mut sets.fields)?;
+            sets.ends.push(u32::try_from(sets.fields.len()).ok()?);
+        }
+        Some(sets)
+    }
+
+    /// Number of codes.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether the segment has no text.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The fields of a code, ascending; empty for an unknown code.
+    pub fn fields(&self, code: u32) -> &[FieldId] {
+        let Some(&end) = self.ends.get(code as usize) else { return &[] };
+        let start = code.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.fields[start as usize..end as usize]
+    }
+
+    /// `allowed[code]`: whether the set of `code` has at least one field that satisfies `allow`.
+    pub fn allowed(&self, mut allow: impl FnMut(FieldId) -> bool) -> Vec<bool> {
+        (0..self.len() as u32).map(|code| self.fields(code).iter().any(|&field| allow(field))).collect()
+    }
+}
+
+/// Reads what `put_field_list` wrote.
+pub(crate) fn read_field_list(bytes: &[u8], at: &mut usize, out: &mut Vec<FieldId>) -> Option<()> {
+    let count = read_varint(bytes, at)?;
+    let mut next = 0u64;
+    for _ in 0..count {
+        let field = next.checked_add(read_varint(bytes, at)?)?;
+        out.push(FieldId::try_from(field).ok()?);
+        next = field + 1;
+    }
+    Some(())
+}

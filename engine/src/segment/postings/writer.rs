@@ -1,0 +1,135 @@
+//! Builds the postings sections from the posting lists of the terms, in order of the terms.
+
+use super::TermInfo;
+use super::list::put_list;
+use super::unions::UnionsBuilder;
+use crate::bits::little_endian::put_u64;
+use crate::bits::varint::put_varint;
+use crate::id::{DocId, FieldId};
+use crate::segment::SegmentError;
+use crate::segment::format::{POSTINGS_BYTES_MAX, SectionKind, SectionWriter};
+use hashbrown::HashMap;
+
+/// The distinct field sets while a segment is written. Codes are given in order of appearance and renumbered by falling
+/// frequency at the end.
+#[derive(Debug, Default)]
+pub(crate) struct FieldSetTable {
+    sets: Vec<Box<[FieldId]>>,
+    codes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
+    /// The code of a set plus one field that is larger than all of its fields.
+    extended: HashMap<(u32, FieldId), u32, foldhash::fast::RandomState>,
+    heap_bytes: usize,
+}
+
+impl FieldSetTable {
+    pub(crate) const NONE: u32 = u32::MAX;
+
+    /// Code of an ascending set.
+    pub(crate) fn code(&mut self, fields: &[FieldId]) -> u32 {
+        if let Some(&code) = self.codes.get(fields) {
+            return code;
+        }
+        let code = self.sets.len() as u32;
+        self.heap_bytes += 2 * (fields.len() * size_of::<FieldId>() + 32);
+        self.sets.push(fields.into());
+        self.codes.insert(fields.into(), code);
+        code
+    }
+
+    /// Code of the set `code` (or of the empty set, [`NONE`](Self::NONE)) with `field`, larger than its fields, added.
+    #[inline]
+    pub(crate) fn extend(&mut self, code: u32, field: FieldId) -> u32 {
+        if let Some(&extended) = self.extended.get(&(code, field)) {
+            return extended;
+        }
+        let mut fields = self.sets.get(code as usize).map_or(Vec::new(), |set| set.to_vec());
+        debug_assert!(fields.last().is_none_or(|&last| last < field));
+        fields.push(field);
+        let extended = self.code(&fields);
+        self.extended.insert((code, field), extended);
+        extended
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.heap_bytes + self.extended.len() * 16
+    }
+
+    /// New code of each code when they are numbered by falling frequency, and the section. Unused sets are left out.
+    pub(crate) fn finish(&self, counts: &[u64]) -> (Vec<u32>, Vec<u8>) {
+        let mut order: Vec<u32> = (0..self.sets.len() as u32).filter(|&c| counts[c as usize] > 0).collect();
+        order.sort_by_key(|&code| (std::cmp::Reverse(counts[code as usize]), code));
+        let mut renumbered = vec![0; self.sets.len()];
+        let mut section = Vec::new();
+        put_varint(&mut section, order.len() as u64);
+        for (new, &old) in order.iter().enumerate() {
+            renumbered[old as usize] = new as u32;
+            put_field_list(&mut section, &self.sets[old as usize]);
+        }
+        (renumbered, section)
+    }
+}
+
+/// Count, first field, then the distances: ascending fields in a byte or two each.
+pub(crate) fn put_field_list(out: &mut Vec<u8>, fields: &[FieldId]) {
+    put_varint(out, fields.len() as u64);
+    let mut next = 0;
+    for &field in fields {
+        put_varint(out, u64::from(field) - next);
+        next = u64::from(field) + 1;
+    }
+}
+
+/// Writes posting lists to the open postings section and keeps the term infos.
+pub(crate) struct PostingsBuilder {
+    doc_count: u32,
+    infos: Vec<u8>,
+    list: Vec<u8>,
+    unions: UnionsBuilder,
+}
+
+impl PostingsBuilder {
+    pub(crate) fn new(doc_count: u32, term_count: usize) -> PostingsBuilder {
+        PostingsBuilder {
+            doc_count,
+            infos: Vec::with_capacity(term_count * 8),
+            list: Vec::new(),
+            unions: UnionsBuilder::new(doc_count),
+        }
+    }
+
+    /// The next term and its postings, documents ascending; at least one. The postings section is open in `file`.
+    pub(crate) fn push(
+        &mut self,
+        file: &mut SectionWriter,
+        term: &[u8],
+        docs: &[DocId],
+        codes: &[u32],
+    ) -> Result<(), SegmentError> {
+        self.unions.push(term, docs);
+        let info = if let ([doc], [code]) = (docs, codes) {
+            TermInfo::Single { doc: *doc, code: *code }
+        } else {
+            let offset = file.section_bytes();
+            if offset >= POSTINGS_BYTES_MAX {
+                return Err(SegmentError::Limit { what: "bytes of postings", limit: POSTINGS_BYTES_MAX });
+            }
+            self.list.clear();
+            put_list(&mut self.list, docs, codes, self.doc_count);
+            file.write(&self.list)?;
+            TermInfo::List { doc_freq: docs.len() as u32, offset }
+        };
+        put_u64(&mut self.infos, info.pack());
+        Ok(())
+    }
+
+    /// Ends the postings section and writes the sections that belong to it.
+    pub(crate) fn finish(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        file.end();
+        file.section(SectionKind::TermInfos, 0, &self.infos)?;
+        file.section(SectionKind::PrefixUnions, 0, &self.unions.finish())
+    }
+}

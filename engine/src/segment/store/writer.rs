@@ -1,0 +1,301 @@
+//! Packs documents into compressed blocks.
+
+use super::compress::{Compressor, decompress, train};
+use super::{BLOCK_BYTES, DICTIONARIES_MAX};
+use crate::bits::little_endian::put_u32;
+use crate::bits::monotone::put_monotone;
+use crate::bits::varint::{put_varint, read_varint};
+use crate::segment::SegmentError;
+use crate::segment::format::{SectionKind, SectionWriter};
+use std::io;
+use std::sync::Arc;
+use zstd::dict::DecoderDictionary;
+
+/// A dictionary is trained on this many bytes of documents.
+const TRAINING_BYTES: usize = 768 * 1024;
+
+/// Where finished blocks go.
+pub(crate) trait BlockSink {
+    fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError>;
+}
+
+impl BlockSink for SectionWriter {
+    fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
+        self.write(bytes)
+    }
+}
+
+/// Packs documents, in the order they come, into compressed blocks.
+#[derive(Debug)]
+pub(crate) struct StoreBuilder {
+    dictionaries: Vec<Arc<[u8]>>,
+    /// Number of the dictionary that new blocks use; 0: none.
+    current: u8,
+    compressor: Option<Compressor>,
+    /// JSON of the documents of the open block.
+    raw: Vec<u8>,
+    lengths: Vec<usize>,
+    first_docs: Vec<u64>,
+    ends: Vec<u64>,
+    doc_count: u64,
+    block: Vec<u8>,
+    plain: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+fn failed(source: io::Error) -> SegmentError {
+    SegmentError::Io { file: "compressor".to_owned(), source }
+}
+
+impl StoreBuilder {
+    pub(crate) fn new(dictionary: Option<Arc<[u8]>>) -> StoreBuilder {
+        StoreBuilder {
+            current: u8::from(dictionary.is_some()),
+            dictionaries: dictionary.into_iter().collect(),
+            compressor: None,
+            raw: Vec::new(),
+            lengths: Vec::new(),
+            first_docs: Vec::new(),
+            ends: vec![0],
+            doc_count: 0,
+            block: Vec::new(),
+            plain: Vec::new(),
+            frame: Vec::new(),
+        }
+    }
+
+    /// Trains the dictionary that the blocks from now on use.
+    fn train(&mut self, samples: &[u8], lengths: &[usize]) {
+        if let Some(dictionary) = train(samples, lengths) {
+            self.dictionaries.push(dictionary.into());
+            self.current = self.dictionaries.len() as u8;
+            self.compressor = None;
+        }
+    }
+
+    /// Raw bytes of the documents that are not in a block yet.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// The next document.
+    pub(crate) fn push(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
+        if !self.lengths.is_empty() && self.raw.len() + json.len() > BLOCK_BYTES {
+            self.flush(sink)?;
+        }
+        if self.lengths.is_empty() {
+            self.first_docs.push(self.doc_count);
+        }
+        self.raw.extend_from_slice(json);
+        self.lengths.push(json.len());
+        self.doc_count += 1;
+        Ok(())
+    }
+
+    /// Closes the open block.
+    pub(crate) fn flush(&mut self, sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
+        if self.lengths.is_empty() {
+            return Ok(());
+        }
+        if self.compressor.is_none() {
+            let dictionary = self.current.checked_sub(1).map(|index| &*self.dictionaries[usize::from(index)]);
+            self.compressor = Some(Compressor::new(dictionary).map_err(failed)?);
+        }
+        self.plain.clear();
+        self.lengths.iter().for_each(|&length| put_varint(&mut self.plain, length as u64));
+        self.plain.extend_from_slice(&self.raw);
+        self.block.clear();
+        self.block.push(self.current);
+        put_varint(&mut self.block, self.plain.len() as u64);
+        let compressor = self.compressor.as_mut().expect("it was made above");
+        compressor.compress(&self.plain, &mut self.block, &mut self.frame).map_err(failed)?;
+        self.raw.clear();
+        self.lengths.clear();
+        sink.write_block(&self.block)?;
+        self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
+        Ok(())
+    }
+
+    /// Number under which blocks of another store that were packed with `dictionary` can be copied, or `None` when this
+    /// store holds its share of dictionaries already.
+    pub(crate) fn adopt_dictionary(&mut self, dictionary: &[u8]) -> Option<u8> {
+        if let Some(index) = self.dictionaries.iter().position(|known| **known == *dictionary) {
+            return Some(index as u8 + 1);
+        }
+        if self.dictionaries.len() == DICTIONARIES_MAX {
+            return None;
+        }
+        self.dictionaries.push(dictionary.into());
+        let number = self.dictionaries.len() as u8;
+        if self.current == 0 {
+            self.current = number;
+            self.compressor = None;
+        }
+        Some(number)
+    }
+
+    /// A whole block of another store: `dictionary` is its number here. The open block must be closed.
+    pub(crate) fn push_block(
+        &mut self,
+        block: &[u8],
+        dictionary: u8,
+        doc_count: u32,
+        sink: &mut dyn BlockSink,
+    ) -> Result<(), SegmentError> {
+        debug_assert!(self.lengths.is_empty() && doc_count > 0);
+        self.first_docs.push(self.doc_count);
+        self.doc_count += u64::from(doc_count);
+        sink.write_block(&[dictionary])?;
+        sink.write_block(&block[1..])?;
+        self.ends.push(self.ends[self.ends.len() - 1] + block.len() as u64);
+        Ok(())
+    }
+
+    /// Writes the sections that belong to the blocks, which were flushed.
+    pub(crate) fn finish(mut self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        debug_assert!(self.lengths.is_empty());
+        let mut section = Vec::new();
+        self.first_docs.push(self.doc_count);
+        put_monotone(&mut section, &self.first_docs);
+        put_monotone(&mut section, &self.ends);
+        file.section(SectionKind::StoreIndex, 0, &section)?;
+        section.clear();
+        section.push(self.dictionaries.len() as u8);
+        self.dictionaries.iter().for_each(|dictionary| put_u32(&mut section, dictionary.len() as u32));
+        self.dictionaries.iter().for_each(|dictionary| section.extend_from_slice(dictionary));
+        file.section(SectionKind::StoreDictionaries, 0, &section)
+    }
+}
+
+/// Compressed blocks in memory, in pieces so that growing never copies them.
+#[derive(Debug, Default)]
+struct Blocks {
+    blocks: Vec<Box<[u8]>>,
+    bytes: usize,
+}
+
+impl BlockSink for Blocks {
+    fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
+        self.blocks.push(bytes.into());
+        self.bytes += bytes.len() + 32;
+        Ok(())
+    }
+}
+
+/// The store of a segment that is still in memory: documents are compressed as they come.
+#[derive(Debug)]
+pub(crate) struct StoreParts {
+    builder: StoreBuilder,
+    blocks: Blocks,
+    /// Documents that wait for the dictionary; empty once it is there.
+    samples: Vec<u8>,
+    sample_lengths: Vec<usize>,
+    is_trained: bool,
+    raw_bytes: u64,
+}
+
+impl StoreParts {
+    pub(crate) fn new(dictionary: Option<Arc<[u8]>>) -> StoreParts {
+        StoreParts {
+            is_trained: dictionary.is_some(),
+            builder: StoreBuilder::new(dictionary),
+            blocks: Blocks::default(),
+            samples: Vec::new(),
+            sample_lengths: Vec::new(),
+            raw_bytes: 0,
+        }
+    }
+
+    /// The next document.
+    pub(crate) fn push(&mut self, json: &[u8]) -> Result<(), SegmentError> {
+        self.raw_bytes += json.len() as u64;
+        if self.is_trained {
+            return self.builder.push(json, &mut self.blocks);
+        }
+        self.samples.extend_from_slice(json);
+        self.sample_lengths.push(json.len());
+        if self.samples.len() >= TRAINING_BYTES { self.train() } else { Ok(()) }
+    }
+
+    fn train(&mut self) -> Result<(), SegmentError> {
+        self.is_trained = true;
+        self.builder.train(&self.samples, &self.sample_lengths);
+        let (samples, lengths) = (std::mem::take(&mut self.samples), std::mem::take(&mut self.sample_lengths));
+        let mut at = 0;
+        for length in lengths {
+            self.builder.push(&samples[at..at + length], &mut self.blocks)?;
+            at += length;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.blocks.bytes + self.samples.len() + self.builder.pending_bytes() + self.sample_lengths.len() * 8
+    }
+
+    pub(crate) fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+
+    /// Writes all sections. `order` gives the documents in their final order, by number of arrival; `None` when that is
+    /// the order of arrival of all.
+    pub(crate) fn finish(mut self, file: &mut SectionWriter, order: Option<&[u32]>) -> Result<(), SegmentError> {
+        if !self.is_trained {
+            self.train()?;
+        }
+        self.builder.flush(&mut self.blocks)?;
+        file.begin(SectionKind::Store, 0)?;
+        let builder = match order {
+            None => {
+                for block in &self.blocks.blocks {
+                    file.write(block)?;
+                }
+                self.builder
+            }
+            Some(order) => self.reorder(file, order)?,
+        };
+        file.end();
+        builder.finish(file)
+    }
+
+    /// Packs the documents once more, in another order.
+    fn reorder(self, file: &mut SectionWriter, order: &[u32]) -> Result<StoreBuilder, SegmentError> {
+        let StoreBuilder { first_docs, dictionaries, .. } = self.builder;
+        let decoder = dictionaries.first().map(|dictionary| DecoderDictionary::copy(dictionary));
+        let mut builder = StoreBuilder::new(dictionaries.first().cloned());
+        let (mut raw, mut open) = (Vec::new(), usize::MAX);
+        for &doc in order {
+            let index = first_docs.partition_point(|&first| first <= u64::from(doc)) - 1;
+            let block = &self.blocks.blocks[index];
+            let mut at = 1;
+            let raw_bytes = read_varint(block, &mut at).expect("the block was written above") as usize;
+            if open != index {
+                let dictionary = if block[0] == 0 { None } else { decoder.as_ref() };
+                decompress(&block[at..], raw_bytes, dictionary, &mut raw).map_err(failed)?;
+                open = index;
+            }
+            let docs = first_docs.get(index + 1).map_or(self.builder.doc_count, |&next| next) - first_docs[index];
+            let wanted = u64::from(doc) - first_docs[index];
+            let range = document_range(&raw, docs as usize, wanted as usize).expect("the block was written above");
+            builder.push(&raw[range], file)?;
+        }
+        builder.flush(file)?;
+        Ok(builder)
+    }
+}
+
+/// Where document `wanted` of the `doc_count` documents of a block is in its raw content.
+pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Option<std::ops::Range<usize>> {
+    let (mut at, mut start, mut length) = (0, 0usize, 0usize);
+    for doc in 0..doc_count {
+        let next = read_varint(raw, &mut at)? as usize;
+        if doc < wanted {
+            start = start.checked_add(next)?;
+        } else if doc == wanted {
+            length = next;
+        }
+    }
+    let start = start.checked_add(at)?;
+    let end = start.checked_add(length)?;
+    (end <= raw.len()).then_some(start..end)
+}

@@ -1,0 +1,511 @@
+//! Segments against a plain model: whatever is written reads back, from every section, before and after merging, and
+//! damage is reported instead of a panic.
+
+use super::*;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, InternalId, SegmentId};
+use crate::storage::{Directory, MemoryDirectory};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Number(f64),
+    Text(String),
+    Null,
+    Empty,
+    Exists,
+}
+
+/// A document as the writer gets it. Words: `None` is the start of the next value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Doc {
+    pub(super) id: InternalId,
+    pub(super) key: String,
+    pub(super) json: String,
+    pub(super) words: Vec<(FieldId, Option<(String, Gap)>)>,
+    pub(super) values: Vec<(FieldId, Value)>,
+    pub(super) point: Option<(f64, f64)>,
+}
+
+/// A token as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Token {
+    Gap,
+    Hole,
+    Word(String),
+}
+
+impl Doc {
+    fn write(&self, writer: &mut SegmentWriter) {
+        writer.begin_document(self.id, &self.key, self.json.as_bytes());
+        for (field, word) in &self.words {
+            match word {
+                Some((word, gap)) => writer.word(*field, word, *gap),
+                None => writer.next_value(*field),
+            }
+        }
+        for (field, value) in &self.values {
+            match value {
+                Value::Number(number) => writer.column_number(*field, *number),
+                Value::Text(text) => writer.column_string(*field, &text.to_lowercase(), text),
+                Value::Null => writer.column_null(*field),
+                Value::Empty => writer.column_empty(*field),
+                Value::Exists => writer.column_exists(*field),
+            }
+        }
+        if let Some((lat, lng)) = self.point {
+            writer.geo(lat, lng);
+        }
+    }
+
+    /// The runs as the plan of the token column defines them.
+    fn runs(&self) -> BTreeMap<FieldId, Vec<Token>> {
+        let mut runs: BTreeMap<FieldId, Vec<Token>> = BTreeMap::new();
+        let mut next_value = BTreeSet::new();
+        for (field, word) in &self.words {
+            let Some((word, gap)) = word else {
+                next_value.insert(*field);
+                continue;
+            };
+            let is_next_value = next_value.remove(field);
+            let run = runs.entry(*field).or_default();
+            if !run.is_empty() && (is_next_value || *gap == Gap::Hard) {
+                run.push(Token::Gap);
+            }
+            run.push(if word.len() > 250 { Token::Hole } else { Token::Word(word.clone()) });
+        }
+        runs
+    }
+}
+
+pub(super) fn write_segment(directory: &dyn Directory, id: u64, docs: &[Doc]) -> SegmentMeta {
+    let mut writer = SegmentWriter::new(SegmentWriterOptions { column_fields: vec![40], ..Default::default() });
+    for doc in docs {
+        doc.write(&mut writer);
+        writer.end_document();
+    }
+    assert_eq!(writer.doc_count() as usize, docs.len());
+    writer.finish(directory, SegmentId(id)).unwrap()
+}
+
+/// Documents in the order in which a segment holds them.
+pub(super) fn in_order(docs: &[Doc]) -> Vec<&Doc> {
+    let by_id: BTreeMap<InternalId, &Doc> = docs.iter().map(|doc| (doc.id, doc)).collect();
+    by_id.into_values().collect()
+}
+
+/// Compares every section with the documents.
+pub(super) fn check_segment(segment: &SegmentReader, docs: &[&Doc]) {
+    segment.verify().unwrap();
+    assert_eq!(segment.doc_count() as usize, docs.len());
+    check_documents(segment, docs);
+    check_text(segment, docs);
+    let fields: BTreeSet<FieldId> = docs.iter().flat_map(|doc| doc.values.iter().map(|v| v.0)).collect();
+    for field in fields {
+        check_column(&segment.columns().get(field).expect("a column for each field with values"), field, docs);
+    }
+    check_points(segment, docs);
+}
+
+fn check_documents(segment: &SegmentReader, docs: &[&Doc]) {
+    let mut json = Vec::new();
+    for (doc, expected) in docs.iter().enumerate() {
+        let doc = doc as u32;
+        assert_eq!(segment.internal_id(doc), expected.id);
+        assert_eq!(segment.doc_of_internal_id(expected.id), Some(doc));
+        assert_eq!(segment.keys().get(expected.key.as_bytes()), Some(doc));
+        segment.store().get(doc, &mut json).unwrap();
+        assert_eq!(json, expected.json.as_bytes());
+    }
+    assert_eq!(segment.doc_of_internal_id(u64::MAX >> 8), None);
+    assert_eq!(segment.keys().get(b"no such key"), None);
+    assert!(segment.store().get(docs.len() as u32, &mut json).is_err());
+    let mut seen = 0;
+    let all = 0..docs.len() as u32;
+    segment
+        .store()
+        .for_each(all, |doc, json| {
+            assert_eq!(json, docs[doc as usize].json.as_bytes());
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, docs.len());
+}
+
+fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
+    let mut postings: BTreeMap<String, BTreeMap<u32, BTreeSet<FieldId>>> = BTreeMap::new();
+    let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+    for (doc, expected) in docs.iter().enumerate() {
+        let runs = expected.runs();
+        for (field, run) in &runs {
+            for token in run {
+                if let Token::Word(word) = token {
+                    postings.entry(word.clone()).or_default().entry(doc as u32).or_default().insert(*field);
+                }
+            }
+        }
+        let name = |ordinal: u32| match ordinal {
+            GAP => Token::Gap,
+            HOLE => Token::Hole,
+            _ => Token::Word(String::from_utf8(segment.terms().term(ordinal)).unwrap()),
+        };
+        let column = segment.tokens().doc(doc as u32);
+        let found: BTreeMap<FieldId, Vec<Token>> = column
+            .fields()
+            .map(|(field, run)| {
+                let mut ordinals = Vec::new();
+                run.decode(&mut ordinals);
+                assert_eq!(ordinals.len(), run.len());
+                (field, ordinals.into_iter().map(name).collect())
+            })
+            .collect();
+        assert_eq!(found, runs, "tokens of document {doc}");
+        column.decode(&mut fields, &mut tokens);
+        assert_eq!(fields.iter().map(|f| f.0).collect::<Vec<_>>(), runs.keys().copied().collect::<Vec<_>>());
+        assert_eq!(
+            tokens.iter().map(|&t| name(t)).collect::<Vec<_>>(),
+            runs.into_values().flatten().collect::<Vec<_>>()
+        );
+        assert!(column.field(60_000).is_none());
+    }
+    assert_eq!(segment.terms().len() as usize, postings.len());
+    for (rank, (word, expected)) in postings.iter().enumerate() {
+        let ordinal = FIRST_TERM + rank as u32;
+        assert_eq!(segment.terms().ordinal(word.as_bytes()), Some(ordinal));
+        let sets = segment.postings().field_sets();
+        let mut found = BTreeMap::new();
+        segment.postings().for_each(ordinal, |doc, code| {
+            found.insert(doc, sets.fields(code).iter().copied().collect());
+        });
+        assert_eq!(&found, expected, "postings of {word}");
+        assert_eq!(segment.postings().doc_freq(ordinal) as usize, expected.len());
+        let docs = DocSet::from_sorted(expected.keys().copied().collect());
+        assert_eq!(segment.postings().docs(ordinal), docs);
+        let some: DocSet = (0..segment.doc_count()).filter(|doc| doc % 3 == 0).collect();
+        assert_eq!(segment.postings().docs_among(ordinal, &some), docs.and(&some));
+        let all = DocSet::full(segment.doc_count());
+        assert_eq!(segment.postings().docs_among(ordinal, &all), docs);
+        let mut filtered = BitsetBuilder::new(segment.doc_count());
+        segment.postings().add_to_filtered(ordinal, &sets.allowed(|field| field == 1), &mut filtered);
+        let expected = expected.iter().filter(|(_, fields)| fields.contains(&1)).map(|(&doc, _)| doc).collect();
+        assert_eq!(filtered.finish(), expected);
+    }
+    for prefix in ["", "a", "ab", "b", "zz"] {
+        let range = segment.terms().prefix_range(prefix.as_bytes());
+        let mut union = BitsetBuilder::new(segment.doc_count());
+        segment.postings().add_range_to(range.clone(), &mut union);
+        let expected: BTreeSet<u32> = postings
+            .iter()
+            .filter(|(word, _)| word.starts_with(prefix))
+            .flat_map(|(_, docs)| docs.keys().copied())
+            .collect();
+        let union = union.finish();
+        assert_eq!(union, expected.into_iter().collect());
+        if let Some(stored) = segment.postings().prefix_docs(prefix.as_bytes()) {
+            assert_eq!(stored, union);
+        }
+    }
+}
+
+fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
+    let values =
+        |doc: &Doc| -> Vec<Value> { doc.values.iter().filter(|v| v.0 == field).map(|v| v.1.clone()).collect() };
+    let mut numbers: Vec<f64> = Vec::new();
+    let mut strings: BTreeMap<String, String> = BTreeMap::new();
+    for doc in docs {
+        for value in values(doc) {
+            match value {
+                Value::Number(number) => numbers.push(number + 0.0),
+                Value::Text(text) => drop(strings.entry(text.to_lowercase()).or_insert(text)),
+                _ => {}
+            }
+        }
+    }
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    let strings: Vec<(String, String)> = strings.into_iter().collect();
+    assert_eq!(column.number_count() as usize, numbers.len());
+    assert_eq!(column.value_count() as usize, numbers.len() + strings.len());
+    for (ordinal, &number) in numbers.iter().enumerate() {
+        assert_eq!(column.number(ordinal as u32).to_bits(), number.to_bits());
+        assert_eq!(column.find_number(number), Ok(ordinal as u32));
+    }
+    for (rank, (string, original)) in strings.iter().enumerate() {
+        let ordinal = (numbers.len() + rank) as u32;
+        assert_eq!(column.string(ordinal), string);
+        assert_eq!(column.original(ordinal).to_lowercase(), original.to_lowercase());
+        assert_eq!(column.find_string(string), Ok(ordinal));
+    }
+    assert_eq!(column.find_string("\u{10ffff}"), Err(column.value_count()));
+    assert_eq!(column.find_number(f64::INFINITY), Err(column.number_count()));
+    let ordinal_of = |value: &Value| match value {
+        Value::Number(number) => Some(column.find_number(*number).unwrap()),
+        Value::Text(text) => Some(column.find_string(&text.to_lowercase()).unwrap()),
+        _ => None,
+    };
+    let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let (mut null, mut empty, mut exists, mut ordinals) = (vec![], vec![], vec![], vec![]);
+    for (number, doc) in docs.iter().enumerate() {
+        let number = number as u32;
+        let values = values(doc);
+        let expected: BTreeSet<u32> = values.iter().filter_map(ordinal_of).collect();
+        column.ordinals_of(number, &mut ordinals);
+        assert_eq!(ordinals, expected.iter().copied().collect::<Vec<_>>());
+        assert_eq!(column.first(number), expected.first().copied());
+        assert_eq!(column.last(number), expected.last().copied());
+        expected.into_iter().for_each(|ordinal| by_value.entry(ordinal).or_default().push(number));
+        null.extend(values.contains(&Value::Null).then_some(number));
+        empty.extend(values.contains(&Value::Empty).then_some(number));
+        exists.extend((!values.is_empty()).then_some(number));
+    }
+    assert_eq!(column.null(), DocSet::from_sorted(null));
+    assert_eq!(column.empty(), DocSet::from_sorted(empty));
+    assert_eq!(column.exists(), DocSet::from_sorted(exists));
+    for (&ordinal, docs) in &by_value {
+        assert_eq!(&column.docs_of(ordinal).collect::<Vec<_>>(), docs);
+        assert_eq!(column.doc_freq(ordinal) as usize, docs.len());
+    }
+    let count = column.value_count();
+    for range in [0..count, 0..count / 2, count / 3..count, count / 2..count / 2, count..count + 5] {
+        let expected: BTreeSet<u32> =
+            by_value.range(range.clone()).flat_map(|(_, docs)| docs.iter().copied()).collect();
+        assert_eq!(column.docs_in(range), expected.into_iter().collect());
+    }
+}
+
+fn check_points(segment: &SegmentReader, docs: &[&Doc]) {
+    let Some(geo) = segment.geo() else {
+        return assert!(docs.iter().all(|doc| doc.point.is_none()));
+    };
+    for (number, doc) in docs.iter().enumerate() {
+        assert_eq!(geo.point(number as u32), doc.point);
+    }
+    let inside = |lat: f64, lng: f64| (-10.0..=30.0).contains(&lat) && (0.0..=40.0).contains(&lng);
+    let relate = |b: &GeoBox| {
+        if b.lat_max < -10.0 || b.lat_min > 30.0 || b.lng_max < 0.0 || b.lng_min > 40.0 {
+            BoxRelation::Outside
+        } else if b.lat_min >= -10.0 && b.lat_max <= 30.0 && b.lng_min >= 0.0 && b.lng_max <= 40.0 {
+            BoxRelation::Inside
+        } else {
+            BoxRelation::Crossing
+        }
+    };
+    let wanted = |doc: &Doc| doc.point.is_some_and(|(lat, lng)| inside(lat, lng));
+    let expected: DocSet = (0..docs.len() as u32).filter(|&doc| wanted(docs[doc as usize])).collect();
+    assert_eq!(geo.search(relate, inside), expected);
+    let mut seen = BTreeSet::new();
+    geo.nearest(
+        |b| (b.lat_min.max(0.0) - b.lat_max.min(0.0)).max(0.0),
+        |doc, _, _| {
+            seen.insert(doc);
+            f64::INFINITY
+        },
+    );
+    assert_eq!(seen.len() as u32, geo.len());
+}
+
+pub(super) fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[ab]{1,3}",
+        2 => "[a-d]{2,5}",
+        1 => "[é日本ß]{1,3}",
+        1 => Just("x".repeat(251)),
+        1 => Just("y".repeat(250)),
+    ]
+}
+
+pub(super) fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (-5i32..20).prop_map(|n| Value::Number(f64::from(n))),
+        (-500i32..500).prop_map(|n| Value::Number(f64::from(n) / 100.0)),
+        any::<i32>().prop_map(|n| Value::Number(f64::from(n) * 1e-17)),
+        "[A-C]{1,2}|[a-zé]{0,4}".prop_map(Value::Text),
+        Just(Value::Null),
+        Just(Value::Empty),
+        Just(Value::Exists),
+    ]
+}
+
+pub(super) fn point() -> impl Strategy<Value = (f64, f64)> {
+    prop_oneof![
+        (-900i32..900, -1800i32..1800).prop_map(|(lat, lng)| (f64::from(lat) / 10.0, f64::from(lng) / 10.0)),
+        (-90.0..90.0, -180.0..180.0f64),
+    ]
+}
+
+fn doc() -> impl Strategy<Value = Doc> {
+    let words = prop::collection::vec(
+        (0u16..5, prop::option::weighted(0.9, (word(), prop_oneof![3 => Just(Gap::Soft), 1 => Just(Gap::Hard)]))),
+        0..25,
+    );
+    let values = prop::collection::vec((10u16..13, value()), 0..5);
+    ("[ -~]{0,80}", words, values, prop::option::of(point())).prop_map(|(text, words, values, point)| Doc {
+        json: format!("{{\"text\":\"{text}\"}}"),
+        words,
+        values,
+        point,
+        ..Doc::default()
+    })
+}
+
+/// Documents with distinct internal ids in a random order.
+pub(super) fn docs(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Doc>> {
+    prop::collection::vec((doc(), any::<u32>()), count).prop_map(|docs| {
+        let mut docs: Vec<(Doc, u32)> = docs;
+        for (number, (doc, _)) in docs.iter_mut().enumerate() {
+            doc.id = 1000 + 3 * number as u64;
+            doc.key = format!("key-{number}");
+        }
+        if docs.len() % 2 == 0 {
+            docs.sort_by_key(|entry| entry.1);
+        }
+        docs.into_iter().map(|entry| entry.0).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn what_is_written_reads_back(docs in docs(1..40)) {
+        let directory = MemoryDirectory::new();
+        let meta = write_segment(&directory, 7, &docs);
+        let segment = SegmentReader::open(&directory, &meta).unwrap();
+        check_segment(&segment, &in_order(&docs));
+    }
+}
+
+/// Documents enough for dense lists, several blocks, dictionaries and prefix unions.
+pub(super) fn many_docs(count: u64) -> Vec<Doc> {
+    (0..count)
+        .map(|n| {
+            let mut words = Vec::new();
+            for i in 0..n % 7 + 1 {
+                words.push((1, Some((format!("a{}", (n * i) % 300), Gap::Soft))));
+                words.push(((i % 3) as u16, Some((format!("b{i}"), if i == 3 { Gap::Hard } else { Gap::Soft }))));
+            }
+            words.push((2, Some((format!("unique{n}"), Gap::Soft))));
+            let values = vec![
+                (10, Value::Number((n % 97) as f64 / 10.0)),
+                (11, Value::Text(if n % 2 == 0 { "Even" } else { "odd" }.to_owned())),
+                (12, Value::Number(n as f64)),
+                (12, Value::Number((n / 2) as f64)),
+            ];
+            let point = (n % 3 != 0).then(|| ((n % 170) as f64 - 85.0, (n * 7 % 360) as f64 - 180.0));
+            let json = format!("{{\"id\":{n},\"text\":\"the quick brown fox number {n} of {count}\",\"x\":{}}}", n * n);
+            Doc { id: n * 2, key: n.to_string(), json, words, values, point }
+        })
+        .collect()
+}
+
+#[test]
+fn a_large_segment_reads_back() {
+    let directory = MemoryDirectory::new();
+    let docs = many_docs(15_000);
+    let meta = write_segment(&directory, 1, &docs);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    check_segment(&segment, &docs.iter().collect::<Vec<_>>());
+    assert!(segment.store().dictionary().is_some(), "enough documents to train on");
+    assert!(segment.postings().union_prefixes().next().is_some(), "b is a crowded prefix");
+    assert!(segment.columns().get(40).is_some(), "a planned column exists without values");
+}
+
+#[test]
+fn shuffled_documents_are_sorted() {
+    let directory = MemoryDirectory::new();
+    let mut docs = many_docs(3_000);
+    docs.sort_by_key(|doc| doc.id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let meta = write_segment(&directory, 1, &docs);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    check_segment(&segment, &in_order(&docs));
+}
+
+#[test]
+fn the_later_document_of_an_internal_id_wins() {
+    let directory = MemoryDirectory::new();
+    let mut docs = many_docs(10);
+    docs.extend(many_docs(20).into_iter().rev().filter(|doc| doc.id % 3 == 0));
+    let meta = write_segment(&directory, 1, &docs);
+    check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &in_order(&docs));
+}
+
+#[test]
+fn abandoned_documents_leave_nothing() {
+    let directory = MemoryDirectory::new();
+    let docs = many_docs(40);
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    for doc in &docs {
+        doc.write(&mut writer);
+        if doc.id % 3 == 0 {
+            writer.abandon_document();
+        } else {
+            writer.end_document();
+        }
+    }
+    let meta = writer.finish(&directory, SegmentId(1)).unwrap();
+    let kept: Vec<&Doc> = docs.iter().filter(|doc| doc.id % 3 != 0).collect();
+    check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &kept);
+}
+
+#[test]
+fn positions_past_the_limit_are_not_written() {
+    let directory = MemoryDirectory::new();
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    writer.begin_document(1, "1", b"{}");
+    for _ in 0..70_000 {
+        writer.word(3, "again", Gap::Soft);
+    }
+    writer.word(4, "other", Gap::Soft);
+    writer.end_document();
+    let meta = writer.finish(&directory, SegmentId(1)).unwrap();
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    segment.verify().unwrap();
+    assert_eq!(segment.tokens().doc(0).field(3).unwrap().len(), 65_536);
+    assert_eq!(segment.tokens().doc(0).field(4).unwrap().len(), 1);
+}
+
+#[test]
+fn two_documents_with_one_key_are_refused() {
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    for id in 0..2 {
+        writer.begin_document(id, "same", b"{}");
+        writer.end_document();
+    }
+    let refused = writer.finish(&MemoryDirectory::new(), SegmentId(1)).unwrap_err();
+    assert!(matches!(refused, SegmentError::DuplicateKey { key } if key == "same"));
+}
+
+#[test]
+fn columns_can_be_added() {
+    let directory = MemoryDirectory::new();
+    let docs = many_docs(2_000);
+    let mut meta = write_segment(
+        &directory,
+        5,
+        &docs.iter().map(|doc| Doc { values: vec![], point: None, ..doc.clone() }).collect::<Vec<_>>(),
+    );
+    assert!(!meta.has_column(10) && !meta.has_geo());
+    for (fields, geo) in [(vec![10, 11], false), (vec![12], true)] {
+        let mut writer = ColumnFileWriter::new(&fields, geo);
+        for doc in &docs {
+            writer.begin_document();
+            for (field, value) in doc.values.iter().filter(|v| fields.contains(&v.0)) {
+                match value {
+                    Value::Number(number) => writer.column_number(*field, *number),
+                    Value::Text(text) => writer.column_string(*field, &text.to_lowercase(), text),
+                    _ => unreachable!("many_docs has numbers and texts"),
+                }
+            }
+            if let Some((lat, lng)) = doc.point.filter(|_| geo) {
+                writer.geo(lat, lng);
+            }
+        }
+        let added = writer.finish(&directory, &meta).unwrap();
+        meta.column_files.push(added);
+    }
+    assert_eq!(directory.list().unwrap().len(), 3);
+    assert!(meta.has_column(10) && meta.has_column(12) && meta.has_geo());
+    check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &docs.iter().collect::<Vec<_>>());
+}

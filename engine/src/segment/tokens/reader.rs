@@ -1,0 +1,307 @@
+//! Reads the token column of a mapped segment.
+
+use super::codes::{CLASS_COUNT, CodeShape};
+use crate::bits::little_endian::{read_u32, read_u64_padded};
+use crate::bits::monotone::Monotone;
+use crate::bits::varint::read_varint;
+use crate::id::{DocId, FIRST_TERM, FieldId, GAP, TermOrdinal};
+use crate::segment::error::Damage;
+use crate::segment::postings::read_field_list;
+use crate::storage::OwnedBytes;
+
+/// Tokens whose classes fit one 64-bit load.
+const TOKENS_PER_WORD: usize = 32;
+/// No document can have more tokens than this: fields × positions, gaps included, stay far below.
+const TOKENS_MAX: usize = u32::MAX as usize;
+
+/// Per document and field the sequence of term ordinals in reading order.
+pub struct TokenColumn {
+    tokens: OwnedBytes,
+    offsets: OwnedBytes,
+    offsets_shape: Monotone,
+    codes: OwnedBytes,
+    code_shape: CodeShape,
+    shape_count: u32,
+    shape_offsets: Monotone,
+    shape_offsets_at: usize,
+    ordinal_count: u32,
+}
+
+impl TokenColumn {
+    pub(crate) fn open(
+        tokens: OwnedBytes,
+        offsets: OwnedBytes,
+        codes: OwnedBytes,
+        doc_count: u32,
+        ordinal_count: u32,
+    ) -> Result<TokenColumn, Damage> {
+        let offsets_shape = Monotone::open(&offsets).ok_or(Damage("the offsets are cut"))?;
+        if offsets_shape.len() != doc_count as usize + 1
+            || offsets_shape.get(&offsets, doc_count as usize) != tokens.len() as u64
+        {
+            return Err(Damage("the offsets do not cover the tokens"));
+        }
+        let code_shape = CodeShape::open(&codes).ok_or(Damage("the code table is cut"))?;
+        let shape_count = read_u32(&codes, code_shape.end).ok_or(Damage("the field shapes are cut"))?;
+        let shape_offsets_at = code_shape.end + 4;
+        let shape_offsets = codes
+            .get(shape_offsets_at..)
+            .and_then(Monotone::open)
+            .filter(|offsets| offsets.len() == shape_count as usize + 1)
+            .ok_or(Damage("the field shapes are cut"))?;
+        let (offsets_shape, shape_offsets_at) = (offsets_shape, shape_offsets_at);
+        Ok(TokenColumn {
+            tokens,
+            offsets,
+            offsets_shape,
+            codes,
+            code_shape,
+            shape_count,
+            shape_offsets,
+            shape_offsets_at,
+            ordinal_count,
+        })
+    }
+
+    fn table(&self) -> &[[u8; 4]] {
+        let range = self.code_shape.table_at..self.code_shape.end;
+        self.codes.as_slice().get(range).unwrap_or_default().as_chunks::<4>().0
+    }
+
+    /// The encoded field list of a shape.
+    fn shape(&self, shape: u64) -> &[u8] {
+        if shape >= u64::from(self.shape_count) {
+            return &[];
+        }
+        let codes = self.codes.as_slice();
+        let offsets = codes.get(self.shape_offsets_at..).unwrap_or_default();
+        let lists_at = self.shape_offsets_at + self.shape_offsets.byte_len();
+        let start = self.shape_offsets.get(offsets, shape as usize) as usize;
+        let end = self.shape_offsets.get(offsets, shape as usize + 1) as usize;
+        codes.get(lists_at..).and_then(|lists| lists.get(start..end)).unwrap_or_default()
+    }
+
+    /// The tokens of a document (none past the end).
+    #[inline]
+    pub fn doc(&self, doc: DocId) -> TokensOfDoc<'_> {
+        let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
+        let end = self.offsets_shape.get(&self.offsets, doc as usize + 1) as usize;
+        let bytes = self.tokens.as_slice().get(start..end).unwrap_or_default();
+        let mut at = 0;
+        let shape = read_varint(bytes, &mut at).map_or(&[][..], |shape| self.shape(shape));
+        let mut shape_at = 0;
+        let field_count = read_varint(shape, &mut shape_at).unwrap_or(0) as usize;
+        let counts = bytes.get(at..).unwrap_or_default();
+        let (mut len, mut used) = (0usize, 0);
+        for _ in 0..field_count {
+            let Some(count) = read_varint(counts, &mut used) else { break };
+            len = len.saturating_add(count as usize);
+        }
+        // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
+        let packed = counts.get(used..).unwrap_or_default();
+        let len = len.min(packed.len().saturating_mul(4)).min(TOKENS_MAX);
+        let (classes, values) = packed.split_at(len.div_ceil(4).min(packed.len()));
+        let fields = shape.get(shape_at..).unwrap_or_default();
+        TokensOfDoc { column: self, fields, field_count, counts, len, packed: Packed { classes, values } }
+    }
+
+    /// Checks every document.
+    pub(crate) fn validate(&self) -> Result<(), Damage> {
+        let mut list = Vec::new();
+        for shape in 0..u64::from(self.shape_count) {
+            list.clear();
+            let mut at = 0;
+            if read_field_list(self.shape(shape), &mut at, &mut list).is_none() || at != self.shape(shape).len() {
+                return Err(Damage("a field shape is cut"));
+            }
+        }
+        let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        for doc in 0..self.offsets_shape.len() as u32 - 1 {
+            let runs = self.doc(doc);
+            runs.decode(&mut fields, &mut tokens);
+            let mut start = 0;
+            for &(_, end) in &fields {
+                if tokens.get(start as usize).is_none_or(|&first| first == GAP) || end <= start {
+                    return Err(Damage("a run is empty, cut or begins with a gap"));
+                }
+                start = end;
+            }
+            if start as usize != tokens.len() || tokens.iter().any(|&o| o >= self.ordinal_count.max(FIRST_TERM)) {
+                return Err(Damage("a document has tokens that are no terms"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for TokenColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TokenColumn({} bytes, widths {:?})", self.tokens.len(), self.code_shape.widths)
+    }
+}
+
+/// Classes and values of consecutive tokens.
+#[derive(Clone, Copy, Debug)]
+struct Packed<'a> {
+    classes: &'a [u8],
+    values: &'a [u8],
+}
+
+/// Everything the decoding loop needs, in registers.
+struct Decoder<'a> {
+    widths: [u8; CLASS_COUNT],
+    starts: [u32; CLASS_COUNT],
+    table: &'a [[u8; 4]],
+}
+
+impl<'a> Decoder<'a> {
+    fn new(column: &'a TokenColumn) -> Decoder<'a> {
+        let CodeShape { widths, starts, .. } = column.code_shape;
+        Decoder { widths, starts, table: column.table() }
+    }
+
+    /// Calls `f` with the ordinals of `count` tokens from the `first` one on.
+    #[inline]
+    fn decode(&self, packed: Packed<'_>, first: usize, count: usize, mut f: impl FnMut(TermOrdinal)) {
+        let widths = self.widths.map(usize::from);
+        let masks = widths.map(|width| (1u64 << width) - 1);
+        let mut bit = self.bits_before(packed.classes, first);
+        let mut token = first;
+        let end = first + count;
+        while token < end {
+            let skip = token % 4;
+            let mut classes = read_u64_padded(packed.classes, token / 4) >> (2 * skip);
+            let in_word = (TOKENS_PER_WORD - skip).min(end - token);
+            token += in_word;
+            for _ in 0..in_word {
+                let class = (classes & 3) as usize;
+                classes >>= 2;
+                let word = read_u64_padded(packed.values, bit >> 3) >> (bit & 7);
+                bit += widths[class];
+                f(self.ordinal((word & masks[class]) as u32, class));
+            }
+        }
+    }
+
+    /// An index into the table, or an ordinal past it.
+    #[inline]
+    fn ordinal(&self, value: u32, class: usize) -> TermOrdinal {
+        let code = value.wrapping_add(self.starts[class]);
+        match self.table.get(code as usize) {
+            Some(ordinal) => u32::from_le_bytes(*ordinal),
+            None => code.wrapping_sub(self.table.len() as u32),
+        }
+    }
+
+    /// Bits of the values of the first `count` tokens.
+    fn bits_before(&self, classes: &[u8], count: usize) -> usize {
+        const LOW_BITS: u64 = 0x5555_5555_5555_5555;
+        let mut counts = [0usize; CLASS_COUNT];
+        for start in (0..count).step_by(TOKENS_PER_WORD) {
+            let tokens = (count - start).min(TOKENS_PER_WORD);
+            let word = read_u64_padded(classes, start / 4);
+            let used = LOW_BITS & (u64::MAX >> (64 - 2 * tokens));
+            let (low, high) = (word & used, word >> 1 & used);
+            counts[3] += (low & high).count_ones() as usize;
+            counts[2] += (high & !low).count_ones() as usize;
+            counts[1] += (low & !high).count_ones() as usize;
+            counts[0] += tokens;
+        }
+        counts[0] -= counts[1] + counts[2] + counts[3];
+        (0..CLASS_COUNT).map(|class| counts[class] * usize::from(self.widths[class])).sum()
+    }
+}
+
+/// The runs of one document, in ascending order of fields. Only fields with at least one token have a run.
+#[derive(Clone, Debug)]
+pub struct TokensOfDoc<'a> {
+    column: &'a TokenColumn,
+    fields: &'a [u8],
+    field_count: usize,
+    counts: &'a [u8],
+    len: usize,
+    packed: Packed<'a>,
+}
+
+impl<'a> TokensOfDoc<'a> {
+    /// Number of fields.
+    pub fn field_count(&self) -> usize {
+        self.field_count
+    }
+
+    /// Number of tokens of all fields, gaps included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the document has no token.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The runs.
+    pub fn fields(&self) -> impl Iterator<Item = (FieldId, Run<'a>)> + use<'a> {
+        let (column, packed, fields, counts, len) = (self.column, self.packed, self.fields, self.counts, self.len);
+        let (mut field_at, mut count_at, mut next_field, mut start) = (0, 0, 0u64, 0usize);
+        (0..self.field_count).map_while(move |_| {
+            let field = next_field.checked_add(read_varint(fields, &mut field_at)?)?;
+            next_field = field + 1;
+            let count = (read_varint(counts, &mut count_at)? as usize).min(len - start);
+            let run = Run { column, packed, start, len: count };
+            start += count;
+            Some((FieldId::try_from(field).ok()?, run))
+        })
+    }
+
+    /// The run of a field.
+    pub fn field(&self, field: FieldId) -> Option<Run<'a>> {
+        self.fields().take_while(|(f, _)| *f <= field).find(|(f, _)| *f == field).map(|(_, run)| run)
+    }
+
+    /// Decodes all fields at once: clears both vectors, appends to `tokens` the tokens of all runs and to `fields`
+    /// each field with the index in `tokens` at which its run ends. The cheapest way to read a whole document.
+    pub fn decode(&self, fields: &mut Vec<(FieldId, u32)>, tokens: &mut Vec<TermOrdinal>) {
+        fields.clear();
+        fields.extend(self.fields().map(|(field, run)| (field, (run.start + run.len) as u32)));
+        tokens.clear();
+        tokens.reserve(self.len);
+        Decoder::new(self.column).decode(self.packed, 0, self.len, |ordinal| tokens.push(ordinal));
+    }
+
+    /// Calls `f` with each token of all runs, in the order of [`TokensOfDoc::fields`].
+    pub fn for_each(&self, f: impl FnMut(TermOrdinal)) {
+        Decoder::new(self.column).decode(self.packed, 0, self.len, f);
+    }
+}
+
+/// The tokens of one field of one document.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    column: &'a TokenColumn,
+    packed: Packed<'a>,
+    start: usize,
+    len: usize,
+}
+
+impl Run<'_> {
+    /// Number of tokens, gaps included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no token (never, for a run of an undamaged file).
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends the tokens.
+    pub fn decode(&self, out: &mut Vec<TermOrdinal>) {
+        out.reserve(self.len);
+        self.for_each(|ordinal| out.push(ordinal));
+    }
+
+    /// Calls `f` with each token.
+    pub fn for_each(&self, f: impl FnMut(TermOrdinal)) {
+        Decoder::new(self.column).decode(self.packed, self.start, self.len, f);
+    }
+}
