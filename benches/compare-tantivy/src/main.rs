@@ -155,7 +155,11 @@ fn main() -> Result<()> {
     measure(&searcher, "one frequent word", &words(&fields, &["young"], all, false))?;
     measure(&searcher, "two words", &words(&fields, &["young", "detective"], all, false))?;
     measure(&searcher, "four frequent words", &words(&fields, &["the", "and", "of", "in"], all, false))?;
-    measure(&searcher, "words of a question", &words(&fields, &["who", "stole", "diamond", "train"], Occur::Should, false))?;
+    measure(
+        &searcher,
+        "words of a question",
+        &words(&fields, &["who", "stole", "diamond", "train"], Occur::Should, false),
+    )?;
     measure(&searcher, "one fuzzy prefix", &words(&fields, &["detectiv"], all, true))?;
     measure(&searcher, "two fuzzy prefixes", &words(&fields, &["young", "detectiv"], all, true))?;
     let description = fields.text[4].1;

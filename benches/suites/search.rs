@@ -1,0 +1,47 @@
+//! Measured: each kind of query, from its text to the ranked addresses of the top 20, in process.
+//!
+//! Corpus: 40,000 films (the sample ten times) in one segment. Run: `cargo bench -p lamina-benches --bench search`.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use lamina_benches::{add, films, new_index};
+use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
+
+const DOCUMENTS: usize = 40_000;
+
+const QUERIES: [(&str, &str); 11] = [
+    ("placeholder", ""),
+    ("one rare word", "dinosaurs "),
+    ("one common word", "young "),
+    ("two common words", "the film "),
+    ("a title", "the empire strikes back "),
+    ("typos", "jurasic wrold "),
+    ("prefix of one letter", "s"),
+    ("prefix of three letters", "sta"),
+    ("phrase", "\"new york city\""),
+    ("six words", "a young woman falls in love "),
+    ("negative", "war -star "),
+];
+
+fn queries(c: &mut Criterion) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let index = new_index(folder.path());
+    add(&index, 0, &films(DOCUMENTS));
+    index.compact(&false.into()).expect("one segment");
+    let snapshot = index.snapshot();
+
+    let mut group = c.benchmark_group("search");
+    for (name, query) in QUERIES {
+        let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
+        group.bench_function(name, |b| b.iter(|| search(&snapshot, &request).expect("a search")));
+    }
+    let all = SearchRequest {
+        query: Some("a young woman falls in love ".to_owned()),
+        matching: MatchingStrategy::All,
+        ..SearchRequest::default()
+    };
+    group.bench_function("six words, all needed", |b| b.iter(|| search(&snapshot, &all).expect("a search")));
+    group.finish();
+}
+
+criterion_group!(benches, queries);
+criterion_main!(benches);

@@ -1,0 +1,73 @@
+//! Measured: the parts of a segment that a search leans on: decoding posting blocks, scanning the token column,
+//! dictionary look-ups, document sets.
+//!
+//! Corpus: 10,000 films in one segment. Run: `cargo bench -p lamina-benches --bench segment`.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use lamina_benches::{add, films, new_index};
+use lamina_engine::bits::BitsetBuilder;
+
+const DOCUMENTS: usize = 10_000;
+/// In nearly every document, in many, in few.
+const WORDS: [&str; 3] = ["the", "young", "dinosaurs"];
+
+fn segment(c: &mut Criterion) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let index = new_index(folder.path());
+    add(&index, 0, &films(DOCUMENTS));
+    index.compact(&false.into()).expect("one segment");
+    let snapshot = index.snapshot();
+    let segment = &snapshot.segments[0].reader;
+    let ordinal = |word: &str| segment.terms().ordinal(word.as_bytes()).expect("a word of the films");
+
+    let mut group = c.benchmark_group("postings");
+    for word in WORDS {
+        let ordinal = ordinal(word);
+        group.throughput(Throughput::Elements(u64::from(segment.postings().doc_freq(ordinal))));
+        group.bench_function(format!("decode `{word}`"), |b| {
+            b.iter(|| {
+                let mut sum = 0u64;
+                segment.postings().for_each(ordinal, |doc, code| sum += u64::from(doc ^ code));
+                sum
+            });
+        });
+        group.bench_function(format!("into a bitset `{word}`"), |b| {
+            b.iter(|| {
+                let mut set = BitsetBuilder::new(segment.doc_count());
+                segment.postings().add_to(ordinal, &mut set);
+                set.finish()
+            });
+        });
+    }
+    group.finish();
+
+    let sets = WORDS.map(|word| segment.postings().docs(ordinal(word)));
+    c.bench_function("document sets: dense and sparse", |b| b.iter(|| sets[0].and(&sets[2])));
+    c.bench_function("document sets: dense or dense", |b| b.iter(|| sets[0].or(&sets[1])));
+
+    let mut group = c.benchmark_group("token column");
+    let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+    let mut total = 0;
+    for doc in 0..segment.doc_count() {
+        segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
+        total += tokens.len() as u64;
+    }
+    group.throughput(Throughput::Elements(total));
+    group.bench_function("decode every document", |b| {
+        b.iter(|| {
+            for doc in 0..segment.doc_count() {
+                segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
+                black_box(&tokens);
+            }
+        });
+    });
+    group.finish();
+
+    c.bench_function("terms: look up", |b| b.iter(|| segment.terms().ordinal(black_box(b"dinosaurs"))));
+    c.bench_function("terms: range of a prefix", |b| b.iter(|| segment.terms().prefix_range(black_box(b"di"))));
+}
+
+criterion_group!(benches, segment);
+criterion_main!(benches);
