@@ -1,6 +1,16 @@
 //! The server of Lamina: HTTP interface, task queue, settings, launch options.
 
+pub mod access;
+pub mod app;
+pub mod engine_errors;
 pub mod error;
+pub mod http;
 pub mod import;
+pub mod instance;
+pub mod options;
+pub mod routes;
 pub mod search;
+pub mod search_pool;
+pub mod tasks;
+pub mod timestamp;
 pub mod wire;

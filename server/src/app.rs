@@ -1,0 +1,41 @@
+//! What all routes share.
+
+use std::sync::Arc;
+
+use crate::access::Access;
+use crate::error::ErrorDocs;
+use crate::instance::Instance;
+use crate::options::Options;
+use crate::search_pool::SearchPool;
+use crate::tasks::TaskQueue;
+
+/// The server behind the routes. One per process, behind an [`Arc`].
+#[derive(Debug)]
+pub struct AppState {
+    /// How it was launched.
+    pub options: Options,
+    /// Who may ask.
+    pub access: Access,
+    /// Where errors link to.
+    pub error_docs: ErrorDocs,
+    /// The indexes.
+    pub instance: Arc<Instance>,
+    /// The changes.
+    pub queue: Arc<TaskQueue>,
+    /// Where searches run.
+    pub searches: SearchPool,
+}
+
+impl AppState {
+    /// Puts the parts together.
+    pub fn new(options: Options, instance: Arc<Instance>, queue: Arc<TaskQueue>) -> AppState {
+        AppState {
+            access: Access::new(options.master_key.as_deref()),
+            error_docs: ErrorDocs::new(&options.error_docs_url),
+            searches: SearchPool::new(&options),
+            instance,
+            queue,
+            options,
+        }
+    }
+}

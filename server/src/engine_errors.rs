@@ -1,0 +1,190 @@
+//! What the engine's errors are called in public: the one place that knows both.
+
+use lamina_engine::condition::ConditionError;
+use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError};
+use lamina_engine::filter::FilterError;
+use lamina_engine::index::settings::SettingsError;
+use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError};
+
+use crate::error::{ApiError, Code};
+
+impl From<IndexError> for ApiError {
+    fn from(error: IndexError) -> ApiError {
+        if error.is_out_of_space() {
+            return ApiError::new(
+                Code::NoSpaceLeftOnDevice,
+                "There is no more space left on the device. Consider increasing the size of the disk/partition.",
+            );
+        }
+        match error {
+            IndexError::Io(error) => error.into(),
+            IndexError::TooManyFields(_) => {
+                ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
+            }
+            IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
+            IndexError::Document(_) | IndexError::StoredDocumentId(_) => {
+                ApiError::new(Code::UnretrievableDocument, error.to_string())
+            }
+            IndexError::Payload { path, source } => {
+                tracing::error!(path = %path.display(), error = %source, "a payload cannot be read");
+                source.into()
+            }
+            IndexError::CorruptManifest { .. }
+            | IndexError::ManifestTooNew { .. }
+            | IndexError::WrongFileLength { .. }
+            | IndexError::Segment(_) => ApiError::new(Code::InvalidStoreFile, error.to_string()),
+            _ => ApiError::internal(error.to_string()),
+        }
+    }
+}
+
+/// The public sentence about a malformed `_geo`.
+fn geo_message(error: &GeoError) -> String {
+    match error {
+        GeoError::NotAnObject { document_id, value } => format!(
+            "The `_geo` field in the document with the id: `{document_id}` is not an object. Was expecting an object \
+             with the `_geo.lat` and `_geo.lng` fields but instead got `{value}`."
+        ),
+        GeoError::UnexpectedFields { document_id, fields } => format!(
+            "The `_geo` field in the document with the id: `{document_id}` contains the following unexpected fields: \
+             `{fields}`."
+        ),
+        GeoError::Missing { document_id, missing } => match missing {
+            GeoCoordinates::Both => format!(
+                "Could not find latitude nor longitude in the document with the id: `{document_id}`. Was expecting \
+                 `_geo.lat` and `_geo.lng` fields."
+            ),
+            one => format!(
+                "Could not find {} in the document with the id: `{document_id}`. Was expecting a `{}` field.",
+                coordinate(*one).0,
+                coordinate(*one).1
+            ),
+        },
+        GeoError::BadNumber { document_id, bad, values } => match (bad, values.as_slice()) {
+            (GeoCoordinates::Both, [lat, lng, ..]) => format!(
+                "Could not parse latitude nor longitude in the document with the id: `{document_id}`. Was expecting \
+                 finite numbers but instead got `{lat}` and `{lng}`."
+            ),
+            (one, values) => format!(
+                "Could not parse {} in the document with the id: `{document_id}`. Was expecting a finite number but \
+                 instead got `{}`.",
+                coordinate(*one).0,
+                values.first().map_or("", String::as_str)
+            ),
+        },
+        other => other.to_string(),
+    }
+}
+
+fn coordinate(which: GeoCoordinates) -> (&'static str, &'static str) {
+    match which {
+        GeoCoordinates::Longitude => ("longitude", "_geo.lng"),
+        GeoCoordinates::Latitude | GeoCoordinates::Both => ("latitude", "_geo.lat"),
+    }
+}
+
+/// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
+pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
+    let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
+    match error {
+        OperationError::PrimaryKeyAlreadyExists { current } => {
+            let error = ApiError::new(
+                Code::IndexPrimaryKeyAlreadyExists,
+                format!("Index already has a primary key: `{current}`."),
+            );
+            if is_payload { error } else { named(error) }
+        }
+        OperationError::Infer(InferError::Document(error)) | OperationError::Id(IdError::Document(error)) => {
+            named(broken_document(error))
+        }
+        OperationError::Infer(error) => {
+            let code = match error {
+                InferError::NoCandidate => Code::IndexPrimaryKeyNoCandidateFound,
+                _ => Code::IndexPrimaryKeyMultipleCandidatesFound,
+            };
+            ApiError::new(code, error.to_string())
+        }
+        OperationError::Id(error) => {
+            let code = match error {
+                IdError::Missing { .. } => Code::MissingDocumentId,
+                _ => Code::InvalidDocumentId,
+            };
+            ApiError::new(code, error.to_string())
+        }
+        OperationError::Settings(SettingsError::TypoSizesInverted { one_typo, two_typos }) => named(ApiError::new(
+            Code::InvalidSettingsTypoTolerance,
+            format!(
+                "`minWordSizeForTypos` setting is invalid. `oneTypo` and `twoTypos` fields should be between `0` and \
+                 `255`, and `twoTypos` should be greater or equals to `oneTypo` but found `oneTypo: {one_typo}` and \
+                 `twoTypos: {two_typos}`."
+            ),
+        )),
+        OperationError::Selection(source) => {
+            let is_about_the_filter = source.is::<ConditionError>() || source.is::<FilterError>();
+            let code = if is_about_the_filter { Code::InvalidDocumentFilter } else { Code::Internal };
+            named(ApiError::new(code, source.to_string()))
+        }
+        other => named(ApiError::internal(other.to_string())),
+    }
+}
+
+/// A document that was accepted with its payload and cannot be read now.
+fn broken_document(error: &DocumentError) -> ApiError {
+    ApiError::new(Code::MalformedPayload, error.to_string())
+}
+
+/// The public sentence about a value (as JSON) that is no document id.
+pub fn invalid_document_id(value: &str) -> String {
+    format!(
+        "Document identifier `{value}` is invalid. A document identifier can be of type integer or string, only \
+         composed of alphanumeric characters (a-z A-Z 0-9), hyphens (-) and underscores (_), and can not be more than \
+         511 bytes."
+    )
+}
+
+/// Why a payload (`json`, `ndjson`, `csv`) was refused.
+pub fn payload_error(format: &str, error: PayloadError) -> ApiError {
+    match error {
+        PayloadError::Io(error) => error.into(),
+        PayloadError::Malformed(reason) => {
+            // The public wording has a colon for CSV only.
+            let colon = if format == "csv" { ":" } else { "." };
+            ApiError::new(
+                Code::MalformedPayload,
+                format!("The `{format}` payload provided is malformed{colon} `{reason}`."),
+            )
+        }
+        other => ApiError::internal(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_payload_errors_stand_alone() {
+        let error = OperationError::PrimaryKeyAlreadyExists { current: "id".into() };
+        let alone = operation_error("x", true, &error);
+        assert_eq!(alone.message, "Index already has a primary key: `id`.");
+        assert_eq!(operation_error("x", false, &error).message, format!("Index `x`: {}", alone.message));
+        assert_eq!(alone.code, Code::IndexPrimaryKeyAlreadyExists);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_failures() {
+        let full = IndexError::Io(std::io::Error::from_raw_os_error(28));
+        assert_eq!(ApiError::from(full).code, Code::NoSpaceLeftOnDevice);
+        let denied = IndexError::Io(std::io::Error::from_raw_os_error(13));
+        assert_eq!(ApiError::from(denied).code, Code::IoError);
+    }
+
+    #[test]
+    fn geo_messages_name_what_is_missing() {
+        let missing = GeoError::Missing { document_id: "\"a\"".into(), missing: GeoCoordinates::Longitude };
+        assert_eq!(
+            ApiError::from(IndexError::Geo(missing)).message,
+            "Could not find longitude in the document with the id: `\"a\"`. Was expecting a `_geo.lng` field."
+        );
+    }
+}

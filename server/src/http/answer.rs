@@ -1,0 +1,46 @@
+//! Answers.
+
+use std::future::Future;
+
+use serde::Serialize;
+use warp::http::{HeaderValue, StatusCode, header};
+use warp::reply::Response;
+
+use super::request::Request;
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult};
+
+/// A JSON answer.
+pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
+    let body = serde_json::to_vec(body).expect("answers have text keys and no failing serialisers");
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The answer to a failed request.
+pub fn error_answer(state: &AppState, error: &ApiError) -> Response {
+    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+        tracing::error!(code = %error.code, message = %error.message, "request failed");
+    }
+    let mut response = json_answer(status, &error.body(&state.error_docs));
+    if let Some(seconds) = error.retry_after_seconds() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Answers a request that needs a key: who may not ask never learns what else is wrong.
+pub async fn respond<F>(request: Request, handler: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = ApiResult<Response>>,
+{
+    let state = request.state().clone();
+    let result = match state.access.check(request.headers()) {
+        Ok(()) => handler(request).await,
+        Err(error) => Err(error),
+    };
+    result.unwrap_or_else(|error| error_answer(&state, &error))
+}

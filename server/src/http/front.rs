@@ -1,0 +1,138 @@
+//! What is the same for every request: path normalisation, cross-origin rules, the answer to unknown routes.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+
+use warp::filters::BoxedFilter;
+use warp::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use warp::reply::Response;
+use warp::{Rejection, Reply};
+
+use hyper::body::Incoming;
+use hyper::service::Service;
+
+/// The routes behind a hyper service. Cheap to clone: one per connection.
+#[derive(Clone)]
+pub struct Front<S> {
+    routes: S,
+}
+
+impl<S> Front<S> {
+    /// Puts the front before `routes`.
+    pub fn new(routes: S) -> Front<S> {
+        Front { routes }
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+impl<S> Service<Request<Incoming>> for Front<S>
+where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn call(&self, mut request: Request<Incoming>) -> Answer {
+        if is_preflight(&request) {
+            return Box::pin(std::future::ready(Ok(preflight(request.headers()))));
+        }
+        if let Some(uri) = normalized(request.uri()) {
+            *request.uri_mut() = uri;
+        }
+        let answer = self.routes.call(request);
+        Box::pin(async move {
+            let mut answer = answer.await?;
+            // Sent to everybody: an answer that depends on `Origin` could not be cached.
+            answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            Ok(answer)
+        })
+    }
+}
+
+/// The path with repeated slashes merged and the last one gone; `None` when it is so already.
+fn normalized(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    if path == "/" || !(path.contains("//") || path.ends_with('/')) {
+        return None;
+    }
+    let mut clean = String::with_capacity(path.len());
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        clean.push('/');
+        clean.push_str(segment);
+    }
+    if clean.is_empty() {
+        clean.push('/');
+    }
+    if let Some(query) = uri.query() {
+        clean.push('?');
+        clean.push_str(query);
+    }
+    clean.parse().ok()
+}
+
+fn is_preflight<B>(request: &Request<B>) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key(header::ORIGIN)
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Any origin, method and header; no key is needed to ask.
+fn preflight(headers: &HeaderMap) -> Response {
+    let mut response = Response::new(Default::default());
+    let answer: &mut HeaderMap = response.headers_mut();
+    answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    answer.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS"),
+    );
+    // Named back rather than `*`, which does not cover `Authorization`.
+    if let Some(asked) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+    }
+    answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}
+
+/// Answers what no route took: 404 or 405 without a body.
+pub(crate) async fn unrouted(rejection: Rejection) -> Result<Response, Infallible> {
+    let status = if rejection.find::<warp::reject::MethodNotAllowed>().is_some() {
+        StatusCode::METHOD_NOT_ALLOWED
+    } else if rejection.is_not_found() {
+        StatusCode::NOT_FOUND
+    } else {
+        tracing::error!(?rejection, "a filter rejected a request that its route had matched");
+        StatusCode::INTERNAL_SERVER_ERROR
+    };
+    Ok(status.into_response())
+}
+
+/// Routes of any kind, boxed so that the type of all of them stays small.
+pub type Routes = BoxedFilter<(Response,)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_are_normalised() {
+        let of = |text: &str| normalized(&text.parse().unwrap()).map(|uri| uri.to_string());
+        assert_eq!(of("/"), None);
+        assert_eq!(of("/indexes/a?x=//"), None);
+        assert_eq!(of("/indexes/"), Some("/indexes".into()));
+        assert_eq!(of("//indexes//a//?limit=1"), Some("/indexes/a?limit=1".into()));
+        assert_eq!(of("//"), Some("/".into()));
+    }
+
+    #[test]
+    fn preflights_name_the_asked_headers_back() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCESS_CONTROL_REQUEST_HEADERS, "authorization,x-custom".parse().unwrap());
+        let response = preflight(&headers);
+        assert_eq!(response.headers()[header::ACCESS_CONTROL_ALLOW_HEADERS], "authorization,x-custom");
+        assert_eq!(response.headers()[header::ACCESS_CONTROL_MAX_AGE], "86400");
+    }
+}

@@ -1,0 +1,14 @@
+//! Between the connection and the routes: requests with their bodies, answers, what every answer carries.
+
+mod answer;
+mod decode;
+mod front;
+mod listen;
+mod request;
+
+pub use answer::{error_answer, json_answer, respond};
+pub use decode::{Encoding, LimitedReader, ReadFailure};
+pub(crate) use front::unrouted;
+pub use front::{Front, Routes};
+pub use listen::serve;
+pub use request::{Request, request};

@@ -1,0 +1,143 @@
+//! A request as the routes see it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::{Stream, StreamExt};
+use serde_json::Value;
+use warp::http::{HeaderMap, header};
+use warp::{Filter, Rejection};
+
+use super::decode::{Encoding, LimitedReader, incomplete_body, payload_too_large};
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::tasks::blocking;
+use crate::wire::body::{check_json_content_type, parse_json};
+use crate::wire::query_string::QueryString;
+
+/// Pieces of a body as they arrive.
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
+
+/// Everything of a request but its path.
+pub struct Request {
+    state: Arc<AppState>,
+    headers: HeaderMap,
+    query: String,
+    body: BodyStream,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Headers hold secrets.
+        f.debug_struct("Request").field("query", &self.query).finish_non_exhaustive()
+    }
+}
+
+/// Extracts a [`Request`]; never rejects.
+pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error = Rejection> + Clone + use<> {
+    let state = Arc::clone(state);
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    warp::header::headers_cloned().and(query).and(warp::body::stream()).map(move |headers, query, body| Request {
+        state: Arc::clone(&state),
+        headers,
+        query,
+        body: pieces(body),
+    })
+}
+
+fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static) -> BodyStream {
+    // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
+    Box::pin(body.map(|piece| piece.map(|mut piece| piece.copy_to_bytes(piece.remaining()))))
+}
+
+impl Request {
+    /// The server.
+    pub fn state(&self) -> &Arc<AppState> {
+        &self.state
+    }
+
+    /// All headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// A header, when it is text.
+    pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The query string, without its `?`.
+    pub fn raw_query(&self) -> &str {
+        &self.query
+    }
+
+    /// The query string, decoded.
+    pub fn query(&self) -> QueryString {
+        QueryString::parse(&self.query)
+    }
+
+    /// The body as it arrives, still encoded.
+    pub(crate) fn into_body(self) -> BodyStream {
+        self.body
+    }
+
+    /// The whole body, decoded.
+    ///
+    /// # Errors
+    /// When it is larger than the limit, or its encoding is unknown or broken.
+    pub async fn bytes(mut self) -> ApiResult<Bytes> {
+        let limit = self.state.options.payload_bytes_max();
+        let encoding = Encoding::of(&self.headers)?;
+        let declared = content_length(&self.headers).unwrap_or(0);
+        if declared > limit {
+            return Err(payload_too_large(limit));
+        }
+        let mut encoded = BytesMut::new();
+        let mut first = None;
+        while let Some(piece) = self.body.next().await {
+            let piece = piece.map_err(|_| incomplete_body())?;
+            if (encoded.len() + piece.len()) as u64 > limit {
+                return Err(payload_too_large(limit));
+            }
+            // Most bodies are one piece, which is used as it is.
+            match first.take() {
+                None if encoded.is_empty() => first = Some(piece),
+                None => encoded.extend_from_slice(&piece),
+                Some(one) => {
+                    encoded.extend_from_slice(&one);
+                    encoded.extend_from_slice(&piece);
+                }
+            }
+        }
+        let encoded = first.unwrap_or_else(|| encoded.freeze());
+        if encoding == Encoding::Identity || encoded.is_empty() {
+            return Ok(encoded);
+        }
+        blocking(move || {
+            let mut reader = LimitedReader::new(encoding.reader(encoded.reader())?, limit);
+            let mut decoded = Vec::new();
+            let read = std::io::Read::read_to_end(&mut reader, &mut decoded);
+            match (reader.failure(), read) {
+                (Some(failure), _) => Err(failure.into_error(limit)),
+                (None, Err(_)) => Err(incomplete_body()),
+                (None, Ok(_)) => Ok(Bytes::from(decoded)),
+            }
+        })
+        .await?
+    }
+
+    /// The body as JSON, after a look at its content type.
+    ///
+    /// # Errors
+    /// As [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
+    pub async fn json(self) -> ApiResult<Value> {
+        check_json_content_type(self.header(header::CONTENT_TYPE))?;
+        parse_json(&self.bytes().await?)
+    }
+}
+
+/// The declared length of the (encoded) body.
+pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}

@@ -1,0 +1,193 @@
+//! Files of the database folder other than its stores.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::tasks::StoreError;
+
+/// Why a database folder cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InstanceError {
+    /// Two servers would destroy each other's work.
+    #[error("the database at {folder:?} is in use by another process")]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Written by another version.
+    #[error(
+        "the database at {folder:?} was written by version {found}, this is version {ours}: start that version, or \
+         load the documents again"
+    )]
+    OtherVersion {
+        /// The folder.
+        folder: PathBuf,
+        /// Version in the folder.
+        found: String,
+        /// Version of this program.
+        ours: &'static str,
+    },
+    /// A file that only this program writes makes no sense.
+    #[error("{file:?} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file system says no.
+    #[error("{path:?}: {source}")]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The task store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
+    move |source| InstanceError::Io { path: path.to_owned(), source }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash.
+pub(super) fn prepare(folder: &Path) -> Result<File, InstanceError> {
+    for path in [folder.to_owned(), folder.join("indexes"), folder.join("payloads")] {
+        fs::create_dir_all(&path).map_err(io_error(&path))?;
+    }
+    let path = folder.join("lock");
+    let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(io_error(&path))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => return Err(InstanceError::Io { path, source }),
+    }
+    let path = folder.join("VERSION");
+    match fs::read_to_string(&path) {
+        Ok(found) if minor_version(found.trim()) == minor_version(VERSION) => {}
+        Ok(found) => {
+            return Err(InstanceError::OtherVersion {
+                folder: folder.to_owned(),
+                found: found.trim().to_owned(),
+                ours: VERSION,
+            });
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => write_durably(&path, VERSION)?,
+        Err(source) => return Err(InstanceError::Io { path, source }),
+    }
+    Ok(lock)
+}
+
+/// Patch versions read each other's files.
+fn minor_version(version: &str) -> Option<(&str, &str)> {
+    let mut parts = version.split('.');
+    Some((parts.next()?, parts.next()?))
+}
+
+pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
+    let path = folder.join("instance-uid");
+    match fs::read_to_string(&path) {
+        Ok(text) => Uuid::parse_str(text.trim())
+            .map_err(|error| InstanceError::Damaged { file: path, reason: error.to_string() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let uid = Uuid::new_v4();
+            write_durably(&path, &uid.to_string())?;
+            Ok(uid)
+        }
+        Err(source) => Err(InstanceError::Io { path, source }),
+    }
+}
+
+/// All or nothing, also when the machine stops: a half-written file never has the final name.
+fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError> {
+    let temporary = path.with_extension("tmp");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    };
+    write().map_err(io_error(path))
+}
+
+pub(super) fn remove_all_but(folder: &Path, kept: &[String]) -> Result<(), InstanceError> {
+    let kept: std::collections::HashSet<&str> = kept.iter().map(String::as_str).collect();
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let entry = entry.map_err(io_error(folder))?;
+        if entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
+            continue;
+        }
+        let path = entry.path();
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
+            Ok(()) => tracing::info!(path = %path.display(), "removed what an interrupted task left behind"),
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove what no task needs"),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.
+pub(super) fn disk_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => disk_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_locked_while_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = prepare(folder.path()).unwrap();
+        assert!(matches!(prepare(folder.path()), Err(InstanceError::InUse { .. })));
+        drop(lock);
+        prepare(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn the_uid_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let uid = instance_uid(folder.path()).unwrap();
+        assert_eq!(instance_uid(folder.path()).unwrap(), uid);
+        fs::write(folder.path().join("instance-uid"), "x").unwrap();
+        assert!(matches!(instance_uid(folder.path()), Err(InstanceError::Damaged { .. })));
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("VERSION"), "99.0.0").unwrap();
+        let error = prepare(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("was written by version 99.0.0"), "{error}");
+    }
+
+    #[test]
+    fn only_what_is_needed_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("old")).unwrap();
+        fs::write(folder.path().join("old/file"), "x").unwrap();
+        fs::write(folder.path().join("needed"), "x").unwrap();
+        remove_all_but(folder.path(), &["needed".to_owned()]).unwrap();
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["needed"]);
+    }
+}

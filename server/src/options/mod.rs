@@ -1,0 +1,299 @@
+//! Launch options: command line over environment over configuration file over defaults.
+
+mod byte_size;
+mod config_file;
+mod master_key;
+mod memory;
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use thiserror::Error;
+
+pub use byte_size::{ByteSize, human_size};
+pub use config_file::ConfigFileError;
+pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
+pub use memory::usable_memory_bytes;
+
+use crate::error::ErrorDocs;
+use crate::import;
+
+/// The command line of `lamina`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lamina",
+    version,
+    about = "A search engine with an HTTP interface. Without a command: serve.",
+    args_conflicts_with_subcommands = true,
+    after_help = "Every option can also be set by an environment variable (shown beside it) or in the configuration \
+                  file (TOML, lower snake case). The command line wins over the environment, the environment over the \
+                  file."
+)]
+pub struct Cli {
+    /// What to do instead of serving.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to serve.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Commands besides serving.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load documents from files or standard input into an index of a running server.
+    Import(import::Args),
+}
+
+/// Options of the server.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Folder of the whole database; created if absent.
+    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER", help_heading = "Main")]
+    pub db_path: PathBuf,
+
+    /// Address to listen on.
+    #[arg(
+        long,
+        env = "SVC_HTTP_ADDR",
+        default_value = "localhost:7700",
+        value_name = "HOST:PORT",
+        help_heading = "Main"
+    )]
+    pub http_addr: String,
+
+    /// Protects all routes except `GET /health` and `GET /`. At least 16 bytes, and mandatory, in production.
+    #[arg(long, env = "SVC_MASTER_KEY", hide_env_values = true, value_name = "KEY", help_heading = "Main")]
+    pub master_key: Option<String>,
+
+    /// `production` insists on a good master key.
+    #[arg(long, env = "SVC_ENV", default_value = "development", help_heading = "Main")]
+    pub env: Environment,
+
+    /// Configuration file. Without this option `./config.toml` is read when it exists.
+    #[arg(long, env = "SVC_CONFIG_FILE_PATH", value_name = "FILE", help_heading = "Main")]
+    pub config_file_path: Option<PathBuf>,
+
+    /// Largest request body, after decompression; a larger one is answered with status 413.
+    #[arg(
+        long,
+        env = "SVC_HTTP_PAYLOAD_SIZE_LIMIT",
+        default_value = "100 MB",
+        value_name = "SIZE",
+        help_heading = "Main"
+    )]
+    http_payload_size_limit: ByteSize,
+
+    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
+    #[arg(long, env = "SVC_ERROR_DOCS_URL", default_value = ErrorDocs::DEFAULT_BASE, value_name = "URL", help_heading = "Main")]
+    pub error_docs_url: String,
+
+    /// OFF, ERROR, WARN, INFO, DEBUG or TRACE.
+    #[arg(long, env = "SVC_LOG_LEVEL", default_value = "INFO", value_name = "LEVEL", help_heading = "Logs")]
+    pub log_level: LogLevel,
+
+    /// `human` lines or `json` objects.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_LOGS_MODE",
+        default_value = "human",
+        value_name = "MODE",
+        help_heading = "Logs"
+    )]
+    pub experimental_logs_mode: LogsMode,
+
+    /// Memory that indexing may use. By default two thirds of what the process may use, container limits respected.
+    #[arg(long, env = "SVC_MAX_INDEXING_MEMORY", value_name = "SIZE", help_heading = "Indexing")]
+    max_indexing_memory: Option<ByteSize>,
+
+    /// Threads that indexing may use: a number, or `unlimited` for the default, half of the cores.
+    #[arg(
+        long,
+        env = "SVC_MAX_INDEXING_THREADS",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "COUNT",
+        help_heading = "Indexing"
+    )]
+    max_indexing_threads: IndexingThreads,
+
+    /// Most tasks in one batch. Unlimited by default.
+    #[arg(long, env = "SVC_EXPERIMENTAL_MAX_NUMBER_OF_BATCHED_TASKS", value_name = "COUNT", help_heading = "Indexing")]
+    pub experimental_max_number_of_batched_tasks: Option<NonZeroUsize>,
+
+    /// Most bytes of documents in one batch. By default half of the indexing memory, at most 10 GiB.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_LIMIT_BATCHED_TASKS_TOTAL_SIZE",
+        value_name = "SIZE",
+        help_heading = "Indexing"
+    )]
+    experimental_limit_batched_tasks_total_size: Option<ByteSize>,
+
+    /// Searches that may wait for a free slot; one more makes a random one be refused. 0: none may wait.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_SEARCH_QUEUE_SIZE",
+        default_value = "1000",
+        value_name = "COUNT",
+        help_heading = "Search"
+    )]
+    pub experimental_search_queue_size: usize,
+
+    /// Searches that run at the same time, for each core.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_NB_SEARCHES_PER_CORE",
+        default_value = "4",
+        value_name = "COUNT",
+        help_heading = "Search"
+    )]
+    pub experimental_nb_searches_per_core: NonZeroUsize,
+
+    /// Seconds after which a search that still waits is refused.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_DROP_SEARCH_AFTER",
+        default_value = "60",
+        value_name = "SECONDS",
+        help_heading = "Search"
+    )]
+    pub experimental_drop_search_after: NonZeroUsize,
+}
+
+impl Options {
+    /// Largest decoded body, in bytes.
+    pub fn payload_bytes_max(&self) -> u64 {
+        self.http_payload_size_limit.bytes()
+    }
+
+    /// Memory for indexing, in bytes.
+    pub fn indexing_memory_bytes(&self) -> u64 {
+        self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes)
+    }
+
+    /// Threads for indexing, at least 1.
+    pub fn indexing_threads(&self) -> usize {
+        self.max_indexing_threads.0.map_or_else(|| (core_count() / 2).max(1), NonZeroUsize::get)
+    }
+
+    /// Most bytes of documents in one batch.
+    pub fn batch_bytes_max(&self) -> u64 {
+        const MOST: u64 = 10 << 30;
+        self.experimental_limit_batched_tasks_total_size
+            .map_or_else(|| (self.indexing_memory_bytes() / 2).min(MOST), ByteSize::bytes)
+    }
+}
+
+/// Logical cores that the process may use.
+pub fn core_count() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// How careful to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Environment {
+    /// A master key is optional.
+    Development,
+    /// A good master key is mandatory.
+    Production,
+}
+
+impl Environment {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Environment::Development => "development",
+            Environment::Production => "production",
+        }
+    }
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLevel(pub tracing_subscriber::filter::LevelFilter);
+
+impl FromStr for LogLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LogLevel, String> {
+        use tracing_subscriber::filter::LevelFilter;
+        const LEVELS: [(&str, LevelFilter); 6] = [
+            ("OFF", LevelFilter::OFF),
+            ("ERROR", LevelFilter::ERROR),
+            ("WARN", LevelFilter::WARN),
+            ("INFO", LevelFilter::INFO),
+            ("DEBUG", LevelFilter::DEBUG),
+            ("TRACE", LevelFilter::TRACE),
+        ];
+        let found = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text.trim()));
+        found.map(|(_, level)| LogLevel(*level)).ok_or_else(|| {
+            format!(
+                "Log level '{text}' is invalid. Accepted values are 'OFF', 'ERROR', 'WARN', 'INFO', 'DEBUG', and \
+                 'TRACE'."
+            )
+        })
+    }
+}
+
+/// Form of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogsMode {
+    /// Lines for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+impl FromStr for LogsMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LogsMode, String> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "human" => Ok(LogsMode::Human),
+            "json" => Ok(LogsMode::Json),
+            _ => Err(format!("Unsupported log mode level `{text}`. Supported values are `HUMAN` and `JSON`.")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct IndexingThreads(Option<NonZeroUsize>);
+
+impl FromStr for IndexingThreads {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<IndexingThreads, Self::Err> {
+        match text.trim() {
+            "" => Ok(IndexingThreads(None)),
+            text if text.eq_ignore_ascii_case("unlimited") => Ok(IndexingThreads(None)),
+            text => text.parse().map(|count| IndexingThreads(Some(count))),
+        }
+    }
+}
+
+/// Why the options cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// Also how `--help` and `--version` end.
+    #[error(transparent)]
+    CommandLine(#[from] clap::Error),
+    /// What is wrong with the configuration file.
+    #[error(transparent)]
+    ConfigFile(#[from] ConfigFileError),
+}
+
+/// Reads the command line, the environment and the configuration file; also tells which file was read.
+///
+/// # Errors
+/// The first wrong value.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<PathBuf>), OptionsError> {
+    config_file::parse(args.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests;

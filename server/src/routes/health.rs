@@ -1,0 +1,31 @@
+//! `/health`, `/version` and `/`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use warp::Filter;
+use warp::http::StatusCode;
+
+use crate::app::AppState;
+use crate::http::{Routes, json_answer, request, respond};
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let health =
+        warp::path!("health").and(warp::get()).map(|| json_answer(StatusCode::OK, &json!({ "status": "available" })));
+    let root = warp::path::end()
+        .and(warp::get())
+        .map(|| json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })));
+    let version = warp::path!("version").and(warp::get()).and(request(state)).then(|request| {
+        respond(request, async |_| {
+            Ok(json_answer(
+                StatusCode::OK,
+                &json!({
+                    "commitSha": option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown"),
+                    "commitDate": option_env!("LAMINA_COMMIT_DATE").unwrap_or("unknown"),
+                    "pkgVersion": env!("CARGO_PKG_VERSION"),
+                }),
+            ))
+        })
+    });
+    health.or(root).unify().or(version).unify().boxed()
+}

@@ -1,0 +1,139 @@
+//! What a task has to do, as it is stored with it.
+
+use lamina_engine::index::SettingsPatch;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::uid_set::UidSet;
+
+/// The work of a task, with everything that the request said about it. Stored as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Content {
+    /// Add or change documents.
+    Upsert(Upsert),
+    /// Delete documents by id; unknown ids are ignored.
+    DeleteIds { ids: Vec<String> },
+    /// Delete the documents that match; `filter` is the JSON value of the request.
+    DeleteByFilter { filter: Value },
+    /// Delete all documents.
+    Clear,
+    /// Change settings.
+    Settings {
+        /// The change.
+        patch: Box<SettingsPatch>,
+        /// Whether an absent index is created.
+        may_create_index: bool,
+    },
+    /// Create an index.
+    CreateIndex { primary_key: Option<String> },
+    /// Set the primary key or rename.
+    UpdateIndex {
+        /// `None` leaves it.
+        primary_key: Option<String>,
+        /// `None` leaves it.
+        new_uid: Option<String>,
+    },
+    /// Delete an index.
+    DeleteIndex,
+    /// Exchange or rename indexes, all or none.
+    SwapIndexes { swaps: Vec<Swap> },
+    /// Cancel the tasks that matched when the request came.
+    CancelTasks {
+        /// Query string of the request, with its `?`.
+        filter: String,
+        /// The tasks that matched.
+        tasks: UidSet,
+    },
+    /// Delete the tasks that matched when the request came.
+    DeleteTasks {
+        /// Query string of the request, with its `?`.
+        filter: String,
+        /// The tasks that matched.
+        tasks: UidSet,
+    },
+}
+
+/// Documents to add or change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upsert {
+    /// POST replaces, PUT merges.
+    pub method: Method,
+    /// The primary key that the request names.
+    pub primary_key: Option<String>,
+    /// Ignore documents that are not in the index yet.
+    pub skip_creation: bool,
+    /// Whether an absent index is created.
+    pub may_create_index: bool,
+    /// Number of documents in the payload.
+    pub received: u64,
+    /// Where the documents are.
+    pub payload: PayloadPlace,
+    /// Bytes of the normalised payload.
+    pub payload_bytes: u64,
+}
+
+/// What happens to a document that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Method {
+    /// It is replaced.
+    Replace,
+    /// Its fields are overwritten by those sent.
+    Update,
+}
+
+/// Where the normalised documents of a task are until it is final.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PayloadPlace {
+    /// In the task store: durable with the task, one fsync less.
+    Inline,
+    /// A file of the payload folder, synced before the task was stored.
+    File(String),
+}
+
+/// One exchange of two indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swap {
+    /// The two uids.
+    pub indexes: [String; 2],
+    /// The first becomes the second, which must not exist.
+    pub rename: bool,
+}
+
+impl Content {
+    /// The public type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
+            Content::DeleteIds { .. } | Content::DeleteByFilter { .. } | Content::Clear => Kind::DocumentDeletion,
+            Content::Settings { .. } => Kind::SettingsUpdate,
+            Content::CreateIndex { .. } => Kind::IndexCreation,
+            Content::UpdateIndex { .. } => Kind::IndexUpdate,
+            Content::DeleteIndex => Kind::IndexDeletion,
+            Content::SwapIndexes { .. } => Kind::IndexSwap,
+            Content::CancelTasks { .. } => Kind::TaskCancelation,
+            Content::DeleteTasks { .. } => Kind::TaskDeletion,
+        }
+    }
+
+    /// Whether the task touches `uid` besides the index it belongs to: it must then run in the order of both queues.
+    pub fn involves(&self, uid: &str) -> bool {
+        match self {
+            Content::SwapIndexes { swaps } => swaps.iter().any(|swap| swap.indexes.iter().any(|index| index == uid)),
+            Content::UpdateIndex { new_uid: Some(new), .. } => new == uid,
+            _ => false,
+        }
+    }
+
+    /// The file of the payload folder that the task needs.
+    pub fn payload_file(&self) -> Option<&str> {
+        match self {
+            Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. }) => Some(name),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The `details` object of a task, derived from its content and what came of it.
+
+use lamina_engine::index::SettingsPatch;
+use serde_json::{Map, Value, json};
+
+use super::content::{Content, Swap};
+
+/// How far the work that `details` counts is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing to say yet: counters are null.
+    Waiting,
+    /// The counter of the type; null when the work was absorbed by another task of the batch.
+    Done(Option<u64>),
+    /// Failed or canceled: counters are 0.
+    Undone,
+}
+
+impl Progress {
+    fn count(self) -> Value {
+        match self {
+            Progress::Waiting | Progress::Done(None) => Value::Null,
+            Progress::Done(Some(count)) => count.into(),
+            Progress::Undone => 0.into(),
+        }
+    }
+}
+
+/// The `details` of a task; `None` for types that have none.
+pub fn details(content: &Content, progress: Progress) -> Map<String, Value> {
+    let details = match content {
+        Content::Upsert(upsert) => {
+            json!({ "receivedDocuments": upsert.received, "indexedDocuments": progress.count() })
+        }
+        Content::DeleteIds { ids } => {
+            json!({ "providedIds": ids.len(), "deletedDocuments": progress.count(), "originalFilter": null })
+        }
+        Content::DeleteByFilter { filter } => {
+            json!({ "providedIds": 0, "deletedDocuments": progress.count(), "originalFilter": filter.to_string() })
+        }
+        Content::Clear | Content::DeleteIndex => json!({ "deletedDocuments": progress.count() }),
+        Content::Settings { patch, .. } => settings(patch),
+        Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
+        Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
+        Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
+        Content::CancelTasks { filter, tasks } => {
+            json!({ "matchedTasks": tasks.len(), "canceledTasks": progress.count(), "originalFilter": filter })
+        }
+        Content::DeleteTasks { filter, tasks } => {
+            json!({ "matchedTasks": tasks.len(), "deletedTasks": progress.count(), "originalFilter": filter })
+        }
+    };
+    match details {
+        Value::Object(details) => details,
+        _ => Map::new(),
+    }
+}
+
+/// `details` of a renaming `indexUpdate` also tells both names; only the task knows the old one.
+pub fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
+    details.insert("oldIndexUid".to_owned(), old_uid.into());
+    details.insert("newIndexUid".to_owned(), new_uid.into());
+}
+
+fn swap(swap: &Swap) -> Value {
+    json!({ "indexes": swap.indexes, "rename": swap.rename })
+}
+
+/// The settings as they were sent; a reset one is null, or `["*"]` where that is what the reset means.
+fn settings(patch: &SettingsPatch) -> Value {
+    let mut patch = serde_json::to_value(patch).unwrap_or_default();
+    for name in ["displayedAttributes", "searchableAttributes"] {
+        if let Some(value) = patch.get_mut(name).filter(|value| value.is_null()) {
+            *value = json!(["*"]);
+        }
+    }
+    patch
+}
+
+/// Adds the details of one more task to those of its batch: integers add up, filters are joined with `&`, the
+/// settings of later tasks win, otherwise the first value stays.
+pub fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
+    for (name, value) in task {
+        match batch.get_mut(name) {
+            None => {
+                batch.insert(name.clone(), value.clone());
+            }
+            Some(merged) if is_settings || merged.is_null() => *merged = value.clone(),
+            Some(merged) => match (merged.as_u64(), value.as_u64(), name.as_str()) {
+                (Some(one), Some(other), _) => *merged = (one + other).into(),
+                (_, _, "originalFilter") => {
+                    if let (Some(one), Some(other)) = (merged.as_str(), value.as_str()) {
+                        *merged = format!("{one}&{other}").into();
+                    }
+                }
+                _ => {}
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_null_while_waiting_and_zero_when_undone() {
+        let content = Content::DeleteIds { ids: vec!["1".into(), "2".into()] };
+        let of = |progress| Value::Object(details(&content, progress)).to_string();
+        assert_eq!(of(Progress::Waiting), r#"{"providedIds":2,"deletedDocuments":null,"originalFilter":null}"#);
+        assert_eq!(of(Progress::Done(Some(1))), r#"{"providedIds":2,"deletedDocuments":1,"originalFilter":null}"#);
+        assert_eq!(of(Progress::Undone), r#"{"providedIds":2,"deletedDocuments":0,"originalFilter":null}"#);
+    }
+
+    #[test]
+    fn filters_keep_their_json_quotes() {
+        let content = Content::DeleteByFilter { filter: json!("a = 1") };
+        assert_eq!(details(&content, Progress::Waiting)["originalFilter"], json!("\"a = 1\""));
+    }
+
+    #[test]
+    fn batches_add_integers_and_join_filters() {
+        let mut batch = Map::new();
+        let task = |filter: &str, deleted: Option<u64>| {
+            json!({ "deletedDocuments": deleted, "originalFilter": filter }).as_object().cloned().expect("an object")
+        };
+        merge_into(&mut batch, &task("a", Some(2)), false);
+        merge_into(&mut batch, &task("b", Some(3)), false);
+        merge_into(&mut batch, &task("c", None), false);
+        assert_eq!(Value::Object(batch), json!({ "deletedDocuments": 5, "originalFilter": "a&b&c" }));
+    }
+
+    #[test]
+    fn later_settings_win() {
+        let mut batch = Map::new();
+        for order in [json!({"pagination": 1}), json!({"pagination": null})] {
+            merge_into(&mut batch, order.as_object().expect("an object"), true);
+        }
+        assert_eq!(Value::Object(batch), json!({ "pagination": null }));
+    }
+}

@@ -1,0 +1,54 @@
+//! The batch that is being processed: the part of the queue's state that is never stored.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lamina_engine::index::Progress;
+use serde_json::{Map, Value};
+
+use super::kind::Status;
+use super::task::Task;
+use crate::timestamp::Timestamp;
+
+/// A batch from its start until its outcome is stored.
+#[derive(Debug)]
+pub struct LiveBatch {
+    /// Uid of the batch.
+    pub uid: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Why it stopped growing.
+    pub strategy: String,
+    /// Its tasks, ascending.
+    pub tasks: Vec<u32>,
+    /// The index it works on.
+    pub index_uid: Option<String>,
+    /// Merged details of its tasks while they wait.
+    pub details: Map<String, Value>,
+    /// What `GET /batches` counts, see the store.
+    pub stats: Value,
+    /// Written by the engine.
+    pub progress: Progress,
+    /// Set to make the engine give up: nothing is written then.
+    pub cancelled: AtomicBool,
+}
+
+impl LiveBatch {
+    /// Whether the task belongs to the batch.
+    pub fn holds(&self, uid: u32) -> bool {
+        self.tasks.binary_search(&uid).is_ok()
+    }
+
+    /// Shows a stored task as it is now. A task that the store knows as final is left alone: the batch is just over.
+    pub fn overlay(&self, task: &mut Task) {
+        if task.status == Status::Enqueued && self.holds(task.uid) {
+            task.status = Status::Processing;
+            task.batch_uid = Some(self.uid);
+            task.started_at = Some(self.started_at);
+        }
+    }
+
+    /// Asks the engine to give up. A commit that is under way ends normally.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}

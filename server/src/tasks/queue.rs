@@ -1,0 +1,212 @@
+//! The queue as the rest of the server sees it: register, look up, be told when there is work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::content::Content;
+use super::filter::TaskFilter;
+use super::live::LiveBatch;
+use super::store::{Batch, Page, Paging, Store, StoreError};
+use super::task::{SummarizedTask, Task};
+use super::uid_set::UidSet;
+use crate::error::{ApiError, ApiResult, Code};
+
+/// A task to register.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// The index it is about; `None` for types that have none.
+    pub index_uid: Option<String>,
+    /// What to do.
+    pub content: Content,
+    /// What the client wants to remember with it.
+    pub custom_metadata: Option<String>,
+    /// The documents, when [`PayloadPlace::Inline`](super::PayloadPlace::Inline).
+    pub inline_payload: Option<Vec<u8>>,
+}
+
+impl NewTask {
+    /// A task about an index, without documents.
+    pub fn for_index(index_uid: impl Into<String>, content: Content) -> NewTask {
+        NewTask { index_uid: Some(index_uid.into()), content, custom_metadata: None, inline_payload: None }
+    }
+
+    /// A task about no index or several.
+    pub fn global(content: Content) -> NewTask {
+        NewTask { index_uid: None, content, custom_metadata: None, inline_payload: None }
+    }
+
+    /// The same task with metadata of the client.
+    #[must_use]
+    pub fn with_metadata(self, custom_metadata: Option<String>) -> NewTask {
+        NewTask { custom_metadata, ..self }
+    }
+}
+
+/// The task queue. Shared by reference.
+#[derive(Debug)]
+pub struct TaskQueue {
+    store: Store,
+    live: RwLock<Option<Arc<LiveBatch>>>,
+    signal: Signal,
+}
+
+/// Wakes the scheduler: a flag rather than a count, because it looks at everything each time.
+#[derive(Debug, Default)]
+struct Signal {
+    raised: Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Signal {
+    fn raise(&self) {
+        *self.raised.lock() = true;
+        self.condition.notify_all();
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        let mut raised = self.raised.lock();
+        match timeout {
+            None => self.condition.wait_while(&mut raised, |raised| !*raised),
+            Some(timeout) => {
+                self.condition.wait_while_for(&mut raised, |raised| !*raised, timeout);
+            }
+        }
+        *raised = false;
+    }
+}
+
+impl TaskQueue {
+    /// A queue over an open store.
+    pub fn new(store: Store) -> TaskQueue {
+        TaskQueue { store, live: RwLock::default(), signal: Signal::default() }
+    }
+
+    /// Registers a task: when this returns it is durable and the scheduler knows.
+    ///
+    /// # Errors
+    /// Nothing is registered then.
+    pub async fn enqueue(self: &Arc<Self>, new: NewTask) -> ApiResult<SummarizedTask> {
+        let queue = Arc::clone(self);
+        blocking(move || queue.enqueue_now(new)).await?.map(Task::into_summary).map_err(Into::into)
+    }
+
+    /// As [`TaskQueue::enqueue`], on the calling thread: blocks for an fsync.
+    ///
+    /// # Errors
+    /// Nothing is registered then.
+    pub fn enqueue_now(&self, new: NewTask) -> Result<Task, StoreError> {
+        let canceled = match &new.content {
+            Content::CancelTasks { tasks, .. } => Some(tasks.clone()),
+            _ => None,
+        };
+        let task = self.store.enqueue(new)?;
+        if let (Some(canceled), Some(live)) = (canceled, self.live())
+            && live.tasks.iter().any(|&uid| canceled.contains(uid))
+        {
+            live.cancel();
+        }
+        self.signal.raise();
+        Ok(task)
+    }
+
+    /// One task as it is now. A lookup by key: microseconds.
+    ///
+    /// # Errors
+    /// `task_not_found`
+    pub fn task(&self, uid: u32) -> ApiResult<Task> {
+        // The batch is read first: the other way round its end could fall between, and the task look enqueued again.
+        let live = self.live();
+        let task = self.store.task(uid)?;
+        let mut task = task.ok_or_else(|| ApiError::new(Code::TaskNotFound, format!("Task `{uid}` not found.")))?;
+        if let Some(live) = live {
+            live.overlay(&mut task);
+        }
+        Ok(task)
+    }
+
+    /// A page of the tasks that match.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn tasks(self: &Arc<Self>, filter: TaskFilter, paging: Paging) -> ApiResult<Page<Task>> {
+        let queue = Arc::clone(self);
+        blocking(move || {
+            let live = queue.live();
+            let mut page = queue.store.list_tasks(&filter, paging, live.as_deref())?;
+            if let Some(live) = live {
+                page.results.iter_mut().for_each(|task| live.overlay(task));
+            }
+            Ok::<_, StoreError>(page)
+        })
+        .await?
+        .map_err(Into::into)
+    }
+
+    /// The uids of all tasks that match.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn matching(self: &Arc<Self>, filter: TaskFilter) -> ApiResult<UidSet> {
+        let queue = Arc::clone(self);
+        blocking(move || queue.store.matching_tasks(&filter, queue.live().as_deref())).await?.map_err(Into::into)
+    }
+
+    /// A page of the batches with a task that matches; the running one included.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn batches(self: &Arc<Self>, filter: TaskFilter, paging: Paging) -> ApiResult<Page<Batch>> {
+        let queue = Arc::clone(self);
+        blocking(move || queue.store.list_batches(&filter, paging, queue.live().as_deref())).await?.map_err(Into::into)
+    }
+
+    /// One batch.
+    ///
+    /// # Errors
+    /// `batch_not_found`
+    pub fn batch(&self, uid: u32) -> ApiResult<Batch> {
+        let live = self.live().filter(|live| live.uid == uid);
+        let stored = self.store.batch(uid)?;
+        stored
+            .or_else(|| live.map(|live| Batch::from(&*live)))
+            .ok_or_else(|| ApiError::new(Code::BatchNotFound, format!("Batch `{uid}` not found.")))
+    }
+
+    /// The batch that is being processed.
+    pub fn live(&self) -> Option<Arc<LiveBatch>> {
+        self.live.read().clone()
+    }
+
+    /// Whether a batch about this index is being processed.
+    pub fn is_indexing(&self, index_uid: &str) -> bool {
+        self.live.read().as_ref().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn set_live(&self, live: Option<Arc<LiveBatch>>) {
+        *self.live.write() = live;
+    }
+
+    /// Blocks until there may be work, or `timeout`.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
+        self.signal.wait(timeout);
+    }
+
+    /// Makes [`TaskQueue::wait`] return.
+    pub(crate) fn wake(&self) {
+        self.signal.raise();
+    }
+}
+
+/// Runs something that blocks away from the threads that serve connections.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| ApiError::internal(format!("An unexpected crash occurred: `{error}`")))
+}

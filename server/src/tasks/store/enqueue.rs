@@ -1,0 +1,115 @@
+//! Registering tasks: one transaction, and one fsync, for all requests that wait at the same time.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rusqlite::{TransactionBehavior, params};
+
+use super::{Store, StoreError, Writer};
+use crate::tasks::content::Content;
+use crate::tasks::details::{Progress, add_rename, details};
+use crate::tasks::kind::Status;
+use crate::tasks::queue::NewTask;
+use crate::tasks::task::Task;
+use crate::timestamp::Timestamp;
+
+/// A request that waits for its task.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    new: NewTask,
+    answer: Arc<Mutex<Option<Result<Task, StoreError>>>>,
+}
+
+impl Store {
+    /// Stores `new` durably and gives it the next uid. Blocks for one fsync, two when another one is under way.
+    ///
+    /// # Errors
+    /// Nothing is stored then.
+    pub fn enqueue(&self, new: NewTask) -> Result<Task, StoreError> {
+        let answer = Arc::new(Mutex::new(None));
+        self.waiting.lock().push(Waiting { new, answer: Arc::clone(&answer) });
+        let mut writer = self.writer.lock();
+        // Whoever held the writer before us may have taken our task along.
+        if let Some(result) = answer.lock().take() {
+            return result;
+        }
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        match writer.insert(&waiting) {
+            Ok(tasks) => {
+                for (one, task) in waiting.iter().zip(tasks) {
+                    *one.answer.lock() = Some(Ok(task));
+                }
+            }
+            Err(error) => {
+                let text = error.to_string();
+                for one in &waiting {
+                    *one.answer.lock() = Some(Err(StoreError::Shared(text.clone())));
+                }
+                // Ours keeps its cause.
+                return Err(error);
+            }
+        }
+        drop(writer);
+        answer.lock().take().expect("our own request was among those just answered")
+    }
+}
+
+impl Writer {
+    fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Task>, StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut tasks = Vec::with_capacity(waiting.len());
+        let mut uid = self.next_uid;
+        for Waiting { new, .. } in waiting {
+            tasks.push(insert_one(&transaction, uid, new)?);
+            uid = uid.checked_add(1).ok_or(StoreError::Exhausted)?;
+        }
+        transaction.commit()?;
+        self.next_uid = uid;
+        Ok(tasks)
+    }
+}
+
+fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Result<Task, StoreError> {
+    let corrupt = |what| move |source| StoreError::Corrupt { what, uid, source };
+    let kind = new.content.kind();
+    let mut details = details(&new.content, Progress::Waiting);
+    if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (&new.content, &new.index_uid) {
+        add_rename(&mut details, old, new_uid);
+    }
+    let details = serde_json::value::to_raw_value(&details).map_err(corrupt("details"))?;
+    let content = serde_json::to_string(&new.content).map_err(corrupt("content"))?;
+    let enqueued_at = Timestamp::now();
+    connection
+        .prepare_cached(
+            "INSERT INTO tasks (uid, index_uid, kind, status, enqueued_at, details, custom_metadata, content)
+             VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            uid,
+            new.index_uid,
+            kind as u8,
+            enqueued_at.nanos(),
+            details.get(),
+            new.custom_metadata,
+            content
+        ])?;
+    if let Some(payload) = &new.inline_payload {
+        connection
+            .prepare_cached("INSERT INTO payloads (task_uid, documents) VALUES (?1, ?2)")?
+            .execute(params![uid, &payload[..]])?;
+    }
+    Ok(Task {
+        uid,
+        batch_uid: None,
+        index_uid: new.index_uid.clone(),
+        status: Status::Enqueued,
+        kind,
+        canceled_by: None,
+        details: Some(details),
+        error: None,
+        enqueued_at,
+        started_at: None,
+        finished_at: None,
+        custom_metadata: new.custom_metadata.clone(),
+    })
+}

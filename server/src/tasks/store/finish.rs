@@ -1,0 +1,282 @@
+//! The end of a batch: everything that it changes in the store, in one transaction.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Store, StoreError, listing, rows};
+use crate::tasks::content::Content;
+use crate::tasks::details::{self, Progress};
+use crate::tasks::kind::{Kind, Status};
+use crate::tasks::task::StoredError;
+use crate::tasks::uid_set::UidSet;
+
+/// What a batch did, complete enough to be stored by another process: the engine keeps it with its commit, so that a
+/// crash between that commit and this transaction loses nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedBatch {
+    /// Uid of the batch.
+    pub uid: u32,
+    /// Nanoseconds since 1970.
+    pub started_at: i64,
+    /// Nanoseconds since 1970.
+    pub finished_at: i64,
+    /// Why it did not hold more tasks.
+    pub strategy: String,
+    /// Its tasks.
+    pub tasks: Vec<FinishedTask>,
+    /// What happens to the names of the indexes, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub index_changes: Vec<IndexChange>,
+    /// Tasks that the batch cancels, and the cancelation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canceled: Option<(u32, UidSet)>,
+    /// Tasks that the batch deletes, with the deletion each belongs to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<(u32, UidSet)>,
+}
+
+/// A task of a finished batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedTask {
+    /// Uid of the task.
+    pub uid: u32,
+    /// What came of it.
+    pub result: TaskResult,
+}
+
+/// What came of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TaskResult {
+    /// With the counter of its type; `None` when the work was absorbed by another task or nothing is counted.
+    Succeeded(Option<u64>),
+    /// Why.
+    Failed(StoredError),
+}
+
+/// A change of the names of indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IndexChange {
+    /// A new index in this folder.
+    Created { uid: String, folder: String },
+    /// The folder can be removed afterwards.
+    Deleted { uid: String },
+    /// Another name.
+    Renamed { from: String, to: String },
+    /// Two indexes change names; the history of tasks older than `task` follows them.
+    Swapped { one: String, other: String, task: u32 },
+    /// Another name; the history of tasks older than `task` follows it.
+    SwappedIntoFree { from: String, to: String, task: u32 },
+}
+
+impl Store {
+    /// Stores the end of a batch. Returns the payload files that are not needed any more. One fsync.
+    ///
+    /// # Errors
+    /// Nothing is stored then; the call can be repeated.
+    pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<String>, StoreError> {
+        let mut writer = self.writer.lock();
+        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut files = Vec::new();
+        let mut summary = Summary::default();
+        let deleted_counts = batch
+            .deleted
+            .iter()
+            .map(|(uid, tasks)| Ok((*uid, delete_tasks(&transaction, tasks)?)))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let canceled_count = match &batch.canceled {
+            Some((by, tasks)) => cancel_tasks(&transaction, batch, *by, tasks, &mut files, &mut summary)?,
+            None => 0,
+        };
+        for task in &batch.tasks {
+            let (status, progress, error) = match &task.result {
+                TaskResult::Succeeded(count) => {
+                    let deleted = deleted_counts.iter().find(|(uid, _)| *uid == task.uid).map(|(_, count)| *count);
+                    let canceled = batch.canceled.as_ref().filter(|(by, _)| *by == task.uid).map(|_| canceled_count);
+                    (Status::Succeeded, Progress::Done(count.or(deleted).or(canceled)), None)
+                }
+                TaskResult::Failed(error) => (Status::Failed, Progress::Undone, Some(error)),
+            };
+            let end = End { status, progress, error, canceled_by: None };
+            end_task(&transaction, batch, task.uid, &end, &mut files, &mut summary)?;
+        }
+        for change in &batch.index_changes {
+            change_indexes(&transaction, change)?;
+        }
+        summary.store(&transaction, batch)?;
+        transaction.commit()?;
+        Ok(files)
+    }
+}
+
+struct End<'a> {
+    status: Status,
+    progress: Progress,
+    error: Option<&'a StoredError>,
+    canceled_by: Option<u32>,
+}
+
+/// Gathers what the batch says about its tasks.
+#[derive(Default)]
+struct Summary {
+    details: Map<String, Value>,
+    tasks: Vec<(Status, Kind, Option<String>)>,
+}
+
+impl Summary {
+    fn store(mut self, connection: &Connection, batch: &FinishedBatch) -> Result<(), StoreError> {
+        // Settings keep their nulls: there they mean a reset.
+        if self.tasks.iter().any(|(_, kind, _)| *kind != Kind::SettingsUpdate) {
+            self.details.retain(|_, value| !value.is_null());
+        }
+        let stats = listing::stats(self.tasks.iter().map(|(status, kind, index)| (*status, *kind, index.as_deref())));
+        connection
+            .prepare_cached(
+                "INSERT INTO batches (uid, started_at, finished_at, details, stats, strategy)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                batch.uid,
+                batch.started_at,
+                batch.finished_at,
+                Value::Object(self.details).to_string(),
+                stats.to_string(),
+                batch.strategy
+            ])?;
+        Ok(())
+    }
+}
+
+fn end_task(
+    connection: &Connection,
+    batch: &FinishedBatch,
+    uid: u32,
+    end: &End<'_>,
+    files: &mut Vec<String>,
+    summary: &mut Summary,
+) -> Result<(), StoreError> {
+    let (index_uid, content): (Option<String>, Option<String>) = connection
+        .prepare_cached("SELECT index_uid, content FROM tasks WHERE uid = ?1")?
+        .query_row([uid], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(content) = content else {
+        // Already final. Nothing enqueues a task twice, so this is a repeated call whose first one did commit.
+        return Ok(());
+    };
+    let content = rows::content(uid, &content)?;
+    let mut details = details::details(&content, end.progress);
+    if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (&content, &index_uid) {
+        details::add_rename(&mut details, old, new_uid);
+    }
+    details::merge_into(&mut summary.details, &details, content.kind() == Kind::SettingsUpdate);
+    summary.tasks.push((end.status, content.kind(), index_uid));
+    if let Some(file) = content.payload_file() {
+        files.push(file.to_owned());
+    }
+    let error = end.error.map(serde_json::to_string).transpose().map_err(|source| StoreError::Corrupt {
+        what: "error",
+        uid,
+        source,
+    })?;
+    connection
+        .prepare_cached(
+            "UPDATE tasks SET status = ?2, batch_uid = ?3, started_at = ?4, finished_at = ?5, details = ?6, error = ?7,
+             canceled_by = ?8, content = NULL WHERE uid = ?1",
+        )?
+        .execute(params![
+            uid,
+            end.status as u8,
+            batch.uid,
+            batch.started_at,
+            batch.finished_at,
+            Value::Object(details).to_string(),
+            error,
+            end.canceled_by
+        ])?;
+    connection.prepare_cached("DELETE FROM payloads WHERE task_uid = ?1")?.execute([uid])?;
+    Ok(())
+}
+
+fn cancel_tasks(
+    connection: &Connection,
+    batch: &FinishedBatch,
+    by: u32,
+    tasks: &UidSet,
+    files: &mut Vec<String>,
+    summary: &mut Summary,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for (first, last) in tasks.runs() {
+        // A cancelation cannot be canceled.
+        let mut statement = connection
+            .prepare_cached("SELECT uid FROM tasks WHERE uid BETWEEN ?1 AND ?2 AND status = 0 AND kind <> ?3")?;
+        let uids: Vec<u32> = statement
+            .query_map((first, last, Kind::TaskCancelation as u8), |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        let end = End { status: Status::Canceled, progress: Progress::Undone, error: None, canceled_by: Some(by) };
+        for uid in uids {
+            end_task(connection, batch, uid, &end, files, summary)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn delete_tasks(connection: &Connection, tasks: &UidSet) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for (first, last) in tasks.runs() {
+        count += connection
+            .prepare_cached("DELETE FROM tasks WHERE uid BETWEEN ?1 AND ?2 AND status IN (2, 3, 4)")?
+            .execute([first, last])?;
+    }
+    connection
+        .prepare_cached("DELETE FROM batches WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE batch_uid = batches.uid)")?
+        .execute([])?;
+    Ok(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), StoreError> {
+    let rename = |from: &str, to: &str| -> Result<(), StoreError> {
+        connection.prepare_cached("UPDATE indexes SET uid = ?2 WHERE uid = ?1")?.execute([from, to])?;
+        Ok(())
+    };
+    let move_history = |one: &str, other: &str, task: u32| -> Result<(), StoreError> {
+        connection
+            .prepare_cached(
+                "UPDATE tasks SET index_uid = CASE index_uid WHEN ?1 THEN ?2 ELSE ?1 END
+                 WHERE index_uid IN (?1, ?2) AND uid < ?3",
+            )?
+            .execute(params![one, other, task])?;
+        Ok(())
+    };
+    match change {
+        IndexChange::Created { uid, folder } => {
+            connection.prepare_cached("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)")?.execute([uid, folder])?;
+        }
+        IndexChange::Deleted { uid } => {
+            connection.prepare_cached("DELETE FROM indexes WHERE uid = ?1")?.execute([uid])?;
+        }
+        IndexChange::Renamed { from, to } => rename(from, to)?,
+        IndexChange::Swapped { one, other, task } => {
+            let folder = |uid: &str| -> Result<Option<String>, StoreError> {
+                let mut statement = connection.prepare_cached("SELECT folder FROM indexes WHERE uid = ?1")?;
+                Ok(statement.query_row([uid], |row| row.get(0)).optional()?)
+            };
+            let (folder_of_one, folder_of_other) = (folder(one)?, folder(other)?);
+            connection.prepare_cached("DELETE FROM indexes WHERE uid IN (?1, ?2)")?.execute([one, other])?;
+            let mut insert = connection.prepare_cached("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)")?;
+            for (uid, folder) in [(one, folder_of_other), (other, folder_of_one)] {
+                if let Some(folder) = folder {
+                    insert.execute([uid, &folder])?;
+                }
+            }
+            move_history(one, other, *task)?;
+        }
+        IndexChange::SwappedIntoFree { from, to, task } => {
+            rename(from, to)?;
+            move_history(from, to, *task)?;
+        }
+    }
+    Ok(())
+}

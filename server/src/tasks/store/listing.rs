@@ -1,0 +1,367 @@
+//! Looking tasks and batches up.
+
+use std::fmt::Write as _;
+
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{OptionalExtension, Row, params_from_iter};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::{Store, StoreError, rows};
+use crate::tasks::filter::{Bounds, TaskFilter};
+use crate::tasks::kind::{Kind, Status};
+use crate::tasks::live::LiveBatch;
+use crate::tasks::task::Task;
+use crate::tasks::uid_set::UidSet;
+use crate::timestamp::{IsoDuration, Timestamp};
+
+/// Where a page starts and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// Most results.
+    pub limit: u64,
+    /// First uid, inclusive.
+    pub from: Option<u32>,
+    /// Oldest first instead of newest first.
+    pub reverse: bool,
+}
+
+/// A page of tasks or batches.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page<T> {
+    /// In order of the paging.
+    pub results: Vec<T>,
+    /// How many there are on all pages.
+    pub total: u64,
+    /// As asked for.
+    pub limit: u64,
+    /// Uid of the first result.
+    pub from: Option<u32>,
+    /// `from` of the next page.
+    pub next: Option<u32>,
+}
+
+/// The public batch object.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Batch {
+    uid: u32,
+    progress: Option<Value>,
+    details: Box<RawValue>,
+    stats: Box<RawValue>,
+    duration: Option<IsoDuration>,
+    started_at: Timestamp,
+    finished_at: Option<Timestamp>,
+    batch_strategy: String,
+}
+
+impl From<&LiveBatch> for Batch {
+    fn from(live: &LiveBatch) -> Batch {
+        Batch {
+            uid: live.uid,
+            progress: Some(progress(live)),
+            details: raw(&live.details),
+            stats: raw(&live.stats),
+            duration: None,
+            started_at: live.started_at,
+            finished_at: None,
+            batch_strategy: live.strategy.clone(),
+        }
+    }
+}
+
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).expect("JSON values have text keys")
+}
+
+fn progress(live: &LiveBatch) -> Value {
+    use lamina_engine::index::Phase;
+    let phase = live.progress.phase();
+    let (done, total) = (live.progress.done(), live.progress.total());
+    let name = match phase {
+        Phase::Starting => "starting",
+        Phase::ReadingIds => "reading ids",
+        Phase::Indexing => "indexing documents",
+        Phase::Deleting => "deleting documents",
+        Phase::BuildingColumns => "building columns",
+        Phase::RewritingSegments => "rewriting segments",
+        Phase::Committing => "committing",
+        Phase::Finished => "writing tasks to disk",
+    };
+    let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
+    let finished = u8::from(phase == Phase::Finished);
+    let percentage = 100.0 * (f64::from(finished) + if finished == 1 { 0.0 } else { share }) / 2.0;
+    json!({
+        "steps": [
+            { "currentStep": if finished == 1 { "writing tasks to disk" } else { "processing tasks" }, "finished": finished, "total": 2 },
+            { "currentStep": name, "finished": done, "total": total },
+        ],
+        "percentage": percentage,
+    })
+}
+
+/// What batches count of their tasks.
+pub(crate) fn stats<'a>(tasks: impl Iterator<Item = (Status, Kind, Option<&'a str>)>) -> Value {
+    let (mut total, mut statuses, mut kinds, mut indexes) = (0u64, Map::new(), Map::new(), Map::new());
+    let count = |map: &mut Map<String, Value>, key: &str| {
+        let before = map.get(key).and_then(Value::as_u64).unwrap_or(0);
+        map.insert(key.to_owned(), (before + 1).into());
+    };
+    for (status, kind, index) in tasks {
+        total += 1;
+        count(&mut statuses, status.as_str());
+        count(&mut kinds, kind.as_str());
+        if let Some(index) = index {
+            count(&mut indexes, index);
+        }
+    }
+    json!({ "totalNbTasks": total, "status": statuses, "types": kinds, "indexUids": indexes })
+}
+
+/// A `WHERE` clause under construction.
+#[derive(Default)]
+struct Condition {
+    text: String,
+    values: Vec<SqlValue>,
+}
+
+impl Condition {
+    /// Adds `text`, in which `?` stands for `value`.
+    fn and(&mut self, text: &str, value: impl Into<SqlValue>) {
+        self.values.push(value.into());
+        let text = text.replace('?', &format!("?{}", self.values.len()));
+        self.and_text(&text);
+    }
+
+    fn and_text(&mut self, text: &str) {
+        self.text.push_str(if self.text.is_empty() { " WHERE (" } else { " AND (" });
+        self.text.push_str(text);
+        self.text.push(')');
+    }
+
+    fn list<T: Serialize>(&mut self, column: &str, values: &[T]) {
+        self.and(&format!("{column} IN (SELECT value FROM json_each(?))"), json_text(values));
+    }
+
+    /// `or_live` names the tasks of the running batch when its start, which is not stored, lies between the bounds.
+    fn between(&mut self, column: &str, bounds: &Bounds, or_live: Option<&LiveBatch>) {
+        if bounds.is_open() {
+            return;
+        }
+        let mut text = "1".to_owned();
+        for (operator, bound) in [(">", bounds.after), ("<", bounds.before)] {
+            if let Some(bound) = bound {
+                self.values.push(bound.nanos().into());
+                let _ = write!(text, " AND {column} {operator} ?{}", self.values.len());
+            }
+        }
+        match or_live {
+            Some(live) if bounds.admits(live.started_at) => {
+                self.and(&format!("({text}) OR (status = 0 AND {IN_LIST})"), json_text(&live.tasks));
+            }
+            _ => self.and_text(&text),
+        }
+    }
+}
+
+const IN_LIST: &str = "uid IN (SELECT value FROM json_each(?))";
+
+fn json_text(values: &[impl Serialize]) -> String {
+    serde_json::to_string(values).expect("lists of numbers and texts are JSON")
+}
+
+fn condition(filter: &TaskFilter, live: Option<&LiveBatch>) -> Condition {
+    let mut condition = Condition::default();
+    if let Some(uids) = &filter.uids {
+        condition.list("uid", uids);
+    }
+    if let Some(batches) = &filter.batch_uids {
+        match live.filter(|live| batches.contains(&live.uid)) {
+            Some(live) => {
+                condition.values.push(json_text(batches).into());
+                let stored = format!("batch_uid IN (SELECT value FROM json_each(?{}))", condition.values.len());
+                condition.and(&format!("{stored} OR (status = 0 AND {IN_LIST})"), json_text(&live.tasks));
+            }
+            None => condition.list("batch_uid", batches),
+        }
+    }
+    if let Some(uids) = &filter.index_uids {
+        condition.list("index_uid", uids);
+    }
+    if let Some(kinds) = &filter.kinds {
+        condition.list("kind", &kinds.iter().map(|&kind| kind as u8).collect::<Vec<_>>());
+    }
+    if let Some(statuses) = &filter.statuses {
+        statuses_condition(&mut condition, statuses, live);
+    }
+    if let Some(uids) = &filter.canceled_by {
+        condition.list("canceled_by", uids);
+    }
+    condition.between("enqueued_at", &filter.enqueued, None);
+    condition.between("started_at", &filter.started, live);
+    condition.between("finished_at", &filter.finished, None);
+    condition
+}
+
+/// The store says `enqueued` of tasks that are being processed.
+fn statuses_condition(condition: &mut Condition, statuses: &[Status], live: Option<&LiveBatch>) {
+    let stored: Vec<u8> =
+        statuses.iter().filter(|&&status| status != Status::Processing).map(|&status| status as u8).collect();
+    condition.values.push(json_text(&stored).into());
+    let stored = format!("status IN (SELECT value FROM json_each(?{}))", condition.values.len());
+    match (live, statuses.contains(&Status::Enqueued), statuses.contains(&Status::Processing)) {
+        (None, _, _) | (Some(_), true, true) => condition.and_text(&stored),
+        (Some(live), true, false) => {
+            condition.and(&format!("{stored} AND NOT (status = 0 AND {IN_LIST})"), json_text(&live.tasks));
+        }
+        (Some(live), false, true) => {
+            condition.and(&format!("{stored} OR (status = 0 AND {IN_LIST})"), json_text(&live.tasks));
+        }
+        (Some(_), false, false) => condition.and_text(&stored),
+    }
+}
+
+impl Store {
+    /// One task, without what the running batch adds.
+    pub fn task(&self, uid: u32) -> Result<Option<Task>, StoreError> {
+        self.read(|connection| {
+            let sql = format!("SELECT {} FROM tasks WHERE uid = ?1", rows::TASK_COLUMNS);
+            Ok(connection.prepare_cached(&sql)?.query_row([uid], rows::task).optional()?)
+        })
+    }
+
+    /// A page of tasks. Cost: the page, and a count of all that match.
+    pub fn list_tasks(
+        &self,
+        filter: &TaskFilter,
+        paging: Paging,
+        live: Option<&LiveBatch>,
+    ) -> Result<Page<Task>, StoreError> {
+        self.read(|connection| {
+            // One read transaction, so that the count and the page speak of the same moment.
+            let transaction = connection.unchecked_transaction()?;
+            let mut condition = condition(filter, live);
+            let total = count(&transaction, "SELECT count(*) FROM tasks", &condition)?;
+            let order = order(paging, &mut condition);
+            let sql = format!("SELECT {} FROM tasks{}{order}", rows::TASK_COLUMNS, condition.text);
+            let mut statement = transaction.prepare_cached(&sql)?;
+            let tasks = statement.query_map(params_from_iter(&condition.values), rows::task)?;
+            Ok(page(tasks.collect::<Result<_, _>>()?, total, paging, |task: &Task| task.uid))
+        })
+    }
+
+    /// The uids of all tasks that match.
+    pub fn matching_tasks(&self, filter: &TaskFilter, live: Option<&LiveBatch>) -> Result<UidSet, StoreError> {
+        self.read(|connection| {
+            let condition = condition(filter, live);
+            let mut statement =
+                connection.prepare_cached(&format!("SELECT uid FROM tasks{} ORDER BY uid", condition.text))?;
+            let uids = statement.query_map(params_from_iter(&condition.values), |row| row.get::<_, u32>(0))?;
+            Ok(uids.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// One finished batch.
+    pub fn batch(&self, uid: u32) -> Result<Option<Batch>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&format!("{BATCHES} WHERE uid = ?1"))?;
+            Ok(statement.query_row([uid], batch).optional()?)
+        })
+    }
+
+    /// A page of batches with a task that matches; `live` is one of them when a task of its own does.
+    pub fn list_batches(
+        &self,
+        filter: &TaskFilter,
+        paging: Paging,
+        live: Option<&LiveBatch>,
+    ) -> Result<Page<Batch>, StoreError> {
+        self.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let tasks = condition(filter, live);
+            let live = match live {
+                Some(live) if live_matches(&transaction, &tasks, live)? => Some(live),
+                _ => None,
+            };
+            let mut condition = Condition { text: String::new(), values: tasks.values };
+            if !tasks.text.is_empty() {
+                condition.and_text(&format!("uid IN (SELECT batch_uid FROM tasks{})", tasks.text));
+            }
+            // Just over and already stored: the stored form tells more.
+            let live = match live {
+                Some(live) if !is_stored(&transaction, live.uid)? => Some(live),
+                _ => None,
+            };
+            let total = count(&transaction, "SELECT count(*) FROM batches", &condition)? + u64::from(live.is_some());
+            let order = order(paging, &mut condition);
+            let mut statement = transaction.prepare_cached(&format!("{BATCHES}{}{order}", condition.text))?;
+            let stored = statement.query_map(params_from_iter(&condition.values), batch)?;
+            let mut batches: Vec<Batch> = stored.collect::<Result<_, _>>()?;
+            if let Some(live) = live {
+                // The running batch has the highest uid of all.
+                let is_on_page =
+                    paging.from.is_none_or(|from| if paging.reverse { from <= live.uid } else { from >= live.uid });
+                if is_on_page {
+                    batches.insert(if paging.reverse { batches.len() } else { 0 }, Batch::from(live));
+                }
+            }
+            Ok(page(batches, total, paging, |batch| batch.uid))
+        })
+    }
+}
+
+const BATCHES: &str = "SELECT uid, started_at, finished_at, details, stats, strategy FROM batches";
+
+fn live_matches(connection: &rusqlite::Connection, tasks: &Condition, live: &LiveBatch) -> Result<bool, StoreError> {
+    let mut condition = Condition { text: tasks.text.clone(), values: tasks.values.clone() };
+    condition.and(IN_LIST, json_text(&live.tasks));
+    Ok(count(connection, "SELECT count(*) FROM tasks", &condition)? > 0)
+}
+
+fn is_stored(connection: &rusqlite::Connection, batch: u32) -> Result<bool, StoreError> {
+    Ok(connection.prepare_cached("SELECT 1 FROM batches WHERE uid = ?1")?.exists([batch])?)
+}
+
+fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
+    let json = |column: usize| {
+        RawValue::from_string(row.get(column)?).map_err(|source| {
+            rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(source))
+        })
+    };
+    let (started_at, finished_at) = (Timestamp::from_nanos(row.get(1)?), Timestamp::from_nanos(row.get(2)?));
+    Ok(Batch {
+        uid: row.get(0)?,
+        progress: None,
+        details: json(3)?,
+        stats: json(4)?,
+        duration: Some(started_at.duration_until(finished_at)),
+        started_at,
+        finished_at: Some(finished_at),
+        batch_strategy: row.get(5)?,
+    })
+}
+
+fn count(connection: &rusqlite::Connection, select: &str, condition: &Condition) -> Result<u64, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("{select}{}", condition.text))?;
+    let count: i64 = statement.query_row(params_from_iter(&condition.values), |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// The end of the statement. One more row than the page holds is read: it is where the next page starts.
+fn order(paging: Paging, condition: &mut Condition) -> String {
+    if let Some(from) = paging.from {
+        condition.and(if paging.reverse { "uid >= ?" } else { "uid <= ?" }, i64::from(from));
+    }
+    let limit = i64::try_from(paging.limit.saturating_add(1)).unwrap_or(i64::MAX);
+    condition.values.push(limit.into());
+    let direction = if paging.reverse { "ASC" } else { "DESC" };
+    format!(" ORDER BY uid {direction} LIMIT ?{}", condition.values.len())
+}
+
+fn page<T>(mut results: Vec<T>, total: u64, paging: Paging, uid: impl Fn(&T) -> u32) -> Page<T> {
+    let limit = usize::try_from(paging.limit).unwrap_or(usize::MAX);
+    let next = results.get(limit).map(&uid);
+    results.truncate(limit);
+    Page { total, limit: paging.limit, from: results.first().map(&uid), next, results }
+}

@@ -1,0 +1,138 @@
+//! The task store: tasks, batches and the names of the indexes, in one SQLite database.
+//!
+//! The names of the indexes live here so that what a task does to them (create, delete, swap, rename) and its being
+//! finished are one transaction. The journal is a write-ahead log synced at every commit: what was acknowledged stays.
+//!
+//! Writes go through one connection; several enqueuing requests share a transaction, and so an fsync, when they meet.
+//! Reads have connections of their own and are never in the way.
+
+mod enqueue;
+mod finish;
+mod listing;
+mod rows;
+mod schedule;
+mod schema;
+
+use std::path::Path;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use thiserror::Error;
+
+use crate::error::{ApiError, Code};
+use enqueue::Waiting;
+
+pub use finish::{FinishedBatch, FinishedTask, IndexChange, TaskResult};
+pub use listing::{Batch, Page, Paging};
+pub use schedule::Queued;
+
+/// Why the store could not do it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// SQLite says no.
+    #[error("task store: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A stored value is not what this program writes.
+    #[error("task store: {what} of task {uid} is damaged: {source}")]
+    Corrupt {
+        /// The column.
+        what: &'static str,
+        /// The task.
+        uid: u32,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A request that shared its transaction with others failed with them.
+    #[error("task store: {0}")]
+    Shared(String),
+    /// 2^32 tasks.
+    #[error("task store: all task uids are used")]
+    Exhausted,
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        if let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) = &error
+            && failure.code == rusqlite::ErrorCode::DiskFull
+        {
+            return ApiError::new(
+                Code::NoSpaceLeftOnDevice,
+                "There is no more space left on the device. Consider increasing the size of the disk/partition.",
+            );
+        }
+        ApiError::internal(error.to_string())
+    }
+}
+
+/// The open store. Shared by reference.
+#[derive(Debug)]
+pub struct Store {
+    writer: Mutex<Writer>,
+    waiting: Mutex<Vec<Waiting>>,
+    readers: Mutex<Vec<Connection>>,
+    path: Box<Path>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    connection: Connection,
+    next_uid: u32,
+}
+
+/// Reading connections that are kept open.
+const READERS_KEPT: usize = 8;
+
+impl Store {
+    /// Opens the store in the file `path`, created when absent.
+    ///
+    /// # Errors
+    /// When the file cannot be used or was written by a newer program.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let connection = schema::open_writer(path)?;
+        // The highest uid is never deleted: the deletion that would do it is a task with a higher one.
+        let last: Option<u32> = connection.query_row("SELECT max(uid) FROM tasks", [], |row| row.get(0))?;
+        let next_uid = match last {
+            None => 0,
+            Some(last) => last.checked_add(1).ok_or(StoreError::Exhausted)?,
+        };
+        Ok(Store {
+            writer: Mutex::new(Writer { connection, next_uid }),
+            waiting: Mutex::default(),
+            readers: Mutex::default(),
+            path: path.into(),
+        })
+    }
+
+    /// Runs `read` on a connection of its own.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let kept = self.readers.lock().pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => schema::open_reader(&self.path)?,
+        };
+        let result = read(&connection);
+        let mut readers = self.readers.lock();
+        if readers.len() < READERS_KEPT {
+            readers.push(connection);
+        }
+        result
+    }
+
+    /// The indexes: uid and folder name.
+    pub fn indexes(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT uid, folder FROM indexes ORDER BY uid")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Bytes of the database file, for statistics.
+    pub fn disk_bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What the scheduler asks: what is enqueued, and what belongs to it.
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::{Store, StoreError, rows};
+use crate::tasks::content::Content;
+use crate::tasks::kind::Kind;
+
+/// An enqueued task with its work.
+#[derive(Clone, Debug)]
+pub struct Queued {
+    /// Uid of the task.
+    pub uid: u32,
+    /// The index it is about.
+    pub index_uid: Option<String>,
+    /// What to do.
+    pub content: Content,
+}
+
+const QUEUED: &str = "SELECT uid, index_uid, content FROM tasks";
+
+fn queued(row: &Row<'_>) -> Result<Queued, StoreError> {
+    let uid = row.get(0)?;
+    let content: String = row.get(2)?;
+    Ok(Queued { uid, index_uid: row.get(1)?, content: rows::content(uid, &content)? })
+}
+
+impl Store {
+    /// The enqueued tasks of a type, oldest first.
+    pub fn enqueued_of_kind(&self, kind: Kind) -> Result<Vec<Queued>, StoreError> {
+        self.read(|connection| {
+            let sql = format!("{QUEUED} WHERE kind = ?1 AND status = 0 ORDER BY uid");
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.query_and_then([kind as u8], queued)?.collect()
+        })
+    }
+
+    /// The enqueued task with the lowest uid.
+    pub fn oldest_enqueued(&self) -> Result<Option<Queued>, StoreError> {
+        self.read(|connection| {
+            let sql = format!("{QUEUED} WHERE status = 0 ORDER BY uid LIMIT 1");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut tasks = statement.query_and_then([], queued)?;
+            tasks.next().transpose()
+        })
+    }
+
+    /// Calls `take` with the enqueued tasks of an index from uid `from` on, in order, until it answers false.
+    pub fn walk_index_queue(
+        &self,
+        index_uid: &str,
+        from: u32,
+        mut take: impl FnMut(Queued) -> bool,
+    ) -> Result<(), StoreError> {
+        self.read(|connection| {
+            let sql = format!("{QUEUED} WHERE index_uid = ?1 AND status = 0 AND uid >= ?2 ORDER BY uid");
+            let mut statement = connection.prepare_cached(&sql)?;
+            for task in statement.query_and_then((index_uid, from), queued)? {
+                if !take(task?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether an enqueued task is about an index other than `index_uid`, or about none.
+    pub fn has_others_enqueued(&self, index_uid: &str) -> Result<bool, StoreError> {
+        self.read(|connection| {
+            let sql = "SELECT 1 FROM tasks WHERE status = 0 AND index_uid IS NOT ?1 LIMIT 1";
+            Ok(connection.prepare_cached(sql)?.exists([index_uid])?)
+        })
+    }
+
+    /// The indexes that enqueued tasks are about.
+    pub fn indexes_with_enqueued(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| {
+            let sql = "SELECT DISTINCT index_uid FROM tasks WHERE status = 0 AND index_uid IS NOT NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            let uids = statement.query_map([], |row| row.get(0))?;
+            Ok(uids.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The documents that are stored with a task.
+    pub fn inline_payload(&self, uid: u32) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT documents FROM payloads WHERE task_uid = ?1")?;
+            Ok(statement.query_row([uid], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// The payload files that enqueued tasks need.
+    pub fn payload_files(&self) -> Result<Vec<String>, StoreError> {
+        let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;
+        Ok(tasks.iter().filter_map(|task| task.content.payload_file()).map(str::to_owned).collect())
+    }
+
+    /// The uid of the next batch.
+    pub fn next_batch_uid(&self) -> Result<u32, StoreError> {
+        self.read(|connection| {
+            // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.
+            let last: Option<u32> = connection.query_row("SELECT max(uid) FROM batches", [], |row| row.get(0))?;
+            Ok(last.map_or(0, |last| last + 1))
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Tables of the store and how connections to it are set up.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::StoreError;
+
+/// Kept in `user_version`; a file with a higher one was written by a newer program.
+const VERSION: u32 = 1;
+
+/// `status` is never `processing`: that state lives in memory, so starting a batch writes nothing, and a batch that a
+/// crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when a task is final.
+const TABLES: &str = "
+CREATE TABLE tasks (
+    uid INTEGER PRIMARY KEY,
+    batch_uid INTEGER,
+    index_uid TEXT,
+    kind INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    canceled_by INTEGER,
+    enqueued_at INTEGER NOT NULL,
+    started_at INTEGER,
+    finished_at INTEGER,
+    details TEXT,
+    error TEXT,
+    custom_metadata TEXT,
+    content TEXT
+) STRICT;
+CREATE INDEX tasks_by_status ON tasks (status);
+CREATE INDEX tasks_by_index ON tasks (index_uid, status);
+CREATE INDEX tasks_by_kind ON tasks (kind, status);
+CREATE INDEX tasks_by_batch ON tasks (batch_uid) WHERE batch_uid IS NOT NULL;
+CREATE INDEX tasks_by_cancelation ON tasks (canceled_by) WHERE canceled_by IS NOT NULL;
+CREATE TABLE payloads (
+    task_uid INTEGER PRIMARY KEY,
+    documents BLOB NOT NULL
+) STRICT;
+CREATE TABLE batches (
+    uid INTEGER PRIMARY KEY,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    details TEXT NOT NULL,
+    stats TEXT NOT NULL,
+    strategy TEXT NOT NULL
+) STRICT;
+CREATE TABLE indexes (
+    uid TEXT PRIMARY KEY,
+    folder TEXT NOT NULL UNIQUE
+) STRICT, WITHOUT ROWID;
+";
+
+pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // FULL syncs the log at every commit; NORMAL would lose acknowledged tasks when the machine stops.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match version {
+        0 => {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
+        }
+        VERSION => {}
+        newer => {
+            return Err(StoreError::Shared(format!(
+                "the file has version {newer}; this program reads up to {VERSION}"
+            )));
+        }
+    }
+    Ok(connection)
+}
+
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
