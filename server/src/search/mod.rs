@@ -7,10 +7,13 @@ mod answer;
 mod details;
 mod facet_search;
 mod facets;
+mod federation;
 mod geo_distance;
 mod hits;
+mod multi;
 mod refusal;
 mod request;
+mod similar;
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +25,12 @@ use lamina_engine::sort::SortCriterion;
 pub use answer::{Answer, Metadata};
 pub use facet_search::{FacetSearch, run_facet_search};
 pub use facets::Facets;
+pub use federation::run_federated;
 pub use hits::HitWriter;
+pub use multi::{Snapshots, run_multi};
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, parse_filter};
+pub use similar::run_similar;
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{SearchKind, SearchQuery};

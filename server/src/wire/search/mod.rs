@@ -13,6 +13,7 @@ use serde_json::Value;
 
 pub use body::FIELDS;
 pub use kind::{Hybrid, SearchKind};
+pub(in crate::wire) use parameters::filter as filter_parameter;
 
 /// Hits of a page when nothing else is asked for.
 pub const DEFAULT_LIMIT: usize = 20;
@@ -171,6 +172,6 @@ fn size(number: u64) -> usize {
 }
 
 /// Why a number from 0 to 1 is refused.
-fn out_of_range(name: &str) -> String {
+pub(in crate::wire) fn out_of_range(name: &str) -> String {
     format!("the value of `{name}` is invalid, expected a float between `0.0` and `1.0`.")
 }

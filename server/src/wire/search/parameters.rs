@@ -155,7 +155,7 @@ fn unit_interval(name: &str, parameter: &Parameter<'_>) -> ApiResult<f64> {
 }
 
 /// Arrays and quoted texts are JSON, everything else is an expression as it stands.
-fn filter(text: &str) -> Value {
+pub(in crate::wire) fn filter(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Array(_) | Value::String(_))) => value,
         _ => Value::String(text.to_owned()),

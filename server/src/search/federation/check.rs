@@ -1,0 +1,203 @@
+//! What the queries of a federated search may not ask for, and whether their orders can be compared.
+
+use lamina_engine::index::settings::RankingRule;
+use lamina_engine::sort::{SortCriterion, SortTarget};
+
+use super::super::Target;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::multi_search::{Federation, IndexQuery};
+
+/// Refuses what belongs to the merged list and not to one of its queries.
+pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize) -> ApiResult<()> {
+    let refuse = |code, what: String, hint: String| {
+        let hints = format!(" - Hint: remove it from query #{position} or remove `federation` from the request");
+        Err(ApiError::new(code, format!("Using {what} is not allowed in federated queries.\n{hints}\n - Hint: {hint}")))
+    };
+    if let Some(field) = &asked.paging_field {
+        return refuse(
+            Code::InvalidMultiSearchQueryPagination,
+            format!("`{field}`"),
+            "pass `federation.limit` and `federation.offset` for pagination in federated search".into(),
+        );
+    }
+    let facets = asked.query.facets.as_deref().unwrap_or_default();
+    if !facets.is_empty() {
+        return refuse(
+            Code::InvalidMultiSearchQueryFacets,
+            "facet options".into(),
+            format!(
+                "pass `federation.facetsByIndex.{}: {}` for facets in federated search",
+                asked.index_uid,
+                serde_json::json!(facets)
+            ),
+        );
+    }
+    if asked.query.distinct.is_some() && federation.distinct.is_some() {
+        return refuse(
+            Code::InvalidMultiSearchDistinct,
+            "`distinct` both in a query and in `federation`".into(),
+            "keep only `federation.distinct`".into(),
+        );
+    }
+    if asked.query.show_performance_details {
+        return refuse(
+            Code::InvalidMultiSearchQueryShowPerformanceDetails,
+            "`showPerformanceDetails`".into(),
+            "pass `federation.showPerformanceDetails` instead".into(),
+        );
+    }
+    Ok(())
+}
+
+/// One thing that hits are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// All consecutive relevancy rules.
+    Relevancy,
+    Sort {
+        ascending: bool,
+    },
+    Geo {
+        ascending: bool,
+    },
+}
+
+impl Step {
+    fn incompatibility(self, other: Step) -> Option<&'static str> {
+        use Step::{Geo, Relevancy, Sort};
+        match (self, other) {
+            (one, other) if one == other => None,
+            (Sort { .. }, Sort { .. }) => Some("cannot compare two sort rules in opposite directions"),
+            (Geo { .. }, Geo { .. }) => Some("cannot compare two geosort rules in opposite directions"),
+            (Relevancy, Sort { .. }) | (Sort { .. }, Relevancy) => {
+                Some("cannot compare a relevancy rule with a sort rule")
+            }
+            (Relevancy, Geo { .. }) | (Geo { .. }, Relevancy) => {
+                Some("cannot compare a relevancy rule with a geosort rule")
+            }
+            _ => Some("cannot compare a sort rule with a geosort rule"),
+        }
+    }
+}
+
+/// Refuses queries of which some step can't be compared.
+pub(super) fn comparable(targets: &[Target<'_>], queries: &[IndexQuery]) -> ApiResult<()> {
+    let mut longest: Option<(usize, Vec<Step>)> = None;
+    for (position, (target, asked)) in targets.iter().zip(queries).enumerate() {
+        let steps = steps(&target.snapshot.settings.ranking_rules, asked);
+        if let Some((other, known)) = &longest {
+            let refused = known.iter().zip(&steps).find_map(|(one, other)| one.incompatibility(*other));
+            if let Some(reason) = refused {
+                return Err(ApiError::new(
+                    Code::InvalidMultiSearchQueryRankingRules,
+                    format!(
+                        "The results of queries #{position} and #{other} are incompatible: \n  1. \
+                         `queries[{position}]` is ordered by {}\n  2. `queries[{other}]` is ordered by {}\n  - \
+                         {reason}",
+                        described(&steps),
+                        described(known)
+                    ),
+                ));
+            }
+        }
+        if longest.as_ref().is_none_or(|(_, known)| known.len() < steps.len()) {
+            longest = Some((position, steps));
+        }
+    }
+    Ok(())
+}
+
+fn described(steps: &[Step]) -> String {
+    let name = |step: &Step| match step {
+        Step::Relevancy => "relevancy",
+        Step::Sort { ascending: true } => "an ascending sort",
+        Step::Sort { ascending: false } => "a descending sort",
+        Step::Geo { ascending: true } => "an ascending distance",
+        Step::Geo { ascending: false } => "a descending distance",
+    };
+    if steps.is_empty() { "nothing".to_owned() } else { steps.iter().map(name).collect::<Vec<_>>().join(", then ") }
+}
+
+fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
+    // A sort that can't be parsed is refused when the query runs.
+    let sort: Vec<SortCriterion> =
+        asked.query.sort.iter().flatten().filter_map(|entry| SortCriterion::parse(entry).ok()).collect();
+    let mut steps = Vec::new();
+    let mut fields: Vec<&str> = Vec::new();
+    let is_relevant = asked.query.text().is_some();
+    for rule in rules {
+        match rule {
+            RankingRule::Sort => {
+                for criterion in &sort {
+                    let ascending = criterion.ascending;
+                    match &criterion.target {
+                        SortTarget::GeoPoint { .. } => steps.push(Step::Geo { ascending }),
+                        SortTarget::Field(field) if !fields.contains(&field.as_str()) => {
+                            fields.push(field);
+                            steps.push(Step::Sort { ascending });
+                        }
+                        SortTarget::Field(_) => {}
+                    }
+                }
+            }
+            RankingRule::Asc(field) | RankingRule::Desc(field) if !fields.contains(&field.as_str()) => {
+                fields.push(field);
+                steps.push(Step::Sort { ascending: matches!(rule, RankingRule::Asc(_)) });
+            }
+            RankingRule::Asc(_) | RankingRule::Desc(_) => {}
+            _ if is_relevant && steps.last() != Some(&Step::Relevancy) => steps.push(Step::Relevancy),
+            _ => {}
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::multi_search::MultiSearch;
+    use serde_json::{Value, json};
+
+    fn first(body: Value) -> (IndexQuery, Federation) {
+        let mut read = MultiSearch::from_body(&body).unwrap();
+        (read.queries.remove(0), read.federation.unwrap())
+    }
+
+    #[test]
+    fn what_belongs_to_the_list_is_refused_in_a_query() {
+        let refused = |fields: Value, federation: Value| {
+            let mut asked = json!({"indexUid": "a"});
+            asked.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+            let (asked, federation) = first(json!({"federation": federation, "queries": [asked]}));
+            query(&asked, &federation, 0).unwrap_err().code
+        };
+        assert_eq!(refused(json!({"limit": 1}), json!({})), Code::InvalidMultiSearchQueryPagination);
+        assert_eq!(refused(json!({"page": 1}), json!({})), Code::InvalidMultiSearchQueryPagination);
+        assert_eq!(refused(json!({"facets": ["x"]}), json!({})), Code::InvalidMultiSearchQueryFacets);
+        assert_eq!(refused(json!({"distinct": "x"}), json!({"distinct": "y"})), Code::InvalidMultiSearchDistinct);
+        let (asked, federation) = first(json!({"federation": {}, "queries": [{"indexUid": "a", "facets": []}]}));
+        assert_eq!(query(&asked, &federation, 0), Ok(()));
+    }
+
+    #[test]
+    fn steps_of_a_query() {
+        let of = |rules: &[&str], fields: Value| {
+            let mut asked = json!({"indexUid": "a"});
+            asked.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+            let (asked, _) = first(json!({"federation": {}, "queries": [asked]}));
+            let rules: Vec<RankingRule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+            steps(&rules, &asked)
+        };
+        let rules = ["words", "typo", "sort", "exactness", "price:desc"];
+        let (up, down) = (Step::Sort { ascending: true }, Step::Sort { ascending: false });
+        assert_eq!(of(&rules, json!({"q": "x"})), [Step::Relevancy, down]);
+        assert_eq!(of(&rules, json!({"q": "x", "sort": ["a:asc"]})), [Step::Relevancy, up, Step::Relevancy, down]);
+        assert_eq!(
+            of(&rules, json!({"sort": ["price:asc", "_geoPoint(1,2):asc"]})),
+            [up, Step::Geo { ascending: true }]
+        );
+        assert_eq!(Step::Relevancy.incompatibility(up), Some("cannot compare a relevancy rule with a sort rule"));
+        assert_eq!(up.incompatibility(down), Some("cannot compare two sort rules in opposite directions"));
+        assert_eq!(up.incompatibility(up), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Several searches merged into one list of hits.
+
+mod check;
+mod distinct;
+mod facets;
+mod merge;
+mod order;
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use self::facets::{count_by_index, merged, unused_note};
+use self::merge::{MergedHit, merge};
+use self::order::Weighted;
+use super::answer::paging;
+use super::multi::{Snapshots, at_query, target};
+use super::{Context, Found, HitWriter, Metadata, Target, run_window};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::multi_search::{Federation, IndexQuery};
+use crate::wire::search::SearchQuery;
+
+/// One query of a federated search that has run.
+#[derive(Debug)]
+struct Ran<'a> {
+    target: Target<'a>,
+    query: &'a SearchQuery,
+    weight: f64,
+    found: Found,
+    /// What each hit is compared by.
+    weighted: Vec<Weighted>,
+}
+
+/// Runs the queries, merges their hits and writes the body of the answer.
+///
+/// # Errors
+/// What no federated query may ask for, queries whose orders can't be compared, or the first query that fails.
+pub fn run_federated(
+    snapshots: &Snapshots,
+    queries: &[IndexQuery],
+    federation: &Federation,
+    context: &Context,
+    with_metadata: bool,
+) -> ApiResult<Vec<u8>> {
+    for (position, asked) in queries.iter().enumerate() {
+        check::query(asked, federation, position).map_err(|error| at_query(error, position))?;
+    }
+    let targets = targets(snapshots, queries)?;
+    check::comparable(&targets, queries)?;
+    let (offset, limit) = federation.window.bounds(usize::MAX);
+    let wanted = offset.saturating_add(limit);
+    let mut ran = Vec::with_capacity(queries.len());
+    for (position, (asked, &target)) in queries.iter().zip(&targets).enumerate() {
+        ran.push(one(target, asked, federation, context, wanted).map_err(|error| at_query(error, position))?);
+    }
+    let mut writers: Vec<HitWriter<'_>> = Vec::with_capacity(ran.len());
+    for one in &mut ran {
+        writers.push(HitWriter::new(one.target, one.query, &mut one.found));
+    }
+    let hits = merge(&ran, federation.distinct.as_deref(), offset, limit)?;
+    let mut out = b"{\"hits\":[".to_vec();
+    for (place, merged) in hits.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.append(&mut written(&ran, &writers, merged)?);
+    }
+    out.push(b']');
+    for (key, value) in around(snapshots, &ran, federation, context, with_metadata)? {
+        out.push(b',');
+        out.extend_from_slice(json!(key).to_string().as_bytes());
+        out.push(b':');
+        out.extend_from_slice(value.to_string().as_bytes());
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn targets<'a>(snapshots: &'a Snapshots, queries: &'a [IndexQuery]) -> ApiResult<Vec<Target<'a>>> {
+    let named = queries.iter().enumerate();
+    named
+        .map(|(position, asked)| target(snapshots, &asked.index_uid).map_err(|error| at_query(error, position)))
+        .collect()
+}
+
+fn one<'a>(
+    target: Target<'a>,
+    asked: &'a IndexQuery,
+    federation: &Federation,
+    context: &Context,
+    wanted: usize,
+) -> ApiResult<Ran<'a>> {
+    let wanted = wanted.min(target.snapshot.settings.pagination.max_total_hits);
+    let found = match &federation.distinct {
+        Some(attribute) => {
+            let query = SearchQuery { distinct: Some(attribute.clone()), ..asked.query.clone() };
+            run_window(target, &query, context, (0, wanted))?
+        }
+        None => run_window(target, &asked.query, context, (0, wanted))?,
+    };
+    let weight = asked.options.unwrap_or_default().weight;
+    let weighted = found.result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
+    Ok(Ran { target, query: &asked.query, weight, found, weighted })
+}
+
+fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit) -> ApiResult<Vec<u8>> {
+    let one = &ran[merged.query];
+    let hit = &one.found.result.hits[merged.hit];
+    let mut out = writers[merged.query].hit(hit)?;
+    let federation = json!({
+        "indexUid": one.target.uid,
+        "queriesPosition": merged.query,
+        "weightedRankingScore": hit.score * one.weight,
+    });
+    lamina_engine::highlight::append_field(&mut out, "_federation", federation.to_string().as_bytes());
+    Ok(out)
+}
+
+/// Everything but the hits.
+fn around(
+    snapshots: &Snapshots,
+    ran: &[Ran<'_>],
+    federation: &Federation,
+    context: &Context,
+    with_metadata: bool,
+) -> ApiResult<Map<String, Value>> {
+    let candidates = merge::candidates(ran);
+    let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
+    let mut fields = Map::new();
+    let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
+    fields.insert("processingTimeMs".into(), json!(millis));
+    paging(federation.window, usize::MAX, total, &mut fields);
+    if ran.iter().any(|one| one.found.semantic_hit_count.is_some()) {
+        fields.insert("semanticHitCount".into(), json!(0));
+    }
+    let counted = count_by_index(snapshots, federation, &candidates)?;
+    match federation.merge_facets {
+        Some(options) => {
+            let facets = merged(&counted, options)?;
+            fields.insert("facetDistribution".into(), facets.distribution());
+            fields.insert("facetStats".into(), facets.stats());
+        }
+        None if !federation.facets_by_index.is_empty() => {
+            let by_index = counted.iter().map(|(uid, _, facets)| {
+                (uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }))
+            });
+            fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
+        }
+        None => {}
+    }
+    fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+    if with_metadata {
+        let each = ran.iter().map(|one| Metadata::new(one.target).into_value());
+        fields.insert("metadata".into(), Value::Array(each.collect()));
+    }
+    if federation.show_performance_details {
+        let steps = ran.iter().enumerate().flat_map(|(position, one)| {
+            let named = move |(step, took): &(&str, std::time::Duration)| {
+                (format!("queries[{position}] > {step}"), json!(format!("{took:.2?}")))
+            };
+            one.found.steps.iter().map(named)
+        });
+        fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
+    }
+    Ok(fields)
+}
+
+/// A facet of `federation.facetsByIndex` that can't be counted.
+fn at_facets(error: ApiError, uid: &str, is_used: bool) -> ApiError {
+    let note = if is_used { String::new() } else { unused_note(uid) };
+    let mut error = error.prefixed(format_args!("Inside `.federation.facetsByIndex.{uid}`: "));
+    error.message.push_str(&note);
+    if error.code == Code::IndexNotFound { error.with_status(400) } else { error }
+}

@@ -1,0 +1,160 @@
+//! The order of hits of different queries.
+
+use std::cmp::Ordering;
+
+use lamina_engine::rank::{ScoreDetail, SortedValue, global_score};
+use lamina_engine::search::Hit;
+
+/// What a hit is compared by, best first: relevancy as numbers times the weight of its query, sorts as their values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Weighted {
+    values: Vec<WeightedValue>,
+    score: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum WeightedValue {
+    /// Larger is better.
+    Score(f64),
+    Sort {
+        ascending: bool,
+        value: SortedValue,
+    },
+    Geo {
+        ascending: bool,
+        distance_m: Option<f64>,
+    },
+}
+
+impl Weighted {
+    pub(super) fn new(hit: &Hit, weight: f64) -> Weighted {
+        let is_relevancy = |detail: &ScoreDetail| {
+            !matches!(detail, ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. } | ScoreDetail::Vector(_))
+        };
+        let groups = hit.details.chunk_by(|one, next| is_relevancy(one) && is_relevancy(next));
+        let values = groups.map(|group| match &group[0] {
+            ScoreDetail::Sort { ascending, value, .. } => {
+                WeightedValue::Sort { ascending: *ascending, value: value.clone() }
+            }
+            ScoreDetail::GeoSort { ascending, distance_m, .. } => {
+                WeightedValue::Geo { ascending: *ascending, distance_m: *distance_m }
+            }
+            ScoreDetail::Vector(similarity) => WeightedValue::Score(f64::from(similarity.unwrap_or(0.0)) * weight),
+            _ => WeightedValue::Score(global_score(group) * weight),
+        });
+        Weighted { values: values.collect(), score: hit.score * weight }
+    }
+
+    /// `Less`: this hit comes first.
+    pub(super) fn compare(&self, other: &Weighted) -> Ordering {
+        for (one, another) in self.values.iter().zip(&other.values) {
+            match one.compare(another) {
+                Some(Ordering::Equal) => {}
+                Some(order) => return order,
+                // Apples and pears: only the scores can tell.
+                None => return better(self.score, other.score),
+            }
+        }
+        // Whoever has more to say about its hit comes first.
+        other.values.len().cmp(&self.values.len())
+    }
+}
+
+impl WeightedValue {
+    /// `None` when the two are of different kinds.
+    fn compare(&self, other: &WeightedValue) -> Option<Ordering> {
+        match (self, other) {
+            (WeightedValue::Score(one), WeightedValue::Score(other)) => Some(better(*one, *other)),
+            (WeightedValue::Sort { ascending, value: one }, WeightedValue::Sort { ascending: same, value: other })
+                if ascending == same =>
+            {
+                Some(sorted(one, other, *ascending))
+            }
+            (
+                WeightedValue::Geo { ascending, distance_m: one },
+                WeightedValue::Geo { ascending: same, distance_m: other },
+            ) if ascending == same => Some(match (one, other) {
+                (Some(one), Some(other)) => directed(one.total_cmp(other), *ascending),
+                (one, other) => other.is_some().cmp(&one.is_some()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Larger first; what differs by rounding alone is equal.
+fn better(one: f64, other: f64) -> Ordering {
+    if (one - other).abs() <= f64::EPSILON { Ordering::Equal } else { other.total_cmp(&one) }
+}
+
+/// Numbers before strings, nothing last, in both directions.
+fn sorted(one: &SortedValue, other: &SortedValue, ascending: bool) -> Ordering {
+    let rank = |value: &SortedValue| match value {
+        SortedValue::Number(_) => 0,
+        SortedValue::String(_) => 1,
+        SortedValue::Missing => 2,
+    };
+    match (one, other) {
+        (SortedValue::Number(one), SortedValue::Number(other)) => directed(one.total_cmp(other), ascending),
+        (SortedValue::String(one), SortedValue::String(other)) => directed(one.cmp(other), ascending),
+        _ => rank(one).cmp(&rank(other)),
+    }
+}
+
+fn directed(order: Ordering, ascending: bool) -> Ordering {
+    if ascending { order } else { order.reverse() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lamina_engine::rank::Rank;
+
+    fn weighted(details: &[ScoreDetail], weight: f64) -> Weighted {
+        let address = lamina_engine::index::DocumentAddress { segment: 0, doc: 0 };
+        Weighted::new(&Hit { address, score: global_score(details), details: details.to_vec() }, weight)
+    }
+
+    fn rank(rank: u32) -> ScoreDetail {
+        ScoreDetail::Proximity(Rank { rank, max: 10 })
+    }
+
+    fn year(ascending: bool, value: SortedValue) -> ScoreDetail {
+        ScoreDetail::Sort { field: "year".into(), ascending, value }
+    }
+
+    #[test]
+    fn relevancy_counts_with_its_weight() {
+        let (good, bad) = (weighted(&[rank(9)], 1.0), weighted(&[rank(5)], 1.0));
+        assert_eq!(good.compare(&bad), Ordering::Less);
+        assert_eq!(weighted(&[rank(9)], 0.5).compare(&bad), Ordering::Greater);
+        assert_eq!(good.compare(&good.clone()), Ordering::Equal);
+        assert_eq!(weighted(&[rank(9)], 0.0).compare(&weighted(&[rank(1)], 0.0)), Ordering::Equal);
+    }
+
+    #[test]
+    fn sorts_compare_by_value() {
+        let number = |n: f64| SortedValue::Number(n);
+        let of = |ascending, value| weighted(&[year(ascending, value), rank(5)], 1.0);
+        assert_eq!(of(true, number(1.0)).compare(&of(true, number(2.0))), Ordering::Less);
+        assert_eq!(of(false, number(1.0)).compare(&of(false, number(2.0))), Ordering::Greater);
+        for ascending in [true, false] {
+            let text = SortedValue::String("a".into());
+            assert_eq!(of(ascending, number(1.0)).compare(&of(ascending, text.clone())), Ordering::Less);
+            assert_eq!(of(ascending, text).compare(&of(ascending, SortedValue::Missing)), Ordering::Less);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compared_goes_by_score() {
+        let sorted = weighted(&[year(true, SortedValue::Number(1.0)), rank(5)], 1.0);
+        assert_eq!(weighted(&[rank(9)], 1.0).compare(&sorted), Ordering::Less);
+        assert_eq!(weighted(&[rank(2)], 1.0).compare(&sorted), Ordering::Greater);
+    }
+
+    #[test]
+    fn the_longer_list_wins() {
+        let placeholder = weighted(&[], 1.0);
+        assert_eq!(placeholder.compare(&weighted(&[rank(1)], 1.0)), Ordering::Greater);
+    }
+}

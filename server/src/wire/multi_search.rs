@@ -1,0 +1,285 @@
+//! Several searches in one request, answered one by one or merged.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::json::{At, required};
+use super::search::{DEFAULT_LIMIT, FIELDS, SearchQuery, Window};
+use crate::error::{ApiError, ApiResult, Code};
+
+/// The body of a multi-search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultiSearch {
+    /// In the order of the request.
+    pub queries: Vec<IndexQuery>,
+    /// Present: one merged list of hits.
+    pub federation: Option<Federation>,
+}
+
+/// One search and the index it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexQuery {
+    /// The index.
+    pub index_uid: String,
+    /// What is searched for.
+    pub query: SearchQuery,
+    /// Its part in the merged list.
+    pub options: Option<FederationOptions>,
+    /// The first field that pages through hits, by name: allowed only where hits are not merged.
+    pub paging_field: Option<String>,
+}
+
+/// The part of one search in a merged list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FederationOptions {
+    /// Factor of its scores, at least 0.
+    pub weight: f64,
+}
+
+impl Default for FederationOptions {
+    fn default() -> FederationOptions {
+        FederationOptions { weight: 1.0 }
+    }
+}
+
+/// How the merged list is made and shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Federation {
+    /// Which part of the merged list is shown.
+    pub window: Window,
+    /// Facets to count, by index.
+    pub facets_by_index: BTreeMap<String, Vec<String>>,
+    /// Present: the facets of all indexes are summed.
+    pub merge_facets: Option<MergeFacets>,
+    /// Attribute of which all hits have different values.
+    pub distinct: Option<String>,
+    /// Whether the answer tells how long each step took.
+    pub show_performance_details: bool,
+}
+
+/// How facets are summed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergeFacets {
+    /// Most values of a facet.
+    pub max_values_per_facet: Option<usize>,
+}
+
+impl MultiSearch {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// The first thing wrong in the order of the text.
+    pub fn from_body(body: &Value) -> ApiResult<MultiSearch> {
+        let (mut queries, mut federation) = (None, None);
+        let root = At::root(body);
+        root.fields(&["queries", "federation"], |name, field| {
+            match name {
+                "queries" => queries = Some(field.list(IndexQuery::read)?),
+                _ => federation = field.optional(Federation::read)?,
+            }
+            Ok(())
+        })?;
+        Ok(MultiSearch { queries: required(queries, &root, "queries", Code::BadRequest)?, federation })
+    }
+}
+
+impl IndexQuery {
+    fn read(at: At<'_>) -> ApiResult<IndexQuery> {
+        let accepted: Vec<&str> = ["indexUid"].into_iter().chain(FIELDS).chain(["federationOptions"]).collect();
+        let (mut index_uid, mut options, mut paging_field) = (None, None, None);
+        let mut query = SearchQuery::default();
+        at.fields(&accepted, |name, field| {
+            let pages = ["offset", "limit", "page", "hitsPerPage"].contains(&name);
+            if pages && field.value().is_null() {
+                return Ok(());
+            }
+            match name {
+                "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
+                "federationOptions" => {
+                    let field = field.code(Code::InvalidMultiSearchFederationOptions);
+                    options = field.optional(FederationOptions::read)?;
+                }
+                _ => {
+                    query.read_field(name, field)?;
+                    if pages {
+                        paging_field.get_or_insert_with(|| name.to_owned());
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let index_uid = required(index_uid, &at, "indexUid", Code::MissingIndexUid)?;
+        Ok(IndexQuery { index_uid, query, options, paging_field })
+    }
+}
+
+impl FederationOptions {
+    fn read(at: At<'_>) -> ApiResult<FederationOptions> {
+        let mut options = FederationOptions::default();
+        at.fields(&["weight", "remote", "queryPosition"], |name, field| {
+            match name {
+                "weight" => {
+                    let field = field.code(Code::InvalidMultiSearchWeight);
+                    options.weight = field.number()?;
+                    if options.weight < 0.0 {
+                        return Err(
+                            field.invalid("the value of `weight` is invalid, expected a positive float (>= 0.0).")
+                        );
+                    }
+                }
+                _ if field.value().is_null() => {}
+                "remote" => {
+                    field.code(Code::InvalidMultiSearchRemote).string()?;
+                    return Err(ApiError::feature_not_enabled("Performing a remote federated search", "network"));
+                }
+                _ => {
+                    field.code(Code::InvalidMultiSearchQueryPosition).positive_integer()?;
+                    return Err(ApiError::feature_not_enabled("Using `federationOptions.queryPosition`", "network"));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(options)
+    }
+}
+
+/// The fields of `federation`, in the order in which messages list them.
+const FEDERATION_FIELDS: [&str; 9] = [
+    "limit",
+    "offset",
+    "page",
+    "hitsPerPage",
+    "facetsByIndex",
+    "mergeFacets",
+    "distinct",
+    "showPerformanceDetails",
+    "personalize",
+];
+
+impl Federation {
+    fn read(at: At<'_>) -> ApiResult<Federation> {
+        use Code::*;
+        let (mut limit, mut offset, mut page, mut hits_per_page) = (DEFAULT_LIMIT, 0, None, None);
+        let (mut facets_by_index, mut merge_facets, mut distinct) = (BTreeMap::new(), None, None);
+        let mut show_performance_details = false;
+        at.fields(&FEDERATION_FIELDS, |name, field| {
+            match name {
+                "limit" => limit = size(field.code(InvalidSearchLimit))?,
+                "offset" => offset = size(field.code(InvalidSearchOffset))?,
+                "page" => page = field.code(InvalidSearchPage).optional(size)?,
+                "hitsPerPage" => hits_per_page = field.code(InvalidSearchHitsPerPage).optional(size)?,
+                "facetsByIndex" => {
+                    field.code(InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
+                        if let Some(names) = names.optional(|names| names.strings())? {
+                            facets_by_index.insert(uid.to_owned(), names);
+                        }
+                        Ok(())
+                    })?;
+                }
+                "mergeFacets" => {
+                    merge_facets = field.code(InvalidMultiSearchMergeFacets).optional(MergeFacets::read)?;
+                }
+                "distinct" => distinct = field.code(InvalidMultiSearchDistinct).optional(|f| f.string())?,
+                "showPerformanceDetails" => {
+                    show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
+                }
+                // The same shape and the same refusal as in a search.
+                _ => SearchQuery::default().read_field(name, field)?,
+            }
+            Ok(())
+        })?;
+        let window = match (page, hits_per_page) {
+            (None, None) => Window::Offset { offset, limit },
+            (page, hits_per_page) => {
+                Window::Page { page: page.unwrap_or(1), hits_per_page: hits_per_page.unwrap_or(DEFAULT_LIMIT) }
+            }
+        };
+        Ok(Federation { window, facets_by_index, merge_facets, distinct, show_performance_details })
+    }
+}
+
+impl MergeFacets {
+    fn read(at: At<'_>) -> ApiResult<MergeFacets> {
+        let mut merge = MergeFacets::default();
+        at.fields(&["maxValuesPerFacet"], |_, field| {
+            merge.max_values_per_facet = field.code(Code::InvalidMultiSearchMaxValuesPerFacet).optional(size)?;
+            Ok(())
+        })?;
+        Ok(merge)
+    }
+}
+
+fn size(at: At<'_>) -> ApiResult<usize> {
+    Ok(usize::try_from(at.positive_integer()?).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(body: Value) -> (Code, String) {
+        let error = MultiSearch::from_body(&body).expect_err(&body.to_string());
+        (error.code, error.message)
+    }
+
+    #[test]
+    fn queries_are_required_and_need_an_index() {
+        assert_eq!(refused(json!({})), (Code::BadRequest, "Missing field `queries`".into()));
+        assert_eq!(
+            refused(json!({"queries": [{"q": "a"}]})),
+            (Code::MissingIndexUid, "Missing field `indexUid` inside `.queries[0]`".into())
+        );
+        assert_eq!(refused(json!({"queries": [{"indexUid": "a b"}]})).0, Code::InvalidIndexUid);
+        let (code, message) = refused(json!({"queries": [{"indexUid": "a", "limit": "x"}]}));
+        assert_eq!(code, Code::InvalidSearchLimit);
+        assert!(message.starts_with("Invalid value type at `.queries[0].limit`: "), "{message}");
+        assert_eq!(MultiSearch::from_body(&json!({"queries": []})).unwrap().queries, []);
+    }
+
+    #[test]
+    fn federation_is_read() {
+        let read = MultiSearch::from_body(&json!({
+            "federation": {"limit": 5, "facetsByIndex": {"a": ["x"], "b": null}, "mergeFacets": {}},
+            "queries": [{"indexUid": "a", "q": "x", "federationOptions": {"weight": 0.5}}, {"indexUid": "b", "limit": null}]
+        }))
+        .unwrap();
+        let federation = read.federation.unwrap();
+        assert_eq!(federation.window, Window::Offset { offset: 0, limit: 5 });
+        assert_eq!(federation.facets_by_index, BTreeMap::from([("a".to_owned(), vec!["x".to_owned()])]));
+        assert_eq!(federation.merge_facets, Some(MergeFacets::default()));
+        assert_eq!(read.queries[0].options, Some(FederationOptions { weight: 0.5 }));
+        assert_eq!(read.queries[1].paging_field, None);
+        let paged = MultiSearch::from_body(&json!({"federation": {"page": 2}, "queries": []})).unwrap();
+        assert_eq!(paged.federation.unwrap().window, Window::Page { page: 2, hits_per_page: 20 });
+    }
+
+    #[test]
+    fn bad_values() {
+        let in_query = |options: Value| refused(json!({"queries": [{"indexUid": "a", "federationOptions": options}]}));
+        assert_eq!(
+            in_query(json!({"weight": -1})),
+            (
+                Code::InvalidMultiSearchWeight,
+                "Invalid value at `.queries[0].federationOptions.weight`: the value of `weight` is invalid, expected \
+                 a positive float (>= 0.0)."
+                    .into()
+            )
+        );
+        assert_eq!(in_query(json!({"remote": "ms"})).0, Code::FeatureNotEnabled);
+        assert_eq!(in_query(json!({"doggo": 1})).0, Code::InvalidMultiSearchFederationOptions);
+        for (federation, code) in [
+            (json!({"limit": "x"}), Code::InvalidSearchLimit),
+            (json!({"offset": -1}), Code::InvalidSearchOffset),
+            (json!({"facetsByIndex": []}), Code::InvalidMultiSearchFacetsByIndex),
+            (json!({"facetsByIndex": {"a": "x"}}), Code::InvalidMultiSearchFacetsByIndex),
+            (json!({"mergeFacets": 1}), Code::InvalidMultiSearchMergeFacets),
+            (json!({"mergeFacets": {"maxValuesPerFacet": "x"}}), Code::InvalidMultiSearchMaxValuesPerFacet),
+            (json!({"distinct": 1}), Code::InvalidMultiSearchDistinct),
+            (json!({"doggo": 1}), Code::BadRequest),
+        ] {
+            assert_eq!(refused(json!({"federation": federation, "queries": []})).0, code);
+        }
+    }
+}
