@@ -24,7 +24,7 @@ pub enum PayloadReason {
     #[error("Couldn't serialize document value: {reason}")]
     Json { reason: String },
     /// Rows of different lengths, text that is not UTF-8…
-    #[error("CSV error: {reason}")]
+    #[error("{reason}")]
     Csv { reason: String },
     /// A cell of a `:number` column; `row` counts data rows from 1.
     #[error("Error parsing number {cell:?} at line {row}: {reason}")]

@@ -3,11 +3,14 @@
 //! A payload of any format becomes *lines* first ([`normalize_payload`]): one JSON object each, checked once. All
 //! that follows reads lines: [`document_id`], [`infer_primary_key`], [`merge_documents`] and [`DocumentParser`].
 
+mod check;
 mod error;
 mod field_map;
 mod merge;
+mod paths;
 mod payload;
 mod primary_key;
+mod scan;
 mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};

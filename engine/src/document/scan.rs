@@ -1,0 +1,389 @@
+//! Reading JSON in place: strings, numbers and values as ranges of the bytes, no tree.
+
+use std::ops::Range;
+
+use memchr::memchr2;
+
+use super::DocumentError;
+
+/// Deepest nesting of arrays and objects in a document. Readers of documents recurse, on small stacks too.
+pub(super) const DEPTH_MAX: usize = 100;
+
+/// A cursor over JSON text. Errors at the end of the bytes mean that more was expected.
+#[derive(Clone, Debug)]
+pub(super) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A JSON string between its quotes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawString {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Holds backslash escapes.
+    pub(super) escaped: bool,
+}
+
+impl RawString {
+    pub(super) fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Scanner<'a> {
+        Scanner { bytes, at: 0 }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub(super) fn error<T>(&self) -> Result<T, DocumentError> {
+        Err(DocumentError::Syntax { at: self.at })
+    }
+
+    /// The next byte that is not white space; stays before it.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.bytes.get(self.at)?;
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Goes over `byte`, which must come next after white space.
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), DocumentError> {
+        if self.peek() != Some(byte) {
+            return self.error();
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Goes over `byte` if it comes next after white space.
+    pub(super) fn accept(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// A string, which must come next. Its escapes are not looked at.
+    pub(super) fn string(&mut self) -> Result<RawString, DocumentError> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            let rest = &self.bytes[self.at..];
+            let Some(found) = memchr2(b'"', b'\\', rest) else {
+                self.at = self.bytes.len();
+                return self.error();
+            };
+            self.at += found;
+            if rest[found] == b'"' {
+                self.at += 1;
+                return Ok(RawString { start, end: self.at - 1, escaped });
+            }
+            escaped = true;
+            self.at += 2;
+            if self.at > self.bytes.len() {
+                self.at = self.bytes.len();
+                return self.error();
+            }
+        }
+    }
+
+    /// A key and the colon behind it.
+    pub(super) fn key(&mut self) -> Result<RawString, DocumentError> {
+        let key = self.string()?;
+        self.expect(b':')?;
+        Ok(key)
+    }
+
+    /// Goes over the letters of `true`, `false` or `null`.
+    pub(super) fn literal(&mut self, literal: &[u8]) -> Result<(), DocumentError> {
+        for &byte in literal {
+            if self.bytes.get(self.at) != Some(&byte) {
+                return self.error();
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// A number, which must come next.
+    pub(super) fn number(&mut self) -> Result<Range<usize>, DocumentError> {
+        let start = self.at;
+        self.at += usize::from(self.byte() == Some(b'-'));
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return self.error(),
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.some_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
+            self.some_digits()?;
+        }
+        Ok(start..self.at)
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn digits(&mut self) {
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self) -> Result<(), DocumentError> {
+        let from = self.at;
+        self.digits();
+        if self.at == from { self.error() } else { Ok(()) }
+    }
+
+    /// Goes over the value that comes next, of any kind, and gives its range. Inside arrays and objects only strings
+    /// and brackets are looked at: the text was checked before.
+    pub(super) fn skip(&mut self) -> Result<Range<usize>, DocumentError> {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'"') => drop(self.string()?),
+            Some(b'{' | b'[') => self.skip_nested()?,
+            Some(b't') => self.literal(b"true")?,
+            Some(b'f') => self.literal(b"false")?,
+            Some(b'n') => self.literal(b"null")?,
+            _ => drop(self.number()?),
+        }
+        Ok(start..self.at)
+    }
+
+    fn skip_nested(&mut self) -> Result<(), DocumentError> {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.byte() {
+            match byte {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+        self.error()
+    }
+}
+
+/// Calls `field` with key and value range of each field of the object that `line` is.
+pub(super) fn fields(
+    line: &[u8],
+    mut field: impl FnMut(RawString, Range<usize>) -> Result<(), DocumentError>,
+) -> Result<(), DocumentError> {
+    let mut scanner = Scanner::new(line);
+    scanner.expect(b'{')?;
+    if !scanner.accept(b'}') {
+        loop {
+            let key = scanner.key()?;
+            let value = scanner.skip()?;
+            field(key, value)?;
+            if scanner.accept(b'}') {
+                break;
+            }
+            scanner.expect(b',')?;
+        }
+    }
+    if scanner.peek().is_some() { scanner.error() } else { Ok(()) }
+}
+
+/// Appends the text that the inside of a JSON string stands for. A lone surrogate, which no text can hold, becomes
+/// U+FFFD. `at` is the place of `raw` in its document, for the error.
+pub(super) fn unescape(raw: &[u8], at: usize, out: &mut String) -> Result<(), DocumentError> {
+    let mut from = 0;
+    while from < raw.len() {
+        let plain = memchr::memchr(b'\\', &raw[from..]).map_or(raw.len(), |found| from + found);
+        let text = std::str::from_utf8(&raw[from..plain])
+            .map_err(|error| DocumentError::Utf8 { at: at + from + error.valid_up_to() })?;
+        out.push_str(text);
+        if plain == raw.len() {
+            break;
+        }
+        let (c, bytes) = escape(&raw[plain..]).ok_or(DocumentError::Syntax { at: at + plain })?;
+        out.push(c);
+        from = plain + bytes;
+    }
+    Ok(())
+}
+
+/// The character that the escape at the start of `raw` stands for, and the bytes it takes.
+fn escape(raw: &[u8]) -> Option<(char, usize)> {
+    let simple = match *raw.get(1)? {
+        c @ (b'"' | b'\\' | b'/') => c,
+        b'b' => 0x8,
+        b'f' => 0xC,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'u' => {
+            let first = unit(raw)?;
+            if let Some(c) = char::from_u32(first) {
+                return Some((c, 6));
+            }
+            let second = raw.get(6..).and_then(unit);
+            return Some(match second {
+                Some(second) if first < 0xDC00 && (0xDC00..0xE000).contains(&second) => {
+                    let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                    (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
+                }
+                _ => (char::REPLACEMENT_CHARACTER, 6),
+            });
+        }
+        _ => return None,
+    };
+    Some((char::from(simple), 2))
+}
+
+/// The code unit of `\uXXXX` at the start of `raw`.
+fn unit(raw: &[u8]) -> Option<u32> {
+    let digits = raw.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
+}
+
+/// Whether `raw`, the inside of a JSON string, holds only allowed bytes and escapes; else the place of the first
+/// that is not.
+pub(super) fn check_string(raw: &[u8], escaped: bool) -> Result<(), usize> {
+    // Control characters are rare, so the common answer comes from a loop without branches.
+    if raw.iter().fold(false, |found, &byte| found | (byte < 0x20)) {
+        return Err(raw.iter().position(|&byte| byte < 0x20).unwrap_or(0));
+    }
+    let mut at = 0;
+    while escaped && let Some(found) = memchr::memchr(b'\\', &raw[at..]) {
+        at += found;
+        let (_, bytes) = escape(&raw[at..]).ok_or(at)?;
+        at += bytes;
+    }
+    Ok(())
+}
+
+/// Appends `json`, which was checked, without the white space between its parts.
+pub(super) fn compact(json: &[u8], out: &mut Vec<u8>) {
+    let mut scanner = Scanner::new(json);
+    let mut from = 0;
+    while let Some(&byte) = json.get(scanner.at) {
+        match byte {
+            b' ' | b'\n' | b'\r' | b'\t' => {
+                out.extend_from_slice(&json[from..scanner.at]);
+                scanner.at += 1;
+                from = scanner.at;
+            }
+            b'"' => {
+                if scanner.string().is_err() {
+                    break;
+                }
+            }
+            _ => scanner.at += 1,
+        }
+    }
+    out.extend_from_slice(&json[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(raw: &str) -> Option<String> {
+        let mut out = String::new();
+        unescape(raw.as_bytes(), 0, &mut out).ok().map(|()| out)
+    }
+
+    #[test]
+    fn escapes() {
+        assert_eq!(text(r#"a\"\\\/\b\f\n\r\t"#).unwrap(), "a\"\\/\u{8}\u{c}\n\r\t");
+        assert_eq!(text(r"\u00e9\u65E5").unwrap(), "é日");
+        assert_eq!(text(r"\ud83d\ude00!").unwrap(), "😀!");
+        assert_eq!(text(r"\ud83d").unwrap(), "\u{fffd}");
+        assert_eq!(text(r"\ud83dx\ude00").unwrap(), "\u{fffd}x\u{fffd}");
+        assert_eq!(text(r"\ud83d\u0041").unwrap(), "\u{fffd}A");
+        for broken in [r"\x", r"\u12", r"\u12g4", "\\", r"\u+123"] {
+            assert_eq!(text(broken), None, "{broken}");
+            assert!(check_string(broken.as_bytes(), true).is_err(), "{broken}");
+        }
+        assert_eq!(check_string("a\u{1}".as_bytes(), false), Err(1));
+        assert_eq!(check_string("é\\n".as_bytes(), true), Ok(()));
+    }
+
+    #[test]
+    fn numbers_follow_the_grammar() {
+        for good in ["0", "-0", "10", "-1.5", "1e5", "1E-5", "0.10e+1"] {
+            let mut scanner = Scanner::new(good.as_bytes());
+            assert_eq!(scanner.number(), Ok(0..good.len()), "{good}");
+        }
+        for (bad, end) in [("-", 1), ("1.", 2), ("1e", 2), ("1e+", 3), (".5", 0), ("+1", 0), ("", 0), ("x", 0)] {
+            assert_eq!(Scanner::new(bad.as_bytes()).number(), Err(DocumentError::Syntax { at: end }), "{bad}");
+        }
+        assert_eq!(Scanner::new(b"012").number(), Ok(0..1), "the rest is for the caller to refuse");
+    }
+
+    #[test]
+    fn fields_in_order() {
+        let line = br#" { "a" : 1 , "b":[{"x":"]}\""}], "c\n":"" } "#;
+        let mut found = Vec::new();
+        fields(line, |key, value| {
+            found.push((String::from_utf8_lossy(&line[key.range()]), String::from_utf8_lossy(&line[value])));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(
+            found,
+            [("a".into(), "1".into()), ("b".into(), r#"[{"x":"]}\""}]"#.into()), ("c\\n".into(), "\"\"".into())]
+        );
+    }
+
+    #[test]
+    fn broken_lines_are_errors() {
+        for line in [
+            "",
+            "{",
+            "{}x",
+            "[]",
+            "1",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":tru}"#,
+            r#"{"a":[1}"#,
+            r#"{"a\"#,
+            r#"{"a":1 "b":2}"#,
+            "{a:1}",
+        ] {
+            let result = fields(line.as_bytes(), |_, _| Ok(()));
+            if line != r#"{"a":[1}"# {
+                assert!(matches!(result, Err(DocumentError::Syntax { .. })), "{line}: {result:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn compacting_keeps_strings() {
+        let mut out = Vec::new();
+        compact(b"{ \"a b\" :\n [ 1 ,\t\"x \\\" y\" ] }\r", &mut out);
+        assert_eq!(out, br#"{"a b":["#.iter().chain(br#"1,"x \" y"]}"#).copied().collect::<Vec<_>>());
+    }
+}
