@@ -14,6 +14,18 @@ pub enum TextFields {
     Listed(Vec<String>),
 }
 
+impl TextFields {
+    /// What a segment indexes for certain that was joined from segments with these fields.
+    pub fn common(&self, other: &TextFields) -> TextFields {
+        match (self, other) {
+            (TextFields::All, fields) | (fields, TextFields::All) => fields.clone(),
+            (TextFields::Listed(a), TextFields::Listed(b)) => {
+                TextFields::Listed(a.iter().filter(|name| b.contains(name)).cloned().collect())
+            }
+        }
+    }
+}
+
 /// A file of an index as the manifest names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMeta {

@@ -1,7 +1,7 @@
 //! Reads columns of a mapped segment.
 
 use super::doc_sets::read_doc_set;
-use super::section::{EXPONENT_MAX, HEADER_BYTES, PART_COUNT, RAW_NUMBERS};
+use super::section::{ColumnData, EXPONENT_MAX, HEADER_BYTES, PART_COUNT, RAW_NUMBERS, encode_column};
 use crate::bits::bitpack::{get_bits, packed_bytes, unpack};
 use crate::bits::little_endian::{read_f64, read_u32, read_u64};
 use crate::bits::monotone::Monotone;
@@ -88,6 +88,12 @@ const DENSE_ENTRY_BYTES: usize = 8;
 impl Column {
     pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Column, Damage> {
         Column::parse(bytes, doc_count).ok_or(Damage("a column is cut or contradicts itself"))
+    }
+
+    /// A column in which no document has a value.
+    pub(crate) fn without_values(doc_count: u32) -> Column {
+        let bytes = encode_column(&ColumnData { doc_count, ..ColumnData::default() });
+        Column::parse(OwnedBytes::from(bytes), doc_count).expect("the writer writes what the reader reads")
     }
 
     fn parse(bytes: OwnedBytes, doc_count: u32) -> Option<Column> {

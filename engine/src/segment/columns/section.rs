@@ -63,6 +63,11 @@ impl StringList {
 
 /// Writes the section of a column.
 pub(crate) fn write_column(file: &mut SectionWriter, field: FieldId, data: &ColumnData) -> Result<(), SegmentError> {
+    file.section(SectionKind::Column, field, &encode_column(data))
+}
+
+/// The bytes of the section.
+pub(super) fn encode_column(data: &ColumnData) -> Vec<u8> {
     debug_assert!(data.pairs.is_sorted_by(|a, b| a < b));
     debug_assert_eq!(data.strings.len(), data.originals.len());
     let value_count = (data.numbers.len() + data.strings.len()) as u32;
@@ -73,9 +78,10 @@ pub(crate) fn write_column(file: &mut SectionWriter, field: FieldId, data: &Colu
     let forward_width = bit_width(if is_multi { value_count.saturating_sub(1) } else { value_count });
     let inverted_width = bit_width(data.doc_count.saturating_sub(1));
 
-    let mut parts = Vec::new();
+    // The header is filled in at the end.
+    let mut parts = vec![0; HEADER_BYTES];
     let mut ends = Vec::with_capacity(PART_COUNT);
-    let mut end_part = |parts: &Vec<u8>| ends.push(parts.len() as u64);
+    let mut end_part = |parts: &Vec<u8>| ends.push((parts.len() - HEADER_BYTES) as u64);
     put_numbers(&mut parts, &data.numbers);
     end_part(&parts);
     data.strings.put(&mut parts);
@@ -103,12 +109,8 @@ pub(crate) fn write_column(file: &mut SectionWriter, field: FieldId, data: &Colu
     put_u32(&mut header, dense.len() as u32);
     header.extend_from_slice(&[forward_width, inverted_width, u8::from(is_multi), 0]);
     ends.iter().for_each(|&end| put_u64(&mut header, end));
-    debug_assert_eq!(header.len(), HEADER_BYTES);
-    file.begin(SectionKind::Column, field)?;
-    file.write(&header)?;
-    file.write(&parts)?;
-    file.end();
-    Ok(())
+    parts[..HEADER_BYTES].copy_from_slice(&header);
+    parts
 }
 
 fn is_dense(count: u32, doc_count: u32) -> bool {

@@ -204,6 +204,7 @@ impl std::fmt::Debug for Postings {
 pub struct FieldSets {
     fields: Vec<FieldId>,
     ends: Vec<u32>,
+    counts: Vec<u64>,
 }
 
 impl FieldSets {
@@ -214,6 +215,7 @@ impl FieldSets {
         for _ in 0..count {
             read_field_list(bytes, &mut at, &mut sets.fields)?;
             sets.ends.push(u32::try_from(sets.fields.len()).ok()?);
+            sets.counts.push(read_varint(bytes, &mut at)?);
         }
         Some(sets)
     }
@@ -233,6 +235,11 @@ impl FieldSets {
         let Some(&end) = self.ends.get(code as usize) else { return &[] };
         let start = code.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
         &self.fields[start as usize..end as usize]
+    }
+
+    /// Number of postings with this code when the segment was written; 0 for an unknown code.
+    pub fn posting_count(&self, code: u32) -> u64 {
+        self.counts.get(code as usize).copied().unwrap_or(0)
     }
 
     /// `allowed[code]`: whether the set of `code` has at least one field that satisfies `allow`.

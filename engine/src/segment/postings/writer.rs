@@ -59,6 +59,10 @@ impl FieldSetTable {
     }
 
     /// New code of each code when they are numbered by falling frequency, and the section. Unused sets are left out.
+    ///
+    /// ```text
+    /// field sets := count varint, (number of fields varint, distances of the fields, number of postings varint) {…}
+    /// ```
     pub(crate) fn finish(&self, counts: &[u64]) -> (Vec<u32>, Vec<u8>) {
         let mut order: Vec<u32> = (0..self.sets.len() as u32).filter(|&c| counts[c as usize] > 0).collect();
         order.sort_by_key(|&code| (std::cmp::Reverse(counts[code as usize]), code));
@@ -68,6 +72,7 @@ impl FieldSetTable {
         for (new, &old) in order.iter().enumerate() {
             renumbered[old as usize] = new as u32;
             put_field_list(&mut section, &self.sets[old as usize]);
+            put_varint(&mut section, counts[old as usize]);
         }
         (renumbered, section)
     }

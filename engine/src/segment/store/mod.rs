@@ -7,20 +7,22 @@
 //!
 //! ```text
 //! store := block{…}
-//! block := dictionary u8 (0: none, else its number from 1), raw length varint, zstd frame
+//! block := dictionary u8 (0: none, else its number from 1), bytes of the lengths varint, bytes of JSON varint, zstd frame
 //! raw   := length varint {documents of the block}, JSON {documents of the block}
 //! index := first document of each block and the document count (monotone), ends of the blocks (monotone, from 0)
 //! dictionaries := count u8, length u32 {count}, bytes
 //! ```
 
 mod compress;
+mod merge;
 mod reader;
 mod writer;
 
+pub(crate) use merge::merge_stores;
 pub use reader::Store;
-pub(crate) use writer::{BlockSink, StoreBuilder, StoreParts};
+pub(crate) use writer::StoreParts;
 
 /// A block is closed before it grows past this many raw bytes (a larger document has a block of its own).
-pub(crate) const BLOCK_BYTES: usize = 8 * 1024;
+const BLOCK_BYTES: usize = 8 * 1024;
 /// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 60 KB of heap when it is used.
-pub(crate) const DICTIONARIES_MAX: usize = 16;
+const DICTIONARIES_MAX: usize = 16;

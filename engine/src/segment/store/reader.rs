@@ -1,10 +1,9 @@
 //! Reads documents of a mapped segment.
 
 use super::compress::decompress;
-use super::writer::document_range;
+use super::writer::{BlockHead, document_range};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
-use crate::bits::varint::read_varint;
 use crate::id::DocId;
 use crate::segment::SegmentError;
 use crate::segment::error::Damage;
@@ -76,32 +75,38 @@ impl Store {
     }
 
     /// Number of blocks.
-    pub(crate) fn block_count(&self) -> usize {
+    pub(super) fn block_count(&self) -> usize {
         self.first_docs.len() - 1
     }
 
     /// Documents of a block.
-    pub(crate) fn block_docs(&self, block: usize) -> Range<DocId> {
+    pub(super) fn block_docs(&self, block: usize) -> Range<DocId> {
         let first = self.first_docs.get(&self.index, block) as DocId;
         first..self.first_docs.get(&self.index, block + 1) as DocId
     }
 
-    /// The compressed bytes of a block.
-    pub(crate) fn block_bytes(&self, block: usize) -> Result<&[u8], SegmentError> {
+    /// Head and frame of a block.
+    pub(super) fn block(&self, block: usize) -> Result<(BlockHead, &[u8]), SegmentError> {
         let ends = self.index.get(self.ends_at..).unwrap_or_default();
         let (start, end) = (self.ends.get(ends, block) as usize, self.ends.get(ends, block + 1) as usize);
-        let bytes = self.blocks.as_slice().get(start..end).filter(|bytes| bytes.len() > 1);
-        bytes.ok_or_else(|| self.damaged("a block lies outside of the section"))
+        let bytes = self.blocks.as_slice().get(start..end);
+        bytes.and_then(BlockHead::read).ok_or_else(|| self.damaged("a block lies outside of the section"))
+    }
+
+    /// The block that holds a document.
+    pub(super) fn block_of(&self, doc: DocId) -> Option<usize> {
+        let after = self.first_docs.partition_point(&self.index, |first| first <= u64::from(doc));
+        after.checked_sub(1).filter(|&block| block < self.block_count())
     }
 
     /// Bytes of the dictionary with this number, from 1.
-    pub(crate) fn dictionary_bytes(&self, number: u8) -> Option<&[u8]> {
+    pub(super) fn dictionary_bytes(&self, number: u8) -> Option<&[u8]> {
         self.dictionaries.get(usize::from(number).checked_sub(1)?).map(|dictionary| dictionary.bytes.as_slice())
     }
 
     fn decompress(&self, block: usize, out: &mut Vec<u8>) -> Result<(), SegmentError> {
-        let bytes = self.block_bytes(block)?;
-        let dictionary = match bytes[0] {
+        let (head, frame) = self.block(block)?;
+        let dictionary = match head.dictionary {
             0 => None,
             number => {
                 let dictionary = self.dictionaries.get(usize::from(number) - 1);
@@ -111,11 +116,8 @@ impl Store {
                 Some(prepared.ok_or_else(|| self.damaged("a block names a dictionary that is not there"))?)
             }
         };
-        let mut at = 1;
-        let raw_bytes = read_varint(bytes, &mut at).and_then(|length| usize::try_from(length).ok());
-        let frame = &bytes[at..];
         let limit = frame.len().saturating_mul(RATIO_MAX).saturating_add(ZSTD_BLOCK_BYTES);
-        let raw_bytes = raw_bytes.filter(|&length| length <= limit);
+        let raw_bytes = head.raw_bytes().filter(|&length| length <= limit);
         let raw_bytes = raw_bytes.ok_or_else(|| self.damaged("a block has an impossible length"))?;
         decompress(frame, raw_bytes, dictionary, out).map_err(|_| self.damaged("a block does not decompress"))?;
         if out.len() == raw_bytes { Ok(()) } else { Err(self.damaged("a block is shorter than it says")) }
@@ -127,9 +129,7 @@ impl Store {
         doc: DocId,
         f: impl FnOnce(&[u8], Range<DocId>) -> Result<T, SegmentError>,
     ) -> Result<T, SegmentError> {
-        let after = self.first_docs.partition_point(&self.index, |first| first <= u64::from(doc));
-        let block = after.checked_sub(1).filter(|&block| block < self.block_count());
-        let block = block.ok_or_else(|| self.damaged("there is no such document"))?;
+        let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
         LAST_BLOCK.with_borrow_mut(|(identity, last, raw)| {
             if (*identity, *last) != (self.identity, block) {
                 // Nothing is cached while the buffer changes.

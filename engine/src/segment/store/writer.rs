@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zstd::dict::DecoderDictionary;
 
 /// A dictionary is trained on this many bytes of documents.
-const TRAINING_BYTES: usize = 768 * 1024;
+pub(super) const TRAINING_BYTES: usize = 768 * 1024;
 
 /// Where finished blocks go.
 pub(crate) trait BlockSink {
@@ -22,6 +22,35 @@ pub(crate) trait BlockSink {
 impl BlockSink for SectionWriter {
     fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
         self.write(bytes)
+    }
+}
+
+/// What comes before the frame of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockHead {
+    /// 0: none.
+    pub(super) dictionary: u8,
+    pub(super) lengths_bytes: usize,
+    pub(super) json_bytes: usize,
+}
+
+impl BlockHead {
+    fn put(self, out: &mut Vec<u8>) {
+        out.push(self.dictionary);
+        put_varint(out, self.lengths_bytes as u64);
+        put_varint(out, self.json_bytes as u64);
+    }
+
+    /// The head and the frame behind it.
+    pub(super) fn read(block: &[u8]) -> Option<(BlockHead, &[u8])> {
+        let mut at = 1;
+        let lengths_bytes = usize::try_from(read_varint(block, &mut at)?).ok()?;
+        let json_bytes = usize::try_from(read_varint(block, &mut at)?).ok()?;
+        Some((BlockHead { dictionary: *block.first()?, lengths_bytes, json_bytes }, block.get(at..)?))
+    }
+
+    pub(super) fn raw_bytes(&self) -> Option<usize> {
+        self.lengths_bytes.checked_add(self.json_bytes)
     }
 }
 
@@ -38,6 +67,8 @@ pub(crate) struct StoreBuilder {
     first_docs: Vec<u64>,
     ends: Vec<u64>,
     doc_count: u64,
+    /// JSON in the blocks.
+    json_bytes: u64,
     block: Vec<u8>,
     plain: Vec<u8>,
     frame: Vec<u8>,
@@ -58,6 +89,7 @@ impl StoreBuilder {
             first_docs: Vec::new(),
             ends: vec![0],
             doc_count: 0,
+            json_bytes: 0,
             block: Vec::new(),
             plain: Vec::new(),
             frame: Vec::new(),
@@ -65,12 +97,17 @@ impl StoreBuilder {
     }
 
     /// Trains the dictionary that the blocks from now on use.
-    fn train(&mut self, samples: &[u8], lengths: &[usize]) {
+    pub(super) fn train(&mut self, samples: &[u8], lengths: &[usize]) {
         if let Some(dictionary) = train(samples, lengths) {
             self.dictionaries.push(dictionary.into());
             self.current = self.dictionaries.len() as u8;
             self.compressor = None;
         }
+    }
+
+    /// Whether blocks are packed with a dictionary from now on.
+    pub(super) fn has_dictionary(&self) -> bool {
+        self.current != 0
     }
 
     /// Raw bytes of the documents that are not in a block yet.
@@ -103,10 +140,11 @@ impl StoreBuilder {
         }
         self.plain.clear();
         self.lengths.iter().for_each(|&length| put_varint(&mut self.plain, length as u64));
+        let head = BlockHead { dictionary: self.current, lengths_bytes: self.plain.len(), json_bytes: self.raw.len() };
         self.plain.extend_from_slice(&self.raw);
         self.block.clear();
-        self.block.push(self.current);
-        put_varint(&mut self.block, self.plain.len() as u64);
+        head.put(&mut self.block);
+        self.json_bytes += self.raw.len() as u64;
         let compressor = self.compressor.as_mut().expect("it was made above");
         compressor.compress(&self.plain, &mut self.block, &mut self.frame).map_err(failed)?;
         self.raw.clear();
@@ -134,25 +172,28 @@ impl StoreBuilder {
         Some(number)
     }
 
-    /// A whole block of another store: `dictionary` is its number here. The open block must be closed.
-    pub(crate) fn push_block(
+    /// A whole block of another store; `head` names the dictionary by its number here. The open block must be closed.
+    pub(super) fn push_block(
         &mut self,
-        block: &[u8],
-        dictionary: u8,
+        head: BlockHead,
+        frame: &[u8],
         doc_count: u32,
         sink: &mut dyn BlockSink,
     ) -> Result<(), SegmentError> {
         debug_assert!(self.lengths.is_empty() && doc_count > 0);
         self.first_docs.push(self.doc_count);
         self.doc_count += u64::from(doc_count);
-        sink.write_block(&[dictionary])?;
-        sink.write_block(&block[1..])?;
-        self.ends.push(self.ends[self.ends.len() - 1] + block.len() as u64);
+        self.json_bytes += head.json_bytes as u64;
+        self.block.clear();
+        head.put(&mut self.block);
+        self.block.extend_from_slice(frame);
+        sink.write_block(&self.block)?;
+        self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
         Ok(())
     }
 
-    /// Writes the sections that belong to the blocks, which were flushed.
-    pub(crate) fn finish(mut self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+    /// Writes the sections that belong to the blocks, which were flushed. Answers the bytes of JSON.
+    pub(crate) fn finish(mut self, file: &mut SectionWriter) -> Result<u64, SegmentError> {
         debug_assert!(self.lengths.is_empty());
         let mut section = Vec::new();
         self.first_docs.push(self.doc_count);
@@ -163,7 +204,8 @@ impl StoreBuilder {
         section.push(self.dictionaries.len() as u8);
         self.dictionaries.iter().for_each(|dictionary| put_u32(&mut section, dictionary.len() as u32));
         self.dictionaries.iter().for_each(|dictionary| section.extend_from_slice(dictionary));
-        file.section(SectionKind::StoreDictionaries, 0, &section)
+        file.section(SectionKind::StoreDictionaries, 0, &section)?;
+        Ok(self.json_bytes)
     }
 }
 
@@ -191,7 +233,6 @@ pub(crate) struct StoreParts {
     samples: Vec<u8>,
     sample_lengths: Vec<usize>,
     is_trained: bool,
-    raw_bytes: u64,
 }
 
 impl StoreParts {
@@ -202,13 +243,11 @@ impl StoreParts {
             blocks: Blocks::default(),
             samples: Vec::new(),
             sample_lengths: Vec::new(),
-            raw_bytes: 0,
         }
     }
 
     /// The next document.
     pub(crate) fn push(&mut self, json: &[u8]) -> Result<(), SegmentError> {
-        self.raw_bytes += json.len() as u64;
         if self.is_trained {
             return self.builder.push(json, &mut self.blocks);
         }
@@ -233,13 +272,9 @@ impl StoreParts {
         self.blocks.bytes + self.samples.len() + self.builder.pending_bytes() + self.sample_lengths.len() * 8
     }
 
-    pub(crate) fn raw_bytes(&self) -> u64 {
-        self.raw_bytes
-    }
-
     /// Writes all sections. `order` gives the documents in their final order, by number of arrival; `None` when that is
-    /// the order of arrival of all.
-    pub(crate) fn finish(mut self, file: &mut SectionWriter, order: Option<&[u32]>) -> Result<(), SegmentError> {
+    /// the order of arrival of all. Answers the bytes of JSON.
+    pub(crate) fn finish(mut self, file: &mut SectionWriter, order: Option<&[u32]>) -> Result<u64, SegmentError> {
         if !self.is_trained {
             self.train()?;
         }
@@ -267,11 +302,11 @@ impl StoreParts {
         for &doc in order {
             let index = first_docs.partition_point(|&first| first <= u64::from(doc)) - 1;
             let block = &self.blocks.blocks[index];
-            let mut at = 1;
-            let raw_bytes = read_varint(block, &mut at).expect("the block was written above") as usize;
             if open != index {
-                let dictionary = if block[0] == 0 { None } else { decoder.as_ref() };
-                decompress(&block[at..], raw_bytes, dictionary, &mut raw).map_err(failed)?;
+                let (head, frame) = BlockHead::read(block).expect("the block was written above");
+                let dictionary = if head.dictionary == 0 { None } else { decoder.as_ref() };
+                let raw_bytes = head.lengths_bytes + head.json_bytes;
+                decompress(frame, raw_bytes, dictionary, &mut raw).map_err(failed)?;
                 open = index;
             }
             let docs = first_docs.get(index + 1).map_or(self.builder.doc_count, |&next| next) - first_docs[index];

@@ -220,8 +220,7 @@ impl SegmentWriter {
         if let Some(geo) = &self.geo {
             geo.finish(&mut file, new_docs.as_deref(), doc_count)?;
         }
-        let raw_bytes = self.store.raw_bytes();
-        self.store.finish(&mut file, new_docs.as_ref().map(|_| order.as_slice()))?;
+        let raw_bytes = self.store.finish(&mut file, new_docs.as_ref().map(|_| order.as_slice()))?;
         let (term_count, token_count) = self.text.finish(&mut file, &order)?;
         let info = Info { doc_count, term_count, token_count, raw_bytes };
         file.section(SectionKind::Info, 0, &info.encode())?;

@@ -1,0 +1,186 @@
+//! Several segments become one.
+//!
+//! Everything streams. The term dictionaries are walked side by side; the postings of a term are joined and written
+//! before the next term is looked at; documents are decoded, renumbered and packed one by one; compressed blocks of the
+//! store are copied whole. What stays in memory is a few bytes per document and term: where each document goes, and the
+//! new ordinal of each old one.
+
+mod columns;
+mod order;
+mod text;
+
+use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
+use super::info::Info;
+use super::keys::KeysBuilder;
+use super::store::merge_stores;
+use super::{SegmentError, SegmentMeta, SegmentReader};
+use crate::bits::DocSet;
+use crate::bits::monotone::put_monotone;
+use crate::id::{DocId, FieldId, SegmentId};
+use crate::storage::Directory;
+use fst::Streamer;
+use fst::raw::OpBuilder;
+pub use order::DocMap;
+use order::DocOrder;
+pub(crate) use order::DocRun;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A segment to merge.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeInput<'a> {
+    /// The segment.
+    pub segment: &'a SegmentReader,
+    /// Its deleted documents.
+    pub deleted: Option<&'a DocSet>,
+}
+
+/// How to merge.
+#[derive(Debug, Default)]
+pub struct MergeOptions<'a> {
+    /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
+    pub cancelled: Option<&'a AtomicBool>,
+    /// Fields whose columns are not carried over (no longer filterable or sortable).
+    pub drop_columns: Vec<FieldId>,
+    /// Whether the geo column is not carried over.
+    pub drop_geo: bool,
+}
+
+/// A finished merge.
+#[derive(Debug)]
+pub struct Merged {
+    /// The new segment; `None` when no document was left.
+    pub meta: Option<SegmentMeta>,
+    /// One per input, in the same order.
+    pub doc_maps: Vec<DocMap>,
+}
+
+/// Writes the documents of `inputs` that are not deleted as the segment `id`, in order of their internal ids. When two
+/// inputs have the same internal id, the document of the later input stays.
+///
+/// Streams: the memory it needs grows with the number of documents and terms (a few bytes each), not with the text.
+/// A column is carried over when any input has it, unless it is to be dropped: an input without it has no document
+/// with a value. (The index sees to that: it adds columns to old segments when a field becomes filterable or sortable,
+/// and a segment written later got its column with the first value.) The same holds for the geo column. The content of
+/// the new file is synced; the caller syncs the directory.
+pub fn merge(
+    inputs: &[MergeInput<'_>],
+    directory: &dyn Directory,
+    id: SegmentId,
+    options: &MergeOptions<'_>,
+) -> Result<Merged, SegmentError> {
+    let DocOrder { runs, doc_maps, doc_count } = DocOrder::new(inputs);
+    if doc_count == 0 {
+        return Ok(Merged { meta: None, doc_maps });
+    }
+    if doc_count > u64::from(DOCS_MAX) {
+        return Err(SegmentError::Limit { what: "documents", limit: u64::from(DOCS_MAX) });
+    }
+    let merger = Merger { inputs, runs, doc_maps, doc_count: doc_count as u32, options };
+    merger.check_cancelled()?;
+    let name = segment_file_name(id.0);
+    let mut file = SectionWriter::create(directory, name.clone())?;
+    let written = merger.write(&mut file, id).and_then(|meta| Ok(SegmentMeta { file: file.finish()?, ..meta }));
+    match written {
+        Ok(meta) => Ok(Merged { meta: Some(meta), doc_maps: merger.doc_maps }),
+        Err(failure) => {
+            // What is left of the file is of no use; when even removing it fails, recovery does it later.
+            let _ = directory.delete(&name);
+            Err(failure)
+        }
+    }
+}
+
+/// The plan of a merge: which document goes where.
+pub(crate) struct Merger<'a> {
+    inputs: &'a [MergeInput<'a>],
+    runs: Vec<DocRun>,
+    doc_maps: Vec<DocMap>,
+    doc_count: u32,
+    options: &'a MergeOptions<'a>,
+}
+
+/// How many small steps are taken between two looks at the cancellation flag.
+const STEPS_PER_CHECK: usize = 1024;
+
+impl Merger<'_> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &SegmentReader> {
+        self.inputs.iter().map(|input| input.segment)
+    }
+
+    /// Documents in their new order, in runs that stay together.
+    pub(crate) fn runs(&self) -> &[DocRun] {
+        &self.runs
+    }
+
+    /// Input and old number of each document, in the new order.
+    pub(crate) fn docs(&self) -> impl Iterator<Item = (usize, DocId)> {
+        self.runs.iter().flat_map(|run| (run.start..run.start + run.count).map(|doc| (run.input, doc)))
+    }
+
+    pub(crate) fn check_cancelled(&self) -> Result<(), SegmentError> {
+        match self.options.cancelled {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(SegmentError::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes all sections. The file of the answer is filled in by the caller.
+    fn write(&self, file: &mut SectionWriter, id: SegmentId) -> Result<SegmentMeta, SegmentError> {
+        let segments: Vec<&SegmentReader> = self.inputs().collect();
+        let ids: Vec<u64> = self.docs().map(|(input, doc)| segments[input].internal_id(doc)).collect();
+        let mut section = Vec::new();
+        put_monotone(&mut section, &ids);
+        file.section(SectionKind::InternalIds, 0, &section)?;
+        let (first_internal_id, last_internal_id) = (ids[0], ids[ids.len() - 1]);
+        drop((ids, section));
+
+        self.merge_keys(file)?;
+        let column_fields = self.merge_columns(file)?;
+        let geo = self.merge_geo(file)?;
+        let raw_bytes = merge_stores(self, file)?;
+        let (term_count, token_count) = self.merge_text(file)?;
+        let info = Info { doc_count: self.doc_count, term_count, token_count, raw_bytes };
+        file.section(SectionKind::Info, 0, &info.encode())?;
+        let mut text_fields = segments[0].text_fields().clone();
+        segments.iter().for_each(|segment| text_fields = text_fields.common(segment.text_fields()));
+        Ok(SegmentMeta {
+            id: id.0,
+            file: segments[0].meta().file.clone(),
+            doc_count: self.doc_count,
+            first_internal_id,
+            last_internal_id,
+            raw_bytes,
+            term_count,
+            token_count,
+            text_fields,
+            column_fields,
+            geo,
+            column_files: Vec::new(),
+        })
+    }
+
+    fn merge_keys(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        let mut streams = OpBuilder::new();
+        for segment in self.inputs() {
+            streams.push(segment.keys().stream());
+        }
+        let mut streams = streams.union();
+        let mut keys = KeysBuilder::new(self.doc_count as usize);
+        let mut steps = 0;
+        while let Some((key, docs)) = streams.next() {
+            steps += 1;
+            if steps % STEPS_PER_CHECK == 0 {
+                self.check_cancelled()?;
+            }
+            for doc in docs {
+                if let Some(new) = self.doc_maps[doc.index].get(doc.value as DocId) {
+                    keys.push(key, new)?;
+                }
+            }
+        }
+        keys.write(file)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Terms, postings and tokens.
+
+use super::{Merger, STEPS_PER_CHECK};
+use crate::id::{FIRST_TERM, TermOrdinal};
+use crate::segment::SegmentError;
+use crate::segment::error::Damage;
+use crate::segment::format::{SectionKind, SectionWriter};
+use crate::segment::postings::{FieldSetTable, PostingsBuilder};
+use crate::segment::terms::TermsBuilder;
+use crate::segment::tokens::{TokenCodes, TokensBuilder};
+use fst::Streamer;
+use fst::raw::OpBuilder;
+
+/// No document that stays has the term.
+const NO_ORDINAL: TermOrdinal = TermOrdinal::MAX;
+
+impl Merger<'_> {
+    /// Writes the sections. Answers the number of terms and of tokens.
+    pub(super) fn merge_text(&self, file: &mut SectionWriter) -> Result<(u32, u64), SegmentError> {
+        let codes = self.merge_field_sets(file)?;
+        let (ordinals, frequencies) = self.merge_terms(file, &codes)?;
+        let term_count = frequencies.len() as u32;
+        // Gaps are not counted anywhere; there are about as many as documents have sentences and values.
+        let gaps = u64::from(self.doc_count) * 4;
+        let codes = TokenCodes::for_frequencies(frequencies.into_iter(), gaps);
+        let mut column = TokensBuilder::new(codes, FIRST_TERM + term_count, self.doc_count);
+        file.begin(SectionKind::Tokens, 0)?;
+        let segments: Vec<_> = self.inputs().collect();
+        let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        for (step, (input, doc)) in self.docs().enumerate() {
+            if step % STEPS_PER_CHECK == 0 {
+                self.check_cancelled()?;
+            }
+            segments[input].tokens().doc(doc).decode(&mut fields, &mut tokens);
+            let mut valid = fields.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+                && fields.last().map_or(0, |field| field.1) as usize == tokens.len();
+            for token in &mut tokens {
+                *token = ordinals[input].get(*token as usize).copied().unwrap_or(NO_ORDINAL);
+                valid &= *token != NO_ORDINAL;
+            }
+            if !valid {
+                let name = &segments[input].meta().file.name;
+                return Err(Damage("a document has tokens that no posting knows").at(name, SectionKind::Tokens.name()));
+            }
+            column.push(file, &fields, &tokens)?;
+        }
+        Ok((term_count, column.finish(file)?))
+    }
+
+    /// Writes the field sets and answers, per input, the new code of each code.
+    fn merge_field_sets(&self, file: &mut SectionWriter) -> Result<Vec<Vec<u32>>, SegmentError> {
+        let mut table = FieldSetTable::default();
+        let mut counts: Vec<u64> = Vec::new();
+        let mut codes: Vec<Vec<u32>> = Vec::new();
+        for segment in self.inputs() {
+            let sets = segment.postings().field_sets();
+            let renumber = |code| {
+                let new = table.code(sets.fields(code));
+                counts.resize(table.len(), 0);
+                counts[new as usize] += sets.posting_count(code).max(1);
+                new
+            };
+            codes.push((0..sets.len() as u32).map(renumber).collect());
+        }
+        let (renumbered, section) = table.finish(&counts);
+        file.section(SectionKind::FieldSets, 0, &section)?;
+        codes.iter_mut().flatten().for_each(|code| *code = renumbered[*code as usize]);
+        Ok(codes)
+    }
+
+    /// Joins terms and postings. Answers, per input, the new ordinal of each ordinal, and the document frequencies.
+    fn merge_terms(
+        &self,
+        file: &mut SectionWriter,
+        codes: &[Vec<u32>],
+    ) -> Result<(Vec<Vec<TermOrdinal>>, Vec<u32>), SegmentError> {
+        let segments: Vec<_> = self.inputs().collect();
+        let mut ordinals: Vec<Vec<TermOrdinal>> = Vec::new();
+        let mut streams = OpBuilder::new();
+        for segment in &segments {
+            let mut map: Vec<TermOrdinal> = (0..FIRST_TERM).collect();
+            map.resize((FIRST_TERM + segment.terms().len()) as usize, NO_ORDINAL);
+            ordinals.push(map);
+            streams.push(segment.terms().stream());
+        }
+        let mut streams = streams.union();
+        let terms_max = segments.iter().map(|segment| segment.terms().len() as usize).max().unwrap_or(0);
+        let mut dictionary = TermsBuilder::new();
+        let mut frequencies = Vec::with_capacity(terms_max);
+        let mut postings = PostingsBuilder::new(self.doc_count, terms_max);
+        let mut joined = Joined::default();
+        file.begin(SectionKind::Postings, 0)?;
+        let mut steps = 0;
+        while let Some((term, places)) = streams.next() {
+            steps += 1;
+            if steps % STEPS_PER_CHECK == 0 {
+                self.check_cancelled()?;
+            }
+            joined.clear();
+            for place in places {
+                let (map, codes) = (&self.doc_maps[place.index], &codes[place.index]);
+                let old = FIRST_TERM + place.value as u32;
+                segments[place.index].postings().for_each(old, |doc, code| {
+                    if let Some(new) = map.get(doc) {
+                        joined.push(new, codes.get(code as usize).copied().unwrap_or(0));
+                    }
+                });
+            }
+            if joined.docs.is_empty() {
+                continue;
+            }
+            let new = FIRST_TERM + frequencies.len() as u32;
+            for place in places {
+                let old = (FIRST_TERM + place.value as u32) as usize;
+                if let Some(slot) = ordinals[place.index].get_mut(old) {
+                    *slot = new;
+                }
+            }
+            joined.sort();
+            postings.push(file, term, &joined.docs, &joined.codes)?;
+            dictionary.push(term);
+            frequencies.push(joined.docs.len() as u32);
+        }
+        postings.finish(file)?;
+        file.section(SectionKind::Terms, 0, &dictionary.finish())?;
+        Ok((ordinals, frequencies))
+    }
+}
+
+/// The postings of one term from all inputs.
+#[derive(Default)]
+struct Joined {
+    docs: Vec<u32>,
+    codes: Vec<u32>,
+    is_unordered: bool,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Joined {
+    fn clear(&mut self) {
+        self.docs.clear();
+        self.codes.clear();
+        self.is_unordered = false;
+    }
+
+    fn push(&mut self, doc: u32, code: u32) {
+        self.is_unordered |= self.docs.last().is_some_and(|&last| last >= doc);
+        self.docs.push(doc);
+        self.codes.push(code);
+    }
+
+    /// Each input's postings ascend, but inputs may alternate. The sort finds their runs.
+    fn sort(&mut self) {
+        if !self.is_unordered {
+            return;
+        }
+        self.pairs.clear();
+        self.pairs.extend(self.docs.iter().copied().zip(self.codes.iter().copied()));
+        self.pairs.sort_by_key(|pair| pair.0);
+        // Equal documents come from damaged lists only.
+        self.pairs.dedup_by_key(|pair| pair.0);
+        self.docs.clear();
+        self.codes.clear();
+        self.docs.extend(self.pairs.iter().map(|pair| pair.0));
+        self.codes.extend(self.pairs.iter().map(|pair| pair.1));
+    }
+}

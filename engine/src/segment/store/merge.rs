@@ -1,0 +1,98 @@
+//! Joins stores: compressed blocks are copied where all their documents stay together, the rest is packed anew.
+
+use super::writer::{StoreBuilder, TRAINING_BYTES};
+use super::{BLOCK_BYTES, Store};
+use crate::segment::SegmentError;
+use crate::segment::format::{SectionKind, SectionWriter};
+use crate::segment::merge::{DocRun, Merger};
+
+/// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
+const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
+
+/// Writes the store sections. Answers the bytes of JSON.
+pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Result<u64, SegmentError> {
+    let stores: Vec<&Store> = merger.inputs().map(|segment| segment.store()).collect();
+    let mut builder = StoreBuilder::new(None);
+    // Blocks that are packed anew use the dictionary of the largest segment.
+    let largest = merger.inputs().filter(|segment| segment.store().dictionary().is_some());
+    match largest.max_by_key(|segment| segment.doc_count()).and_then(|segment| segment.store().dictionary()) {
+        Some(dictionary) => {
+            builder.adopt_dictionary(dictionary);
+        }
+        None => train(merger, &stores, &mut builder)?,
+    }
+    file.begin(SectionKind::Store, 0)?;
+    let mut json = Vec::new();
+    for run in merger.runs() {
+        merger.check_cancelled()?;
+        copy_run(stores[run.input], run, &mut builder, file, &mut json)?;
+    }
+    builder.flush(file)?;
+    file.end();
+    builder.finish(file)
+}
+
+fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> Result<(), SegmentError> {
+    let (mut samples, mut lengths, mut json) = (Vec::new(), Vec::new(), Vec::new());
+    for (input, doc) in merger.docs() {
+        stores[input].get(doc, &mut json)?;
+        samples.extend_from_slice(&json);
+        lengths.push(json.len());
+        if samples.len() >= TRAINING_BYTES {
+            break;
+        }
+    }
+    builder.train(&samples, &lengths);
+    Ok(())
+}
+
+fn copy_run(
+    store: &Store,
+    run: &DocRun,
+    builder: &mut StoreBuilder,
+    file: &mut SectionWriter,
+    json: &mut Vec<u8>,
+) -> Result<(), SegmentError> {
+    let end = run.start + run.count;
+    let mut doc = run.start;
+    while doc < end {
+        if let Some(docs) = copy_block(store, doc, end, builder, file)? {
+            doc += docs;
+        } else {
+            store.get(doc, json)?;
+            builder.push(json, file)?;
+            doc += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the block that starts at `doc`, when it is worth it and ends before `end`. Answers its number of documents.
+fn copy_block(
+    store: &Store,
+    doc: u32,
+    end: u32,
+    builder: &mut StoreBuilder,
+    file: &mut SectionWriter,
+) -> Result<Option<u32>, SegmentError> {
+    let Some(block) = store.block_of(doc) else { return Ok(None) };
+    let docs = store.block_docs(block);
+    // A small open block is filled up first.
+    let cuts_small = builder.pending_bytes() > 0 && builder.pending_bytes() < COPIED_BYTES_MIN;
+    if docs.start != doc || docs.end > end || cuts_small {
+        return Ok(None);
+    }
+    let (mut head, frame) = store.block(block)?;
+    let packs_better = head.dictionary == 0 && builder.has_dictionary();
+    if head.json_bytes < COPIED_BYTES_MIN || packs_better {
+        return Ok(None);
+    }
+    if head.dictionary != 0 {
+        let dictionary = store.dictionary_bytes(head.dictionary).and_then(|bytes| builder.adopt_dictionary(bytes));
+        let Some(number) = dictionary else { return Ok(None) };
+        head.dictionary = number;
+    }
+    builder.flush(file)?;
+    builder.push_block(head, frame, docs.len() as u32, file)?;
+    Ok(Some(docs.len() as u32))
+}
