@@ -10,6 +10,8 @@ pub mod geo;
 pub mod highlight;
 pub mod id;
 pub mod index;
+#[cfg(test)]
+mod oracle;
 pub mod query;
 pub mod rank;
 pub mod search;

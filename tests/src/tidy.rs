@@ -37,7 +37,9 @@ struct Source {
 
 impl Source {
     fn is_test(&self) -> bool {
-        self.path.starts_with("tests/") || self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+        ["tests/", "engine/src/oracle/"].iter().any(|folder| self.path.starts_with(folder))
+            || self.path.ends_with("/tests.rs")
+            || self.path.contains("/tests/")
     }
 
     /// Number and text of the lines that are neither comments nor part of the tests at the end of the file.

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::AvailableAttributes;
 use crate::filter::Location;
-use crate::index::settings::FilterableFeatures;
+use crate::index::settings::{AvailableAttributes, FilterableFeatures};
 
 /// A filter asks for what the settings of the index don't allow. Displays as the sentences for the user; most end with
 /// a new line and the place in the filter.

@@ -5,7 +5,6 @@
 //! condition on values is a few ranges of ordinals of a column, and their documents are slices of it; nothing looks at
 //! documents one by one.
 
-mod available;
 mod embedders;
 mod error;
 mod evaluate;
@@ -15,6 +14,5 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
-pub use available::AvailableAttributes;
 pub use error::ConditionError;
 pub use prepare::PreparedFilter;

@@ -2,12 +2,12 @@
 
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
-use super::{AvailableAttributes, ConditionError, embedders};
+use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
 use crate::geo::{BoundingBox, Circle, Region};
 use crate::id::FieldId;
-use crate::index::settings::{GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name};
+use crate::index::settings::{AvailableAttributes, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name};
 use crate::text::normalize_facet;
 
 /// Names that stand for geo functions and are no fields.

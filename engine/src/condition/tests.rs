@@ -1,1 +1,202 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
+use super::*;
+use crate::bits::DocSet;
+use crate::document::FieldMap;
+use crate::filter::Filter;
+use crate::index::settings::{AvailableAttributes, Settings};
+use crate::oracle::{Corpus, documents, matches, settings};
+
+fn parse(filter: &str) -> Filter {
+    Filter::parse(filter).unwrap_or_else(|error| panic!("{error}")).expect("not blank")
+}
+
+fn select(corpus: &Corpus, filter: &Filter) -> Vec<DocSet> {
+    let snapshot = &corpus.snapshot;
+    let prepared = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields).unwrap();
+    snapshot.segments.iter().map(|segment| prepared.evaluate(segment)).collect()
+}
+
+/// Why `filter` is refused under these `filterableAttributes`.
+fn refusal(filterable: Value, filter: &str) -> String {
+    let settings: Settings = serde_json::from_value(json!({
+        "filterableAttributes": filterable,
+        "embedders": { "rest": { "indexingFragments": { "basic": {}, "other": {} } }, "local": {} },
+    }))
+    .unwrap();
+    let fields = FieldMap::default().snapshot();
+    PreparedFilter::new(&parse(filter), &settings, &fields).expect_err(filter).to_string()
+}
+
+#[test]
+fn fields_must_be_filterable() {
+    assert_eq!(
+        refusal(json!([]), "many = Glass"),
+        "Attribute `many` is not filterable. This index does not have configured filterable attributes.\n1:5 many = Glass"
+    );
+    assert_eq!(
+        refusal(json!(["title", { "attributePatterns": ["cat_*", "a"] }]), "title = 1 OR NOT many = Glass"),
+        "Attribute `many` is not filterable. Available filterable attribute patterns are: `a`, `cat_*`, `title`.\n\
+         18:22 title = 1 OR NOT many = Glass"
+    );
+    assert_eq!(
+        refusal(json!(["title"]), "_geoRadius(1, 2, 3)"),
+        "Attribute `_geo/_geojson` is not filterable. Available filterable attribute patterns are: `title`.\n\
+         1:20 _geoRadius(1, 2, 3)"
+    );
+    assert!(refusal(json!(["_geo"]), "_geoPolygon([0,0],[0,1],[1,1])").starts_with("Attribute `_geojson` is not"));
+    assert!(refusal(json!(["_geo"]), "'_geo' EXISTS").starts_with("`_geo` is a reserved keyword"));
+}
+
+#[test]
+fn hidden_names_are_not_told() {
+    let settings: Settings = serde_json::from_value(json!({
+        "filterableAttributes": ["secret", "title", "other"],
+        "displayedAttributes": ["title"],
+    }))
+    .unwrap();
+    assert_eq!(AvailableAttributes::filterable(&settings).each_quoted(), "`title`, `<..hidden-attributes>`");
+    assert_eq!(AvailableAttributes::filterable(&settings).quoted_together(), "`title, <..hidden-attributes>`");
+}
+
+#[test]
+fn operators_must_be_enabled() {
+    let rule = json!([{ "attributePatterns": ["a.b"] }]);
+    assert_eq!(
+        refusal(rule.clone(), "a.b > 1"),
+        "Filter operator `>` is not allowed for the attribute `a.b`.\n  - Note: allowed operators: OR, AND, NOT, =, !=, \
+         IN, IS EMPTY, IS NULL, EXISTS.\n  - Note: field `a.b` matched rule #0 in `filterableAttributes`\n  - Hint: \
+         enable comparison in rule #0 by modifying the features.filter object\n  - Hint: prepend another rule matching \
+         `a.b` with appropriate filter features before rule #0"
+    );
+    assert!(refusal(rule.clone(), "a.b 1 TO 2").starts_with("Filter operator `TO` is not allowed"));
+    let comparison_only = json!(["x", { "attributePatterns": ["*"], "features": { "filter": { "equality": false, "comparison": true } } }]);
+    for (filter, operator) in [("y = 1", "="), ("y != 1", "!="), ("y NOT IN [1]", "IN")] {
+        let told = refusal(comparison_only.clone(), filter);
+        assert!(told.starts_with(&format!("Filter operator `{operator}` is not allowed")), "{told}");
+        assert!(told.contains("enable equality in rule #1"), "{told}");
+    }
+    let settings: Settings = serde_json::from_value(json!({ "filterableAttributes": rule })).unwrap();
+    for allowed in ["a.b = 1", "a.b IN [1]", "a.b EXISTS", "a.b IS NULL", "a.b IS EMPTY", "a.b STARTS WITH x"] {
+        PreparedFilter::new(&parse(allowed), &settings, &FieldMap::default().snapshot()).expect(allowed);
+    }
+}
+
+#[test]
+fn embedders_must_exist() {
+    assert_eq!(
+        refusal(json!([]), "_vectors.rset EXISTS"),
+        "The embedder `rset` does not exist. Available embedders are: `local`, `rest`. Did you mean `rest`?\n\
+         10:14 _vectors.rset EXISTS"
+    );
+    assert_eq!(
+        refusal(json!([]), "_vectors.rest.fragments.nothing EXISTS"),
+        "The fragment `nothing` does not exist on embedder `rest`. Available fragments on this embedder are: `basic`, \
+         `other`.\n25:32 _vectors.rest.fragments.nothing EXISTS"
+    );
+}
+
+#[test]
+fn values_are_compared_by_their_forms() {
+    let documents = vec![
+        json!({ "id": 1, "tag": "Red", "size": 12, "deep": { "a": "x" } }),
+        json!({ "id": 2, "tag": " red ", "size": "12", "maybe": null }),
+        json!({ "id": 3, "tag": "Éclair", "size": 2.5, "maybe": [] }),
+        json!({ "id": 4, "size": [1, 100], "mixed": true, "deep": [{ "a": 1, "b": { "c": 2 } }, { "a": 3 }] }),
+    ];
+    let corpus = Corpus::new(settings(), &[documents[..2].to_vec(), documents[2..].to_vec()], &[]);
+    let found = |filter: &str| corpus.ids(&select(&corpus, &parse(filter)));
+    assert_eq!(found("tag = RED"), [1, 2]);
+    assert_eq!(found("tag = eclair"), [0u64; 0]);
+    assert_eq!(found("tag = éclair"), [3]);
+    assert_eq!(found("tag != red"), [3, 4]);
+    assert_eq!(found("size = 12"), [1, 2]);
+    assert_eq!(found("size = '12.0'"), [1]);
+    assert_eq!(found("size > 12"), [4]);
+    assert_eq!(found("size 2 TO 13"), [1, 2, 3]);
+    assert_eq!(found("size IN [2.5, 100, nope]"), [3, 4]);
+    assert_eq!(found("mixed = true"), [4]);
+    assert_eq!(found("maybe EXISTS"), [2, 3]);
+    assert_eq!(found("maybe IS NULL"), [2]);
+    assert_eq!(found("maybe IS NOT EMPTY"), [1, 2, 4]);
+    assert_eq!(found("deep EXISTS"), [1, 4]);
+    assert_eq!(found("deep = x"), [0u64; 0]);
+    assert_eq!(found("deep.a = 3 AND deep.b.c = 2"), [4]);
+    assert_eq!(found("tag CONTAINS E"), [1, 2, 3]);
+    assert_eq!(found("tag STARTS WITH re"), [1, 2]);
+    assert_eq!(found("tag STARTS WITH ''"), [1, 2, 3]);
+    assert_eq!(found("deep.unknown = 1"), [0u64; 0]);
+    assert_eq!(found("deep.unknown != 1"), [1, 2, 3, 4]);
+    assert_eq!(found("NOT (tag = red OR size = 2.5)"), [4]);
+}
+
+#[test]
+fn long_chains_are_evaluated() {
+    let documents: Vec<Value> = (0..200).map(|id| json!({ "id": id, "size": id })).collect();
+    let corpus = Corpus::new(settings(), &[documents], &[7]);
+    let chain = |keyword: &str, operator: &str| {
+        (0..20_000).map(|size| format!("size {operator} {size}")).collect::<Vec<_>>().join(keyword)
+    };
+    assert_eq!(corpus.ids(&select(&corpus, &parse(&chain(" OR ", "=")))).len(), 199);
+    assert_eq!(corpus.ids(&select(&corpus, &parse(&chain(" AND ", "!=")))).len(), 0);
+}
+
+fn operand() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "red", "RED", "éclair", "Ecl", "ab", "abc", "a", "12", "10", "0", "-0", "2.5", "1e10", "5", "true", "inf", "",
+        "e",
+    ])
+    .prop_map(str::to_owned)
+}
+
+fn leaf() -> impl Strategy<Value = String> {
+    let field =
+        prop::sample::select(vec!["tag", "size", "mixed", "deep", "deep.a", "deep.b.c", "deep.b", "maybe", "deep.x"]);
+    let condition = prop_oneof![
+        (prop::sample::select(vec!["=", "!=", "<", "<=", ">", ">="]), operand())
+            .prop_map(|(symbol, value)| format!("{symbol} '{value}'")),
+        (operand(), operand()).prop_map(|(from, to)| format!("'{from}' TO '{to}'")),
+        vec(operand(), 0..4).prop_map(|values| format!(
+            "IN [{}]",
+            values.iter().map(|value| format!("'{value}'")).collect::<Vec<_>>().join(",")
+        )),
+        prop::sample::select(vec!["EXISTS", "NOT EXISTS", "IS NULL", "IS EMPTY", "IS NOT EMPTY"])
+            .prop_map(str::to_owned),
+        operand().prop_map(|value| format!("CONTAINS '{value}'")),
+        operand().prop_map(|value| format!("STARTS WITH '{value}'")),
+    ];
+    prop_oneof![
+        12 => (field, condition).prop_map(|(field, condition)| format!("{field} {condition}")),
+        1 => (-90.0..=90.0f64, -180.0..=180.0f64, 0.0..2e7f64)
+            .prop_map(|(lat, lng, radius)| format!("_geoRadius({lat}, {lng}, {radius})")),
+        1 => (0.0..=90.0f64, -180.0..=180.0f64, -90.0..=0.0f64, -180.0..=180.0f64)
+            .prop_map(|(top, right, bottom, left)| format!("_geoBoundingBox([{top}, {right}], [{bottom}, {left}])")),
+    ]
+}
+
+fn filter() -> impl Strategy<Value = String> {
+    leaf().prop_recursive(4, 16, 6, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..7).prop_map(|filters| format!("({})", filters.join(" AND "))),
+            vec(inner.clone(), 2..7).prop_map(|filters| format!("({})", filters.join(" OR "))),
+            inner.prop_map(|filter| format!("NOT ({filter})")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The documents found are those that pass the filter when read one by one.
+    #[test]
+    fn filters_find_what_a_scan_finds((batches, deleted) in documents(), filters in vec(filter(), 24)) {
+        let corpus = Corpus::new(settings(), &batches, &deleted);
+        for filter in filters {
+            let filter = parse(&filter);
+            let found = corpus.ids(&select(&corpus, &filter));
+            prop_assert_eq!(found, corpus.expected_ids(|document| matches(document, &filter)), "{}", filter);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::condition::AvailableAttributes;
+use crate::index::settings::AvailableAttributes;
 
 /// What is wrong with the `facets` of a request. Displays as the sentence for the user.
 #[derive(Clone, Debug, PartialEq, Error)]

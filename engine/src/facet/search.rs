@@ -7,8 +7,8 @@ use super::distribution::ordered;
 use super::error::FacetSearchError;
 use super::values::{columns, original_text, summed};
 use crate::bits::DocSet;
-use crate::condition::AvailableAttributes;
 use crate::index::Snapshot;
+use crate::index::settings::AvailableAttributes;
 use crate::index::settings::{FacetOrder, Settings, covers};
 use crate::text::normalize_word;
 

@@ -1,9 +1,9 @@
 //! Which fields the `facets` of a request mean.
 
 use super::FacetError;
-use crate::condition::AvailableAttributes;
 use crate::document::FieldMapSnapshot;
 use crate::id::FieldId;
+use crate::index::settings::AvailableAttributes;
 use crate::index::settings::{AttributePattern, FilterableAttribute, Settings, covers, is_reserved};
 
 /// A field whose values are counted.

@@ -1,1 +1,196 @@
+use std::collections::BTreeMap;
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::bits::DocSet;
+use crate::document::FieldMap;
+use crate::index::settings::Settings;
+use crate::oracle::{Corpus, Facts, documents, normal, settings};
+
+const FIELDS: [&str; 6] = ["tag", "size", "mixed", "deep.a", "deep.b.c", "maybe"];
+
+fn names(facets: &[&str]) -> Vec<String> {
+    facets.iter().map(|facet| (*facet).to_owned()).collect()
+}
+
+/// The names that `facets` selects among `known` under these `filterableAttributes`.
+fn selected(filterable: Value, known: &[&str], facets: &[&str]) -> Result<Vec<String>, String> {
+    let settings: Settings = serde_json::from_value(json!({ "filterableAttributes": filterable })).unwrap();
+    let fields = FieldMap::from_names(known).unwrap().snapshot();
+    let selected = select_facets(&names(facets), &settings, &fields).map_err(|error| error.to_string())?;
+    Ok(selected.into_iter().map(|facet| facet.name).collect())
+}
+
+#[test]
+fn facets_are_selected_by_name_pattern_or_parent() {
+    let known = ["title", "genre", "genre_main", "doggos", "doggos.name", "other", "_geo"];
+    let plain = json!(["genre", "doggos", "_geo", "genre_main"]);
+    assert_eq!(selected(plain.clone(), &known, &["genre"]).unwrap(), ["genre"]);
+    assert_eq!(selected(plain.clone(), &known, &["doggos"]).unwrap(), ["doggos", "doggos.name"]);
+    assert_eq!(selected(plain.clone(), &known, &["genre*"]).unwrap(), ["genre", "genre_main"]);
+    assert_eq!(selected(plain.clone(), &known, &["*"]).unwrap(), ["doggos", "doggos.name", "genre", "genre_main"]);
+    assert_eq!(selected(plain, &known, &[]).unwrap(), [""; 0]);
+    assert_eq!(selected(json!([]), &known, &["*"]).unwrap(), [""; 0]);
+    let patterns = json!([{ "attributePatterns": ["doggos", "doggos.*"] }]);
+    assert_eq!(selected(patterns, &known, &["doggos"]).unwrap(), ["doggos"]);
+}
+
+#[test]
+fn facets_that_select_nothing_are_refused() {
+    assert_eq!(
+        selected(json!(["title", "genres"]), &[], &["doggo"]).unwrap_err(),
+        "Invalid facet distribution: Pattern `doggo` is not filterable. Available filterable attributes patterns are: \
+         `genres, title`."
+    );
+    assert_eq!(
+        selected(json!([]), &[], &["b", "a"]).unwrap_err(),
+        "Invalid facet distribution: Patterns `a, b` are not filterable. This index does not have configured filterable \
+         attributes."
+    );
+    let disabled =
+        json!([{ "attributePatterns": ["x"], "features": { "filter": { "equality": false, "comparison": false } } }]);
+    let told = selected(disabled, &["x"], &["x"]).unwrap_err();
+    assert!(told.starts_with("Invalid facet distribution: Attribute `x` matched rule #0 in filterableAttributes,"));
+}
+
+fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
+    let snapshot = &corpus.snapshot;
+    let Some(field) = snapshot.fields.get(name) else {
+        return FieldFacet { name: name.to_owned(), values: Vec::new(), stats: None };
+    };
+    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field })
+}
+
+#[test]
+fn values_are_listed_as_first_written_numbers_first() {
+    let documents = vec![
+        json!({ "id": 1, "mixed": ["Red", 12, "b"] }),
+        json!({ "id": 2, "mixed": [" red", 2.5, -1] }),
+        json!({ "id": 3, "mixed": [true, "12", "RED", "red"] }),
+    ];
+    let corpus = Corpus::new(settings(), &[documents[..1].to_vec(), documents[1..].to_vec()], &[]);
+    let facet = counted(&corpus, &corpus.live(), "mixed");
+    let expected = [("-1", 1), ("2.5", 1), ("12", 1), ("b", 1), ("Red", 3), ("true", 1)];
+    assert_eq!(facet.values, expected.map(|(value, count)| (value.to_owned(), count)));
+    assert_eq!(facet.stats, Some(FacetStats { min: -1.0, max: 12.0 }));
+}
+
+#[test]
+fn the_settings_order_and_limit_values() {
+    let tags = ["a", "b", "b", "c", "c", "d", "d", "d"];
+    let documents: Vec<Value> = (0u64..).zip(tags).map(|(id, tag)| json!({ "id": id, "tag": tag })).collect();
+    let with = |faceting: Value| {
+        let mut settings = settings();
+        settings["faceting"] = faceting;
+        let corpus = Corpus::new(settings, &[documents[..4].to_vec(), documents[4..].to_vec()], &[]);
+        let values = counted(&corpus, &corpus.live(), "tag").values;
+        values.into_iter().map(|(value, count)| format!("{value}{count}")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(with(json!({})), "a1 b2 c2 d3");
+    assert_eq!(with(json!({ "maxValuesPerFacet": 2 })), "a1 b2");
+    assert_eq!(with(json!({ "sortFacetValuesBy": { "tag": "count" } })), "d3 b2 c2 a1");
+    assert_eq!(with(json!({ "sortFacetValuesBy": { "*": "count" }, "maxValuesPerFacet": 2 })), "d3 b2");
+    assert_eq!(with(json!({ "maxValuesPerFacet": 0 })), "");
+}
+
+#[test]
+fn facet_search_finds_prefixes_and_typos() {
+    let tags = ["Science Fiction", "Fiction", "fiction ", "Fantasy", "Éclair", "Western", "42"];
+    let documents: Vec<Value> =
+        (0u64..).zip(tags).map(|(id, tag)| json!({ "id": id, "tag": tag, "size": id })).collect();
+    let corpus = Corpus::new(settings(), &[documents[..3].to_vec(), documents[3..].to_vec()], &[]);
+    let found = |query: Option<&str>| {
+        let hits = search_facet(&corpus.snapshot, &corpus.live(), "tag", query).unwrap();
+        hits.into_iter().map(|hit| format!("{}:{}", hit.value, hit.count)).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found(Some("fic")), "Fiction:2");
+    assert_eq!(found(Some("FICT")), "Fiction:2");
+    assert_eq!(found(Some("ecl")), "Éclair:1");
+    assert_eq!(found(Some("wst")), "");
+    assert_eq!(found(Some("westrn")), "Western:1");
+    assert_eq!(found(Some("zestern")), "Western:1");
+    assert_eq!(found(Some("42")), "42:1");
+    assert_eq!(found(None), "42:1 Éclair:1 Fantasy:1 Fiction:2 Science Fiction:1 Western:1");
+    assert_eq!(search_facet(&corpus.snapshot, &corpus.live(), "size", None).unwrap(), []);
+    let nothing: Vec<DocSet> = corpus.live().iter().map(|_| DocSet::empty()).collect();
+    assert_eq!(search_facet(&corpus.snapshot, &nothing, "tag", Some("fic")).unwrap(), []);
+}
+
+#[test]
+fn facet_search_needs_the_feature() {
+    let refused = |settings: Value| {
+        let corpus = Corpus::new(settings, &[], &[]);
+        search_facet(&corpus.snapshot, &[], "x", None).unwrap_err().to_string()
+    };
+    assert_eq!(refused(json!({ "facetSearch": false })), "The facet search is disabled for this index");
+    assert_eq!(
+        refused(json!({ "filterableAttributes": ["genres"] })),
+        "Attribute `x` is not facet-searchable. Available facet-searchable attributes patterns are: `genres`. To make \
+         it facet-searchable add it to the `filterableAttributes` index settings."
+    );
+    let told = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
+    assert!(told.contains("matches rule #0"), "{told}");
+}
+
+/// Per value as text: how many of `documents` have it. Strings by their normalised form.
+fn naive_counts(documents: &[&Value], name: &str) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+    let (mut numbers, mut strings) = (BTreeMap::new(), BTreeMap::new());
+    for document in documents {
+        let facts = Facts::of(document, name);
+        let mut own: Vec<String> = facts.numbers.iter().map(|number| (number + 0.0).to_string()).collect();
+        own.sort_unstable();
+        own.dedup();
+        own.into_iter().for_each(|number| *numbers.entry(number).or_insert(0) += 1);
+        let mut own: Vec<String> = facts.strings.iter().map(|string| normal(string)).collect();
+        own.sort_unstable();
+        own.dedup();
+        own.into_iter().for_each(|string| *strings.entry(string).or_insert(0) += 1);
+    }
+    (numbers, strings)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Counts and extremes are those of a scan, for any candidates.
+    #[test]
+    fn counts_are_those_of_a_scan(
+        (batches, deleted) in documents(),
+        kept in vec(vec(0u64..60, 0..30), 3),
+    ) {
+        let corpus = Corpus::new(settings(), &batches, &deleted);
+        let everything: Vec<u64> = (0..60).collect();
+        for ids in kept.iter().chain([&everything]) {
+            let candidates: Vec<DocSet> = (0u32..).zip(corpus.live()).map(|(segment, mut live)| {
+                live.retain(|doc| ids.contains(&corpus.id(crate::index::DocumentAddress { segment, doc })));
+                live
+            }).collect();
+            let documents: Vec<&Value> =
+                corpus.documents.iter().filter(|document| ids.contains(&document["id"].as_u64().unwrap())).collect();
+            for name in FIELDS {
+                let facet = counted(&corpus, &candidates, name);
+                let (numbers, strings) = naive_counts(&documents, name);
+                let number_count = numbers.len();
+                let mut expected = numbers;
+                // A text that is a number and a string is listed once, with the count of the string.
+                expected.extend(strings);
+                let found: BTreeMap<String, u64> = facet
+                    .values
+                    .iter()
+                    .enumerate()
+                    .map(|(place, (text, count))| (if place < number_count { text.clone() } else { normal(text) }, *count))
+                    .collect();
+                prop_assert_eq!(found.len(), facet.values.len(), "a value is listed once");
+                prop_assert_eq!(&found, &expected, "{}", name);
+                let all = documents.iter().flat_map(|document| Facts::of(document, name).numbers);
+                let extremes = all.fold(None, |known: Option<(f64, f64)>, number| {
+                    Some(known.map_or((number, number), |(min, max)| (min.min(number), max.max(number))))
+                });
+                prop_assert_eq!(facet.stats.map(|stats| (stats.min, stats.max)), extremes);
+            }
+        }
+    }
+}

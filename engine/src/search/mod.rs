@@ -8,9 +8,10 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::bits::DocSet;
-use crate::condition::{AvailableAttributes, ConditionError, PreparedFilter};
+use crate::condition::{ConditionError, PreparedFilter};
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
+use crate::index::settings::AvailableAttributes;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::NodeAutomata;
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};

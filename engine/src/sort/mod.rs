@@ -6,6 +6,8 @@
 mod criterion;
 mod leading;
 mod segment_sort;
+#[cfg(test)]
+mod tests;
 
 pub use criterion::{SortCriterion, SortError, SortTarget, check_sortable};
 pub use segment_sort::SegmentSort;

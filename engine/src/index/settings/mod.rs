@@ -5,6 +5,7 @@
 
 mod attribute_list;
 mod attribute_pattern;
+mod available;
 mod change;
 mod faceting;
 mod filterable;
@@ -24,6 +25,7 @@ use unicode_normalization::UnicodeNormalization;
 
 pub use attribute_list::{AttributeList, covers};
 pub use attribute_pattern::AttributePattern;
+pub use available::AvailableAttributes;
 pub(crate) use change::SettingsChange;
 pub use faceting::{FacetOrder, Faceting, FacetingPatch, Pagination, PaginationPatch};
 pub use filterable::{

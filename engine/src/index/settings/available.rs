@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::settings::{AttributeList, FilterableAttribute, Settings};
+use super::{AttributeList, FilterableAttribute, Settings};
 
 /// Stands for the names that must not be shown.
 const HIDDEN: &str = "<..hidden-attributes>";

@@ -1,0 +1,185 @@
+//! Small random indexes: documents whose values collide often, spread over segments, some deleted or replaced.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::bits::DocSet;
+use crate::index::{
+    CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Snapshot, Upsert, WriteMethod,
+};
+use crate::storage::MemoryDirectory;
+
+/// An index and the documents that should be in it.
+pub(crate) struct Corpus {
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// In order of first insertion.
+    pub(crate) documents: Vec<Value>,
+    _index: Index,
+}
+
+impl Corpus {
+    /// Applies `settings`, then each of `batches` in a commit of its own (so that segments stay apart), then deletes
+    /// the documents whose id is in `deleted`. The id of a document is its `id`.
+    pub(crate) fn new(settings: Value, batches: &[Vec<Value>], deleted: &[u64]) -> Corpus {
+        let options = IndexOptions {
+            indexing_memory_bytes: 16 << 20,
+            indexing_threads: 1,
+            background_merges: false,
+            ..IndexOptions::default()
+        };
+        let index = Index::create_in(Arc::new(MemoryDirectory::default()), options).expect("an empty directory");
+        let patch: SettingsPatch = serde_json::from_value(settings).expect("test settings are valid");
+        apply(&index, Operation::Settings(Box::new(patch)));
+        let mut expected: Vec<(String, Value)> = Vec::new();
+        for batch in batches.iter().filter(|batch| !batch.is_empty()) {
+            let lines: String = batch.iter().map(|document| format!("{document}\n")).collect();
+            apply(
+                &index,
+                Operation::Upsert(Upsert {
+                    payload: Payload::Bytes(Arc::from(lines.into_bytes())),
+                    method: WriteMethod::Replace,
+                    primary_key: Some("id".to_owned()),
+                    skip_creation: false,
+                }),
+            );
+            for document in batch {
+                let key = document["id"].to_string();
+                match expected.iter_mut().find(|(known, _)| *known == key) {
+                    Some((_, known)) => *known = document.clone(),
+                    None => expected.push((key, document.clone())),
+                }
+            }
+        }
+        let deleted: Vec<String> = deleted.iter().map(u64::to_string).collect();
+        expected.retain(|(key, _)| !deleted.contains(key));
+        apply(&index, Operation::DeleteIds(deleted));
+        let documents = expected.into_iter().map(|(_, document)| document).collect();
+        Corpus { snapshot: index.snapshot(), documents, _index: index }
+    }
+
+    /// The ids of documents given as one set per segment, ascending.
+    pub(crate) fn ids(&self, sets: &[DocSet]) -> Vec<u64> {
+        let addresses = self.snapshot.documents_among(sets, 0, u64::MAX).into_iter();
+        let mut ids: Vec<u64> = addresses.map(|address| self.id(address)).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    pub(crate) fn id(&self, address: crate::index::DocumentAddress) -> u64 {
+        let document = self.snapshot.document(address).expect("documents can be read");
+        let document: Value = serde_json::from_slice(&document).expect("documents are JSON");
+        document["id"].as_u64().expect("ids are numbers")
+    }
+
+    /// The ids of the documents that `keep` accepts, ascending.
+    pub(crate) fn expected_ids(&self, keep: impl Fn(&Value) -> bool) -> Vec<u64> {
+        let kept = self.documents.iter().filter(|document| keep(document));
+        let mut ids: Vec<u64> = kept.map(|document| document["id"].as_u64().expect("ids are numbers")).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The live documents, one set per segment.
+    pub(crate) fn live(&self) -> Vec<DocSet> {
+        self.snapshot.segments.iter().map(|segment| segment.live_set()).collect()
+    }
+}
+
+fn apply(index: &Index, operation: Operation) {
+    let note = CommitNote::new(0, |_| Vec::new());
+    let results = index.apply(&[operation], note, &Progress::new(), &AtomicBool::new(false)).expect("memory is enough");
+    for result in results {
+        result.expect("test operations are valid");
+    }
+}
+
+/// Settings under which every field of the documents of [`documents`] can be filtered and sorted.
+pub(crate) fn settings() -> Value {
+    json!({
+        "filterableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo"],
+        "sortableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo"],
+        "rankingRules": ["sort"],
+    })
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["red", "Red", " RED ", "green", "Éclair", "éclair", "ab", "abc", "12", "10", "true", "é"])
+        .prop_map(str::to_owned)
+}
+
+fn number() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (-3i64..15).prop_map(Value::from),
+        prop::sample::select(vec![0.5, -0.0, 10.0, 1e10, 2.5]).prop_map(Value::from),
+    ]
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![4 => word().prop_map(Value::from), 4 => number(), 1 => any::<bool>().prop_map(Value::from)]
+}
+
+/// A value with nothing unusual inside arrays, where the meaning of empty is not defined.
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        6 => scalar(),
+        3 => vec(scalar(), 0..4).prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => Just(json!("")),
+        1 => Just(json!({})),
+        1 => Just(json!("  ")),
+        1 => Just(json!([null, 1])),
+    ]
+}
+
+fn deep() -> impl Strategy<Value = Value> {
+    let object = || {
+        (scalar(), prop::option::of(scalar())).prop_map(|(a, c)| match c {
+            Some(c) => json!({ "a": a, "b": { "c": c } }),
+            None => json!({ "a": a }),
+        })
+    };
+    prop_oneof![object(), vec(object(), 1..3).prop_map(Value::from), Just(json!({})), scalar()]
+}
+
+/// A document with some of the fields of [`settings`].
+fn document(id: u64) -> impl Strategy<Value = Value> {
+    let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0]), -180.0..=180.0f64)
+        .prop_map(|(lat, lng)| json!({ "lat": lat, "lng": lng }));
+    let fields = (
+        prop::option::of(word().prop_map(Value::from)),
+        prop::option::of(number()),
+        prop::option::of(value()),
+        prop::option::of(deep()),
+        prop::option::weighted(0.2, value()),
+        prop::option::of(geo),
+    );
+    fields.prop_map(move |(tag, size, mixed, deep, maybe, geo)| {
+        let named = [
+            ("id", Some(Value::from(id))),
+            ("tag", tag),
+            ("size", size),
+            ("mixed", mixed),
+            ("deep", deep),
+            ("maybe", maybe),
+            ("_geo", geo),
+        ];
+        let present = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(present.collect::<Map<String, Value>>())
+    })
+}
+
+/// Batches of documents with ids that repeat now and then, and ids to delete.
+pub(crate) fn documents() -> impl Strategy<Value = (Vec<Vec<Value>>, Vec<u64>)> {
+    let batch = vec((0u64..60).prop_flat_map(document), 0..40).prop_map(|documents| {
+        // The last one of equal ids counts, as in a payload.
+        let unique: BTreeMap<u64, Value> =
+            documents.into_iter().map(|document| (document["id"].as_u64().expect("a number"), document)).collect();
+        unique.into_values().collect()
+    });
+    (vec(batch, 1..4), vec(0u64..60, 0..8))
+}

@@ -1,0 +1,7 @@
+//! Naive answers, computed from JSON documents by their definitions: what the property tests compare the engine with.
+
+mod corpus;
+mod facts;
+
+pub(crate) use corpus::{Corpus, documents, settings};
+pub(crate) use facts::{Facts, matches, normal};

@@ -1,0 +1,124 @@
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::geo::distance_m;
+use crate::oracle::{Corpus, Facts, documents, normal, settings};
+use crate::search::{SearchRequest, search};
+
+/// The ids of the first `limit` documents in this order.
+fn sorted(corpus: &Corpus, sort: &[&str], limit: usize) -> Vec<u64> {
+    let request = SearchRequest {
+        sort: sort.iter().map(|entry| SortCriterion::parse(entry).unwrap()).collect(),
+        limit,
+        ..SearchRequest::default()
+    };
+    let result = search(&corpus.snapshot, &request).unwrap();
+    result.hits.iter().map(|hit| corpus.id(hit.address)).collect()
+}
+
+/// What decides between two documents: kind first, then the value in the direction of the criterion.
+#[derive(Debug, PartialEq)]
+enum Deciding {
+    Number(f64),
+    String(String),
+    Missing,
+}
+
+impl Deciding {
+    fn of(document: &Value, criterion: &SortCriterion) -> Deciding {
+        let field = match &criterion.target {
+            SortTarget::Field(field) => field,
+            SortTarget::GeoPoint { lat, lng } => {
+                let coordinate = |name| document.get("_geo")?.get(name)?.as_f64();
+                let point = coordinate("lat").zip(coordinate("lng"));
+                return point
+                    .map_or(Deciding::Missing, |point| Deciding::Number(distance_m((*lat, *lng), point).round()));
+            }
+        };
+        let facts = Facts::of(document, field);
+        let best = |a: &Ordering| if criterion.ascending { *a } else { a.reverse() };
+        if let Some(number) = facts.numbers.iter().copied().min_by(|a, b| best(&a.total_cmp(b))) {
+            return Deciding::Number(number + 0.0);
+        }
+        let strings = facts.strings.iter().map(|string| normal(string));
+        strings.min_by(|a, b| best(&a.cmp(b))).map_or(Deciding::Missing, Deciding::String)
+    }
+
+    fn compare(&self, other: &Deciding, ascending: bool) -> Ordering {
+        let directed = |order: Ordering| if ascending { order } else { order.reverse() };
+        let kind = |value: &Deciding| match value {
+            Deciding::Number(_) => 0,
+            Deciding::String(_) => 1,
+            Deciding::Missing => 2,
+        };
+        match (self, other) {
+            (Deciding::Number(a), Deciding::Number(b)) => directed(a.total_cmp(b)),
+            (Deciding::String(a), Deciding::String(b)) => directed(a.cmp(b)),
+            _ => kind(self).cmp(&kind(other)),
+        }
+    }
+}
+
+fn naive(corpus: &Corpus, sort: &[&str], limit: usize) -> Vec<u64> {
+    let criteria: Vec<SortCriterion> = sort.iter().map(|entry| SortCriterion::parse(entry).unwrap()).collect();
+    let mut documents: Vec<&Value> = corpus.documents.iter().collect();
+    documents.sort_by(|a, b| {
+        let orders = criteria
+            .iter()
+            .map(|criterion| Deciding::of(a, criterion).compare(&Deciding::of(b, criterion), criterion.ascending));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+    documents.into_iter().take(limit).map(|document| document["id"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn attributes_must_be_sortable() {
+    let check = |settings: Value, entry: &str, need_rule: bool| {
+        let settings = serde_json::from_value(settings).unwrap();
+        check_sortable(&settings, &[SortCriterion::parse(entry).unwrap()], need_rule).map_err(|error| error.to_string())
+    };
+    let settings = serde_json::json!({ "sortableAttributes": ["id", "a"], "rankingRules": ["words"] });
+    assert_eq!(check(settings.clone(), "a.b:asc", false), Ok(()));
+    assert_eq!(
+        check(settings.clone(), "title:asc", false).unwrap_err(),
+        "Attribute `title` is not sortable. Available sortable attributes are: `a, id`."
+    );
+    assert!(check(settings.clone(), "_geoPoint(1, 2):asc", false).unwrap_err().starts_with("Attribute `_geo` is not"));
+    assert!(check(settings, "id:asc", true).unwrap_err().starts_with("You must specify where `sort` is listed"));
+    assert_eq!(
+        check(serde_json::json!({}), "title:asc", true).unwrap_err(),
+        "Attribute `title` is not sortable. This index does not have configured sortable attributes."
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The order is that of comparing the documents' values one by one, whole or cut.
+    #[test]
+    fn order_is_that_of_the_values(
+        (batches, deleted) in documents(),
+        entries in prop::sample::subsequence(
+            vec!["tag:asc", "size:desc", "mixed:asc", "deep.a:desc", "deep.b.c:asc", "maybe:desc",
+                 "_geoPoint(45.5, 10):asc"],
+            1..4,
+        ).prop_shuffle(),
+        flipped in any::<bool>(),
+        limit in prop_oneof![1usize..10, Just(100)],
+    ) {
+        let corpus = Corpus::new(settings(), &batches, &deleted);
+        let entries: Vec<String> = entries
+            .into_iter()
+            .map(|entry| match (flipped, entry.strip_suffix("asc"), entry.strip_suffix("desc")) {
+                (true, Some(by), _) => format!("{by}desc"),
+                (true, _, Some(by)) => format!("{by}asc"),
+                _ => entry.to_owned(),
+            })
+            .collect();
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        prop_assert_eq!(sorted(&corpus, &entries, limit), naive(&corpus, &entries, limit), "{:?}", entries);
+    }
+}
