@@ -406,7 +406,7 @@ impl Ranked<'_> {
                         max_matching_words: words,
                     },
                 }),
-                Told::Sort(index) => input.sort.detail(*index, entry.doc),
+                Told::Sort(index) => ScoreDetail::of_sort(&input.sort, *index, entry.doc),
             })
             .collect()
     }

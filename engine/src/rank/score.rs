@@ -3,6 +3,10 @@
 //! Each scored rule gives a rank `r` of `m` (`r = m` is best). Rules are combined in their order as the digits of a
 //! number in a mixed base, so the score sorts like the ranking itself: earlier rules dominate.
 
+use crate::id::DocId;
+pub use crate::sort::SortedValue;
+use crate::sort::{SegmentSort, SortTarget};
+
 /// How well the start of an attribute equals the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExactMatch {
@@ -12,15 +16,6 @@ pub enum ExactMatch {
     Starts,
     /// Neither; counts the query words that are present exactly.
     None { matching_words: u32, max_matching_words: u32 },
-}
-
-/// A value that a sort rule used, comparable across segments.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SortedValue {
-    Number(f64),
-    String(String),
-    /// The document has no value for the field: last in both directions.
-    Missing,
 }
 
 /// What one ranking rule said of one hit.
@@ -59,6 +54,25 @@ pub enum ScoreDetail {
     Vector(Option<f32>),
     /// The time budget ended before this rule was applied.
     Skipped,
+}
+
+impl ScoreDetail {
+    /// What criterion `index` of `sort` says of a document.
+    pub(crate) fn of_sort(sort: &SegmentSort<'_>, index: usize, doc: DocId) -> ScoreDetail {
+        let criterion = sort.criterion(index);
+        let ascending = criterion.ascending;
+        match &criterion.target {
+            SortTarget::Field(field) => {
+                ScoreDetail::Sort { field: field.clone(), ascending, value: sort.value(index, doc) }
+            }
+            SortTarget::GeoPoint { lat, lng } => ScoreDetail::GeoSort {
+                target: [*lat, *lng],
+                ascending,
+                value: sort.position(index, doc).map(|(lat, lng)| [lat, lng]),
+                distance_m: sort.distance_m(index, doc),
+            },
+        }
+    }
 }
 
 /// `rank` of `max`, larger is better, `1..=max`.

@@ -8,6 +8,8 @@ mod leading;
 mod segment_sort;
 #[cfg(test)]
 mod tests;
+mod value;
 
 pub use criterion::{SortCriterion, SortError, SortTarget, check_sortable};
 pub use segment_sort::SegmentSort;
+pub use value::SortedValue;

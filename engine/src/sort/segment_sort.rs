@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use super::SortedValue;
 use super::criterion::{SortCriterion, SortTarget};
 use crate::geo::distance_m;
 use crate::id::DocId;
 use crate::index::{SegmentView, Snapshot};
-use crate::rank::score::{ScoreDetail, SortedValue};
 use crate::segment::{Column, Geo};
 
 /// Key of documents without a value: last in both directions.
@@ -55,7 +55,7 @@ impl<'a> SegmentSort<'a> {
                 Some(ordinal) if ordinal < column.number_count() => u64::from(column.number_count() - 1 - ordinal),
                 Some(ordinal) => u64::from(column.number_count()) + u64::from(column.value_count() - 1 - ordinal),
             },
-            Source::Geo(_) => match self.distance(index, doc) {
+            Source::Geo(_) => match self.distance_m(index, doc) {
                 // Whole metres: documents at the same place are left to the next rule.
                 Some(metres) if ascending => metres.round() as u64,
                 Some(metres) => MISSING - 1 - metres.round() as u64,
@@ -64,13 +64,25 @@ impl<'a> SegmentSort<'a> {
         }
     }
 
-    fn distance(&self, index: usize, doc: DocId) -> Option<f64> {
-        let SortTarget::GeoPoint { lat, lng } = self.criteria[index].target else { return None };
-        let Source::Geo(Some(geo)) = &self.sources[index] else { return None };
-        geo.point(doc).map(|point| distance_m((lat, lng), point))
+    /// Criterion `index` of the request.
+    pub fn criterion(&self, index: usize) -> &SortCriterion {
+        &self.criteria[index]
     }
 
-    fn value(&self, index: usize, doc: DocId) -> SortedValue {
+    /// Latitude and longitude of a document, when criterion `index` is a distance.
+    pub fn position(&self, index: usize, doc: DocId) -> Option<(f64, f64)> {
+        let Source::Geo(Some(geo)) = &self.sources[index] else { return None };
+        geo.point(doc)
+    }
+
+    /// Metres from a document to the point of criterion `index`.
+    pub fn distance_m(&self, index: usize, doc: DocId) -> Option<f64> {
+        let SortTarget::GeoPoint { lat, lng } = self.criteria[index].target else { return None };
+        self.position(index, doc).map(|position| distance_m((lat, lng), position))
+    }
+
+    /// The value that decides for a document under criterion `index`, when that is a field.
+    pub fn value(&self, index: usize, doc: DocId) -> SortedValue {
         let Source::Column(Some(column)) = &self.sources[index] else { return SortedValue::Missing };
         match ordinal(column, self.criteria[index].ascending, doc) {
             None => SortedValue::Missing,
@@ -93,27 +105,6 @@ impl<'a> SegmentSort<'a> {
             (SortedValue::String(_), SortedValue::Number(_)) => Ordering::Greater,
             (SortedValue::Number(a), SortedValue::Number(b)) => direction(a.total_cmp(&b)),
             (SortedValue::String(a), SortedValue::String(b)) => direction(a.cmp(&b)),
-        }
-    }
-
-    /// What criterion `index` says of a document.
-    pub fn detail(&self, index: usize, doc: DocId) -> ScoreDetail {
-        let criterion = &self.criteria[index];
-        match &criterion.target {
-            SortTarget::Field(field) => ScoreDetail::Sort {
-                field: field.clone(),
-                ascending: criterion.ascending,
-                value: self.value(index, doc),
-            },
-            SortTarget::GeoPoint { lat, lng } => ScoreDetail::GeoSort {
-                target: [*lat, *lng],
-                ascending: criterion.ascending,
-                value: match &self.sources[index] {
-                    Source::Geo(Some(geo)) => geo.point(doc).map(|(lat, lng)| [lat, lng]),
-                    _ => None,
-                },
-                distance_m: self.distance(index, doc),
-            },
         }
     }
 }
