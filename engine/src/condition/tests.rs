@@ -115,7 +115,8 @@ fn values_are_compared_by_their_forms() {
     assert_eq!(found("size = 12"), [1, 2]);
     assert_eq!(found("size = '12.0'"), [1]);
     assert_eq!(found("size > 12"), [4]);
-    assert_eq!(found("size 2 TO 13"), [1, 2, 3]);
+    assert_eq!(found("size 2 TO 13"), [1, 3]);
+    assert_eq!(found("size 11 TO 13"), [1, 2]);
     assert_eq!(found("size IN [2.5, 100, nope]"), [3, 4]);
     assert_eq!(found("mixed = true"), [4]);
     assert_eq!(found("maybe EXISTS"), [2, 3]);
