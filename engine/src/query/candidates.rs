@@ -106,6 +106,29 @@ impl<'a> SegmentQuery<'a> {
         })
     }
 
+    /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms.
+    pub fn completes(&self, level: &Level) -> bool {
+        level.starting.iter().flatten().any(|&n| {
+            let e = &self.expansions[n];
+            !e.prefix.is_empty() || !e.synonyms.is_empty()
+        })
+    }
+
+    /// Documents of `among` that hold every word of a level exactly.
+    pub fn exact_docs(&self, level: &Level, among: &DocSet) -> DocSet {
+        let mut docs = among.clone();
+        for &node in level.starting.iter().filter_map(|s| s.first()) {
+            let e = &self.expansions[node];
+            match (e.exact, &e.phrase) {
+                (Some(exact), _) => docs.and_assign(&self.term_docs(exact)),
+                // Matching documents hold the phrase as it is.
+                (None, Some(_)) => {}
+                (None, None) => return DocSet::empty(),
+            }
+        }
+        docs
+    }
+
     /// The documents of `among` that match a node without typo, by the best weight of a field that holds it, best
     /// first; documents that match through a sequence of words only come last. `None` when the postings of too many
     /// terms would have to be read for it.

@@ -29,6 +29,8 @@ use crate::sort::SegmentSort;
 
 /// Documents scanned between two looks at the clock.
 const DOCS_PER_CLOCK_CHECK: u32 = 256;
+/// Cost of the first step of `exactness` when no attribute starts with the query.
+const EXACT_ATTRIBUTE_WORST: u32 = 2;
 /// Groups of at most this many documents are scanned without a look at the postings.
 const SCANNED_WHOLE_MAX: u32 = 1024;
 /// Level of documents that complete a degraded answer, unsorted.
@@ -189,7 +191,7 @@ impl Ranked<'_> {
         if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
             return;
         }
-        if !search.plan.typo_second() {
+        if !search.plan.typo_first() {
             let bound = self.bound(number);
             self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].clone())]);
             return;
@@ -200,7 +202,7 @@ impl Ranked<'_> {
             .zip(&groups)
             .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
             .collect();
-        self.degraded = self.scan_all(tops, number, |index| self.by_attribute(index, &exact[index], number));
+        self.degraded = self.scan_all(tops, number, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
             self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].and_not(&exact[index]))]);
@@ -227,8 +229,14 @@ impl Ranked<'_> {
         let has_ngrams = level.starting.iter().flatten().any(|&n| graph.nodes[n].is_ngram());
         let plain: Vec<usize> =
             level.starting.iter().filter_map(|s| s.iter().copied().find(|&n| !graph.nodes[n].is_ngram())).collect();
-        if !has_ngrams {
+        if !has_ngrams && self.search.strategy != MatchingStrategy::All {
             let max = typos(&plain);
+            return (level, max);
+        }
+        if self.search.strategy == MatchingStrategy::All {
+            // Without the `words` rule nothing narrows the readings, whether they match or not.
+            let every = Level::new(graph, level.kept.clone(), |_| true);
+            let max = every.tilings(graph).iter().map(|t| typos(t)).max().unwrap_or(0);
             return (level, max);
         }
         let mut left: Vec<DocSet> = groups.to_vec();
@@ -259,25 +267,39 @@ impl Ranked<'_> {
         self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(missing))
     }
 
-    /// Cuts documents that match one single word without typo by the attribute they have it in, when that is what
-    /// decides next: the field sets of the postings tell it without a look at the documents. Each group comes with
-    /// the smallest key its documents can have.
-    fn by_attribute(&self, index: usize, docs: &DocSet, number: u16) -> Vec<(Key, DocSet)> {
+    /// Cuts documents that match without typo into groups by what bitmaps and postings tell of their keys: whether
+    /// every word is there exactly, and for a single word in which attribute. Each group comes with the smallest key
+    /// its documents can have; no two groups share a key, so ties stay within a group.
+    fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Vec<(Key, DocSet)> {
         let bound = self.bound(number);
-        let level = &self.levels[usize::from(number)].level;
-        let groups = match (level.kept.as_slice(), self.layout.slice(GraphRule::AttributeRank)) {
-            ([_], Some(slice)) if docs.len() > SCANNED_WHOLE_MAX => {
-                let node = level.starting[0][0];
-                self.segments[index].query.by_weight(node, docs).map(|groups| (slice, groups))
-            }
-            _ => None,
-        };
-        match groups {
-            Some((slice, groups)) => {
-                groups.into_iter().map(|(weight, docs)| (bound + slice.put(u32::from(weight)), docs)).collect()
-            }
-            None => vec![(bound, docs.clone())],
+        if docs.len() <= SCANNED_WHOLE_MAX {
+            return vec![(bound, docs.clone())];
         }
+        let query = &self.segments[index].query;
+        let level = &self.levels[usize::from(number)].level;
+        let mut groups = match self.layout.slice(GraphRule::ExactWords) {
+            Some(words) if query.completes(level) => {
+                let exact = query.exact_docs(level, docs);
+                let rest = docs.and_not(&exact);
+                let known = level.kept.iter().all(|&t| self.exact_known[t]);
+                let attribute = self.layout.slice(GraphRule::ExactAttribute).filter(|_| known);
+                let inexact = words.put(1) + attribute.map_or(0, |s| s.put(EXACT_ATTRIBUTE_WORST));
+                vec![(bound, exact), (bound + inexact, rest)]
+            }
+            _ => vec![(bound, docs.clone())],
+        };
+        if let ([_], Some(slice)) = (level.kept.as_slice(), self.layout.slice(GraphRule::AttributeRank)) {
+            let node = level.starting[0][0];
+            let cut = |(bound, docs): (Key, DocSet)| match query.by_weight(node, &docs) {
+                Some(parts) => {
+                    parts.into_iter().map(|(weight, docs)| (bound + slice.put(u32::from(weight)), docs)).collect()
+                }
+                None => vec![(bound, docs)],
+            };
+            groups = groups.into_iter().flat_map(cut).collect();
+            groups.sort_by_key(|g| g.0);
+        }
+        groups
     }
 
     /// Offers documents to the top-k; `true` when the time ran out.
@@ -438,6 +460,7 @@ impl<'a> Scanner<'a> {
                 self.matcher.field(field, run, self.options.typos_reach(field), &mut self.found);
             }
         }
+        self.matcher.finish(&mut self.found);
         &self.found
     }
 }

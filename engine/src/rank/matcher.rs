@@ -10,13 +10,17 @@ use std::ops::Range;
 use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::rank::vertex::{VertexIndex, class_of};
 
+/// A document that holds a phrase counts with every place of its first and of its last word (as the protocol's
+/// reference does): such an occurrence has only one of the two ends.
+pub const NOWHERE: u32 = u32::MAX;
+
 /// Where a vertex occurs in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     pub field: FieldId,
-    /// Position of the first word.
+    /// Position of the first word, or [`NOWHERE`].
     pub first: u32,
-    /// Position of the last word: `first` unless it is a phrase.
+    /// Position of the last word: `first` unless it is a phrase. Or [`NOWHERE`].
     pub last: u32,
     /// The word of the query itself, complete and without typo.
     pub exact: bool,
@@ -76,6 +80,8 @@ pub struct Occurrences {
     by_vertex: Vec<Vec<Occurrence>>,
     touched: Vec<VertexIndex>,
     parts: Vec<(usize, u16, u32)>,
+    /// Places of the first and last words of phrases in the fields so far: phrase, field, position, is the first word.
+    ends: Vec<(usize, FieldId, u32, bool)>,
     field_words: Vec<(FieldId, u32)>,
 }
 
@@ -92,6 +98,7 @@ impl Occurrences {
 
     fn clear(&mut self, vertices: usize) {
         self.field_words.clear();
+        self.ends.clear();
         for &v in &self.touched {
             self.by_vertex[v].clear();
         }
@@ -221,12 +228,28 @@ impl Matcher {
                 let found = group.iter().filter(|&&(_, i, p)| p == first + u32::from(i)).count();
                 if found >= slot.needed {
                     let last = first + slot.len - 1;
-                    out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: slot.len > 1 });
+                    out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: true });
+                }
+            }
+            for &(_, index, position) in group.iter().filter(|_| slot.len > 1) {
+                if index == 0 || u32::from(index) + 1 == slot.len {
+                    out.ends.push((phrase, field, position, index == 0));
                 }
             }
             start = end;
         }
         out.parts = parts;
+    }
+
+    /// To be called after the last field of a document.
+    pub fn finish(&self, out: &mut Occurrences) {
+        for (phrase, field, position, is_first) in std::mem::take(&mut out.ends) {
+            let vertex = self.phrases[phrase].vertex;
+            if !out.of(vertex).is_empty() {
+                let (first, last) = if is_first { (position, NOWHERE) } else { (NOWHERE, position) };
+                out.push(vertex, Occurrence { field, first, last, exact: false, phrase: true });
+            }
+        }
     }
 }
 
@@ -240,6 +263,7 @@ mod tests {
         for (i, f) in fields.iter().enumerate() {
             m.field(i as FieldId, f, true, &mut out);
         }
+        m.finish(&mut out);
         out
     }
 
@@ -260,15 +284,17 @@ mod tests {
         let mut m = Matcher::new(1, vec![]);
         m.add_phrase(0, &[Some(4), None, Some(5)], true);
         let out = words(&m, &[&[4, 9, 5, 4, 5, 9, 4, 4, 5], &[4, GAP, 5]]);
-        let at: Vec<_> = out.of(0).iter().map(|o| (o.field, o.first, o.last)).collect();
+        let whole = |o: &&Occurrence| o.first != NOWHERE && o.last != NOWHERE;
+        let at: Vec<_> = out.of(0).iter().filter(whole).map(|o| (o.field, o.first, o.last)).collect();
         assert_eq!(at, [(0, 0, 2), (0, 6, 8)]);
+        assert!(out.of(0).iter().any(|o| (o.field, o.first, o.last) == (1, 0, NOWHERE)), "first word elsewhere");
     }
 
     #[test]
     fn repeated_word_in_a_phrase() {
         let mut m = Matcher::new(1, vec![]);
         m.add_phrase(0, &[Some(4), Some(4)], true);
-        assert_eq!(words(&m, &[&[4, 4, 4]]).of(0).len(), 2);
+        assert_eq!(words(&m, &[&[4, 4, 4]]).of(0).iter().filter(|o| o.exact).count(), 2);
         assert!(words(&m, &[&[4, 5, 4]]).of(0).is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! The best path of one document through the query graph, and its cost under every graph rule.
 
 use crate::query::graph::{Node, QueryGraph};
-use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, KeyLayout, Slice};
 use crate::rank::level::Level;
-use crate::rank::matcher::{Occurrence, Occurrences};
+use crate::rank::matcher::{NOWHERE, Occurrence, Occurrences};
 use crate::rank::rules::GraphRule;
 use crate::rank::vertex::{CLASSES, VertexIndex, class_of, node_of, vertex};
 
@@ -70,6 +70,7 @@ pub struct PathFinder<'q> {
     /// Per boundary of the kept terms: vertices that end there and are reached.
     reached: Vec<Vec<Reached>>,
     path: Vec<VertexIndex>,
+    exact_terms: Vec<(VertexIndex, u32)>,
 }
 
 fn put(slice: Option<Slice>, cost: u32) -> Key {
@@ -94,7 +95,7 @@ impl<'q> PathFinder<'q> {
             exact_words: layout.slice(GraphRule::ExactWords),
         };
         let reached = vec![Vec::new(); level.kept.len() + 1];
-        PathFinder { graph, options, level, slices, exact_known, reached, path: Vec::new() }
+        PathFinder { graph, options, level, slices, exact_known, reached, path: Vec::new(), exact_terms: Vec::new() }
     }
 
     /// The key of a document, or `None` when no path of this level matches it. Afterwards [`Self::path`] is its path.
@@ -174,15 +175,15 @@ impl<'q> PathFinder<'q> {
 
     fn node_cost(&self, node: &Node, class: usize, occurrences: &[Occurrence]) -> Key {
         let words = node.len as u32;
+        let starts = || occurrences.iter().filter(|o| o.first != NOWHERE);
         let mut cost = put(self.slices.typo, node.base_cost() + class as u32);
         if let Some(slice) = self.slices.rank {
-            let weight = occurrences.iter().map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);
+            let weight = starts().map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);
             cost += slice.put(weight * words);
         }
         if let Some(slice) = self.slices.position {
             let at = u32::from(node.first_position);
-            let best = occurrences
-                .iter()
+            let best = starts()
                 .map(|o| {
                     let distance = bucketed_position(o.first).abs_diff(at);
                     (0..words).map(|i| position_cost(distance + i)).sum()
@@ -207,13 +208,13 @@ impl<'q> PathFinder<'q> {
         }
         let (a, b) = (found.of(from), found.of(v));
         let mut best = PROXIMITY_COST_MAX;
-        for x in a {
-            for y in b.iter().filter(|y| y.field == x.field) {
+        for x in a.iter().filter(|x| x.last != NOWHERE) {
+            for y in b.iter().filter(|y| y.field == x.field && y.first != NOWHERE) {
                 let cost = if self.options.proximity_by_attribute {
                     0
                 } else if y.first > x.last {
                     y.first - x.last - 1
-                } else if x.first > y.last && !x.phrase && !y.phrase {
+                } else if !x.phrase && !y.phrase && x.first > y.last {
                     x.first - y.last
                 } else {
                     continue;
@@ -228,11 +229,12 @@ impl<'q> PathFinder<'q> {
     }
 
     /// 0: an attribute is the query; 1: it starts with it; 2: neither.
-    fn exact_attribute(&self, found: &Occurrences) -> u32 {
+    fn exact_attribute(&mut self, found: &Occurrences) -> u32 {
         const NEITHER: u32 = 2;
         let mut positions = 0;
         let mut previous: Option<usize> = None;
-        let mut terms = Vec::with_capacity(self.path.len());
+        let mut terms = std::mem::take(&mut self.exact_terms);
+        terms.clear();
         for &v in &self.path {
             let node = &self.graph.nodes[node_of(v)];
             if node.is_ngram() || class_of(v) != 0 || !self.exact_known[node.first] {
@@ -242,21 +244,16 @@ impl<'q> PathFinder<'q> {
                 None => node.first != 0,
                 Some(p) => node.first - p > 1,
             };
-            if hole {
+            if hole || !found.of(v).iter().any(|o| o.exact) {
+                self.exact_terms = terms;
                 return NEITHER;
             }
             previous = Some(node.first);
             positions += u32::from(node.last_position - node.first_position) + 1;
             terms.push((v, u32::from(node.first_position)));
         }
-        if terms.is_empty() {
-            return NEITHER;
-        }
         let mut best = NEITHER;
-        for &(field, words) in found.field_words() {
-            if self.options.weight(field) == NOT_SEARCHED {
-                continue;
-            }
+        for &(field, words) in found.field_words().iter().filter(|_| !terms.is_empty()) {
             let starts = terms.iter().all(|&(v, position)| {
                 found
                     .of(v)
@@ -267,6 +264,7 @@ impl<'q> PathFinder<'q> {
                 best = best.min(if words == positions && words <= ATTRIBUTE_WORDS_COUNTED { 0 } else { 1 });
             }
         }
+        self.exact_terms = terms;
         best
     }
 }

@@ -43,14 +43,17 @@ pub struct Plan {
     /// What hits are ordered by besides relevancy, in the order of first use.
     pub sorts: Vec<SortCriterion>,
     pub told: Vec<Told>,
+    /// Every word is required: nothing to drop, so `words` is no rule.
+    all_words: bool,
 }
 
 impl Plan {
     /// Resolves `rules` for a search with (`relevancy`) or without a query.
     ///
-    /// The first of repeated rules counts. `words` comes before any other relevancy rule, listed or not.
-    pub fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool) -> Plan {
-        let mut plan = Plan { sorts: Vec::new(), told: Vec::new() };
+    /// The first of repeated rules counts. `words` comes before any other relevancy rule, listed or not, unless all
+    /// words are required.
+    pub fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool, all_words: bool) -> Plan {
+        let mut plan = Plan { sorts: Vec::new(), told: Vec::new(), all_words };
         for rule in rules {
             let told = match rule {
                 RankingRule::Words => Told::Words,
@@ -76,10 +79,12 @@ impl Plan {
             if !relevancy || plan.told.contains(&told) {
                 continue;
             }
-            if told != Told::Words && !plan.told.contains(&Told::Words) {
+            if told != Told::Words && !plan.told.contains(&Told::Words) && !all_words {
                 plan.told.push(Told::Words);
             }
-            plan.told.push(told);
+            if told != Told::Words || !all_words {
+                plan.told.push(told);
+            }
         }
         plan
     }
@@ -91,19 +96,15 @@ impl Plan {
         }
     }
 
-    /// Whether any relevancy rule is applied.
-    pub fn has_relevancy(&self) -> bool {
-        self.told.contains(&Told::Words)
-    }
-
     /// Whether documents that match more words always come first.
     pub fn words_first(&self) -> bool {
-        self.told.first() == Some(&Told::Words)
+        self.all_words || self.told.first() == Some(&Told::Words)
     }
 
-    /// Whether, among them, documents with fewer typos come first.
-    pub fn typo_second(&self) -> bool {
-        self.words_first() && self.told.get(1) == Some(&Told::Typo)
+    /// Whether, among documents that match as many words, those with fewer typos come first.
+    pub fn typo_first(&self) -> bool {
+        let rest = self.told.strip_prefix(&[Told::Words]).unwrap_or(&self.told);
+        self.words_first() && rest.first() == Some(&Told::Typo)
     }
 
     /// The graph rules in order.
