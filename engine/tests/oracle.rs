@@ -164,6 +164,9 @@ fn nodes(docs: &[Doc], query: &[String], prefix_last: bool) -> Vec<Node> {
     out
 }
 
+/// An end of a phrase that is not at this place.
+const NOWHERE: u32 = u32::MAX;
+
 /// (field, first position, last position, exact, phrase)
 type Occurrence = (u32, u32, u32, bool, bool);
 
@@ -175,9 +178,19 @@ fn occurrences(doc: &Doc, node: &Node, wanted: usize) -> Vec<Occurrence> {
             if class(&node.text, node.prefix, node.budget, word) == Some(wanted) {
                 out.push((field, p, p, wanted == 0 && *word == node.text, false));
             }
-            if let (1, Some((l, r))) = (wanted, &node.split) {
-                if word == l && words.get(p as usize + 1) == Some(r) {
-                    out.push((field, p, p + 1, false, true));
+        }
+    }
+    // A document with both halves next to each other counts with every place of the first and of the second.
+    if let (1, Some((l, r))) = (wanted, &node.split) {
+        if fields(doc).iter().any(|(_, words)| words.windows(2).any(|w| w[0] == *l && w[1] == *r)) {
+            for (field, words) in fields(doc) {
+                for (p, word) in words.iter().enumerate() {
+                    if word == l {
+                        out.push((field, p as u32, NOWHERE, false, true));
+                    }
+                    if word == r {
+                        out.push((field, NOWHERE, p as u32, false, true));
+                    }
                 }
             }
         }
@@ -243,20 +256,20 @@ fn evaluate(doc: &Doc, nodes: &[Node], tiling: &[usize], missing: u32, known: &[
                 if i > 0 {
                     let before = &per_node[i - 1][classes[i - 1]];
                     let mut cost = 3;
-                    for a in before {
-                        for b in occ.iter().filter(|b| b.0 == a.0) {
+                    for a in before.iter().filter(|a| a.2 != NOWHERE) {
+                        for b in occ.iter().filter(|b| b.0 == a.0 && b.1 != NOWHERE) {
                             if b.1 > a.2 {
                                 cost = cost.min(b.1 - a.2 - 1);
-                            } else if a.1 > b.2 && !a.4 && !b.4 {
+                            } else if !a.4 && !b.4 && a.1 > b.2 {
                                 cost = cost.min(a.1 - b.2);
                             }
                         }
                     }
                     v[2] += cost;
                 }
-                v[3] += words * occ.iter().map(|o| o.0).min().unwrap();
-                v[4] += occ
-                    .iter()
+                let starts = || occ.iter().filter(|o| o.1 != NOWHERE);
+                v[3] += words * starts().map(|o| o.0).min().unwrap();
+                v[4] += starts()
                     .map(|o| {
                         let d = bucket(o.1).abs_diff(node.first as u32);
                         (0..words).map(|i| position_cost(d + i)).sum::<u32>()
@@ -316,7 +329,8 @@ fn expected(docs: &[Doc], query: &[String], prefix_last: bool, strategy: Matchin
         let mut max_typos = 0;
         for tiling in tilings(&nodes, kept) {
             let new: Vec<usize> = matching(&tiling).into_iter().filter(|d| !covered.contains(d)).collect();
-            if new.is_empty() {
+            // With every word required there is no `words` rule, and nothing narrows the readings.
+            if new.is_empty() && strategy != MatchingStrategy::All {
                 continue;
             }
             covered.extend(new);

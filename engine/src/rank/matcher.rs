@@ -82,6 +82,8 @@ pub struct Occurrences {
     parts: Vec<(usize, u16, u32)>,
     /// Places of the first and last words of phrases in the fields so far: phrase, field, position, is the first word.
     ends: Vec<(usize, FieldId, u32, bool)>,
+    /// Phrases found in the fields so far.
+    phrases: Vec<usize>,
     field_words: Vec<(FieldId, u32)>,
 }
 
@@ -99,6 +101,7 @@ impl Occurrences {
     fn clear(&mut self, vertices: usize) {
         self.field_words.clear();
         self.ends.clear();
+        self.phrases.clear();
         for &v in &self.touched {
             self.by_vertex[v].clear();
         }
@@ -229,6 +232,7 @@ impl Matcher {
                 if found >= slot.needed {
                     let last = first + slot.len - 1;
                     out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: true });
+                    out.phrases.push(phrase);
                 }
             }
             for &(_, index, position) in group.iter().filter(|_| slot.len > 1) {
@@ -245,7 +249,7 @@ impl Matcher {
     pub fn finish(&self, out: &mut Occurrences) {
         for (phrase, field, position, is_first) in std::mem::take(&mut out.ends) {
             let vertex = self.phrases[phrase].vertex;
-            if !out.of(vertex).is_empty() {
+            if out.phrases.contains(&phrase) {
                 let (first, last) = if is_first { (position, NOWHERE) } else { (NOWHERE, position) };
                 out.push(vertex, Occurrence { field, first, last, exact: false, phrase: true });
             }
