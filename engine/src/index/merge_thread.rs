@@ -94,17 +94,14 @@ impl Shared {
     }
 
     fn merge_until_quiet(&self) {
+        let _panic_guard = PanicGuard { merges: &self.merges };
         loop {
             let result = self.merge_once();
             let mut state = self.merges.state.lock();
-            // Under the lock, so that a commit either is seen here or finds no active thread.
-            let goes_on = match result {
-                Ok(()) => !self.merges.closing.load(Ordering::Relaxed) && self.next_merge().is_some(),
-                Err(_) => false,
-            };
+            // Looked at under the lock, so that a commit either is seen here or finds no active thread.
+            let goes_on = result.is_ok() && !self.merges.closing.load(Ordering::Relaxed) && self.next_merge().is_some();
             if !goes_on {
                 state.thread_is_active = false;
-                drop(state);
                 self.merges.quiet.notify_all();
                 return;
             }
@@ -117,6 +114,20 @@ impl Shared {
         match self.next_merge() {
             Some(chosen) => merging.merge(&chosen, &self.merges.closing).map(drop),
             None => Ok(()),
+        }
+    }
+}
+
+/// Nobody waits for a merge thread that panicked.
+struct PanicGuard<'a> {
+    merges: &'a MergeControl,
+}
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.merges.state.lock().thread_is_active = false;
+            self.merges.quiet.notify_all();
         }
     }
 }

@@ -20,6 +20,8 @@ mod recovery;
 pub mod settings;
 mod snapshot;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tombstones;
 mod transaction;
 

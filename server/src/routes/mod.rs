@@ -1,9 +1,6 @@
 //! All routes, one file per resource.
 
 mod health;
-mod multi_search;
-mod search;
-mod settings;
 
 use std::sync::Arc;
 
@@ -14,6 +11,5 @@ use crate::http::Routes;
 
 /// Every route of the server.
 pub fn routes(state: &Arc<AppState>) -> Routes {
-    let searches = search::routes(state).or(multi_search::routes(state)).unify();
-    searches.or(settings::routes(state)).unify().or(health::routes(state)).unify().boxed()
+    health::routes(state).boxed()
 }

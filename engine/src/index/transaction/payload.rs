@@ -88,7 +88,7 @@ mod tests {
     fn lines_skip_blanks_and_keep_offsets() {
         let bytes = b"{\"a\":1}\n\n  {\"b\":2} \r\n{\"c\":3}";
         let found: Vec<_> = lines(bytes, 0..bytes.len()).collect();
-        assert_eq!(found, [(0, &b"{\"a\":1}"[..]), (11, b"{\"b\":2}"), (22, b"{\"c\":3}")]);
+        assert_eq!(found, [(0, &b"{\"a\":1}"[..]), (11, b"{\"b\":2}"), (21, b"{\"c\":3}")]);
     }
 
     #[test]

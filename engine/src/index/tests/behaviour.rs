@@ -1,0 +1,326 @@
+//! What operations do, one rule at a time.
+
+use serde_json::json;
+
+use super::*;
+use crate::bits::DocSet;
+use crate::document::IdError;
+use crate::index::{MergeLimit, Selector};
+use crate::storage::{MappedDirectory, MemoryDirectory};
+
+fn new_index() -> (MemoryDirectory, Index) {
+    let directory = MemoryDirectory::default();
+    let index = create(&directory);
+    (directory, index)
+}
+
+fn ids(index: &Index) -> Vec<String> {
+    documents(&index.snapshot()).iter().map(id_of).collect()
+}
+
+#[test]
+fn adding_replaces_and_updating_merges_in_place() {
+    let (_directory, index) = new_index();
+    apply_one(&index, add(&[json!({"id": 1, "a": "x", "b": 1}), json!({"id": "two", "a": "y"})])).expect("added");
+    apply_one(&index, update(&[json!({"id": "1", "b": {"c": 2}}), json!({"id": 3})])).expect("updated");
+    apply_one(&index, add(&[json!({"id": "two", "z": null})])).expect("replaced");
+    let expected = [json!({"id": "1", "a": "x", "b": {"c": 2}}), json!({"id": "two", "z": null}), json!({"id": 3})];
+    let found: Vec<Value> = documents(&index.snapshot()).into_iter().map(Value::Object).collect();
+    assert_eq!(found, expected);
+    let distribution: Vec<_> = observe(&index.snapshot()).field_distribution;
+    let counts = [("a", 1), ("b", 1), ("id", 3), ("z", 1)];
+    assert_eq!(distribution, counts.map(|(name, count)| (name.to_owned(), count)));
+}
+
+#[test]
+fn the_same_id_twice_in_a_payload_is_one_document() {
+    let (_directory, index) = new_index();
+    let twice = [json!({"id": 1, "a": 1}), json!({"id": 2}), json!({"id": "1", "b": 2})];
+    assert_eq!(apply_one(&index, add(&twice)).expect("added"), Outcome::Upserted { received: 3, indexed: 2 });
+    assert_eq!(Value::Object(documents(&index.snapshot())[0].clone()), json!({"id": "1", "b": 2}));
+    assert_eq!(index.snapshot().segments[0].reader.doc_count(), 2, "a document is indexed once");
+
+    let (_directory, index) = new_index();
+    apply_one(&index, update(&twice)).expect("merged in order");
+    assert_eq!(Value::Object(documents(&index.snapshot())[0].clone()), json!({"id": "1", "a": 1, "b": 2}));
+}
+
+#[test]
+fn skipping_creation_touches_existing_documents_only() {
+    let (_directory, index) = new_index();
+    apply_one(&index, add(&[json!({"id": 1, "a": 1})])).expect("added");
+    let upsert = Upsert {
+        payload: payload(&[json!({"id": 1, "b": 1}), json!({"id": 2, "b": 1})]),
+        method: WriteMethod::Update,
+        primary_key: None,
+        skip_creation: true,
+    };
+    let outcome = apply_one(&index, Operation::Upsert(upsert)).expect("applied");
+    assert_eq!(outcome, Outcome::Upserted { received: 2, indexed: 2 });
+    let found: Vec<Value> = documents(&index.snapshot()).into_iter().map(Value::Object).collect();
+    assert_eq!(found, [json!({"id": 1, "a": 1, "b": 1})]);
+}
+
+#[test]
+fn later_operations_of_a_batch_see_the_earlier_ones() {
+    let (_directory, index) = new_index();
+    let results = apply(
+        &index,
+        &[
+            add(&[json!({"id": 1, "a": 1}), json!({"id": 2})]),
+            delete(&["1", "9"]),
+            update(&[json!({"id": 1, "b": 1}), json!({"id": 3})]),
+            Operation::DeleteMatching(Selector::new(|snapshot| {
+                assert_eq!(snapshot.document_count(), 3);
+                Ok(snapshot.segments.iter().map(|segment| DocSet::full(segment.reader.doc_count())).collect())
+            })),
+            add(&[json!({"id": 4})]),
+            Operation::Clear,
+            add(&[json!({"id": 5}), json!({"id": 1})]),
+        ],
+    );
+    let outcomes: Vec<Outcome> = results.into_iter().map(|result| result.expect("applied")).collect();
+    assert_eq!(
+        outcomes,
+        [
+            Outcome::Upserted { received: 2, indexed: 2 },
+            Outcome::Deleted { deleted: 1 },
+            Outcome::Upserted { received: 2, indexed: 2 },
+            Outcome::Deleted { deleted: 3 },
+            Outcome::Upserted { received: 1, indexed: 1 },
+            Outcome::Deleted { deleted: 1 },
+            Outcome::Upserted { received: 2, indexed: 2 },
+        ]
+    );
+    assert_eq!(ids(&index), ["5", "1"]);
+    assert_eq!(index.snapshot().segments.len(), 1, "segments without live documents are not kept");
+}
+
+#[test]
+fn many_small_operations_make_one_segment() {
+    let (_directory, index) = new_index();
+    let operations: Vec<Operation> = (0..100).map(|id| add(&[json!({"id": id, "title": "one word"})])).collect();
+    apply(&index, &operations);
+    assert_eq!(index.snapshot().segments.len(), 1);
+    assert_eq!(index.snapshot().document_count(), 100);
+}
+
+#[test]
+fn a_document_deleted_and_added_again_goes_to_the_end() {
+    let (_directory, index) = new_index();
+    apply_one(&index, add(&[json!({"id": 1}), json!({"id": 2})])).expect("added");
+    apply(&index, &[delete(&["1"]), add(&[json!({"id": 1})])]);
+    assert_eq!(ids(&index), ["2", "1"]);
+    apply_one(&index, add(&[json!({"id": 2, "new": true})])).expect("replaced");
+    assert_eq!(ids(&index), ["2", "1"], "replacing keeps the place");
+}
+
+#[test]
+fn an_unusable_id_fails_its_operation_only() {
+    let (_directory, index) = new_index();
+    let results = apply(
+        &index,
+        &[
+            add(&[json!({"id": 1}), json!({"id": 1.5})]),
+            add(&[json!({"name": "without id", "id": 2}), json!({"name": "no id"})]),
+            add(&[json!({"id": 3})]),
+        ],
+    );
+    assert!(matches!(&results[0], Err(OperationError::Id(IdError::Invalid { value })) if value == "1.5"));
+    assert!(
+        matches!(&results[1], Err(OperationError::Id(IdError::Missing { primary_key, .. })) if primary_key == "id")
+    );
+    assert_eq!(ids(&index), ["3"]);
+    assert_eq!(index.snapshot().primary_key.as_deref(), Some("id"));
+}
+
+#[test]
+fn the_primary_key_is_named_inferred_or_refused() {
+    let (_directory, index) = new_index();
+    let results = apply(
+        &index,
+        &[
+            add(&[json!({"name": "nobody"})]),
+            add(&[json!({"a_id": 1, "b_id": 2})]),
+            add(&[]),
+            add(&[json!({"uuID": "x"}), json!({"uuID": "not valid!"})]),
+        ],
+    );
+    assert!(matches!(&results[0], Err(OperationError::Infer(_))));
+    assert!(matches!(&results[1], Err(OperationError::Infer(_))));
+    assert!(matches!(&results[2], Ok(Outcome::Upserted { received: 0, indexed: 0 })));
+    assert!(matches!(&results[3], Err(OperationError::Id(_))));
+    assert_eq!(index.snapshot().primary_key, None, "a failed operation leaves the key unset");
+
+    let named = |key: &str| {
+        Operation::Upsert(Upsert {
+            payload: payload(&[json!({"sku": "a", "id": 1})]),
+            method: WriteMethod::Replace,
+            primary_key: Some(key.to_owned()),
+            skip_creation: false,
+        })
+    };
+    let results = apply(&index, &[named("sku"), named("id"), named("sku")]);
+    assert!(results[0].is_ok() && results[2].is_ok());
+    assert!(matches!(&results[1], Err(OperationError::PrimaryKeyAlreadyExists { current }) if current == "sku"));
+
+    let set = |key: &str| Operation::SetPrimaryKey(Some(key.to_owned()));
+    assert!(apply_one(&index, set("sku")).is_ok());
+    assert!(matches!(apply_one(&index, set("id")), Err(OperationError::PrimaryKeyAlreadyExists { .. })));
+    let results = apply(&index, &[Operation::Clear, set("id")]);
+    assert!(results.iter().all(Result::is_ok), "an empty index may change its key");
+    assert_eq!(index.snapshot().primary_key.as_deref(), Some("id"));
+}
+
+#[test]
+fn a_cancelled_batch_changes_nothing() {
+    let (directory, index) = new_index();
+    apply_one(&index, add(&[json!({"id": 1})])).expect("added");
+    let before = observe(&index.snapshot());
+    let files = directory.list().expect("lists");
+    let note = CommitNote::new(7, |_| Vec::new());
+    let result = index.apply(&[add(&[json!({"id": 2})])], note, &Progress::new(), &AtomicBool::new(true));
+    assert!(matches!(result, Err(IndexError::Cancelled)));
+    assert_eq!(observe(&index.snapshot()), before);
+    assert_eq!(directory.list().expect("lists"), files, "no file is left behind");
+}
+
+#[test]
+fn a_malformed_position_fails_the_batch_and_leaves_no_trace() {
+    let (directory, index) = new_index();
+    apply(&index, &[settings(json!({"filterableAttributes": ["_geo"]})), add(&[json!({"id": 1, "_geo": null})])]);
+    let before = observe(&index.snapshot());
+    let files = directory.list().expect("lists");
+    let bad = add(&[json!({"id": "a", "_geo": {"lat": 1}})]);
+    let error = try_apply(&index, 9, &[add(&[json!({"id": 2})]), bad]).expect_err("refused");
+    let IndexError::Geo(geo) = error else { panic!("{error}") };
+    assert_eq!(
+        geo,
+        crate::index::GeoError::Missing {
+            document_id: "\"a\"".to_owned(),
+            missing: crate::index::GeoCoordinates::Longitude
+        }
+    );
+    assert_eq!(observe(&index.snapshot()), before);
+    assert_eq!(directory.list().expect("lists"), files);
+}
+
+#[test]
+fn readers_keep_their_snapshot_and_its_files() {
+    let (directory, index) = new_index();
+    apply_one(&index, add(&[json!({"id": 1}), json!({"id": 2})])).expect("added");
+    let old = index.snapshot();
+    let file = old.segments[0].reader.meta().file.name.clone();
+    apply(&index, &[Operation::Clear]);
+    assert_eq!(old.document_count(), 2);
+    assert_eq!(documents(&old).len(), 2);
+    assert!(directory.list().expect("lists").contains(&file));
+    drop(old);
+    assert!(!directory.list().expect("lists").contains(&file), "the last reader's leave removes the file");
+}
+
+#[test]
+fn compacting_leaves_one_segment_without_deleted_documents() {
+    let (_directory, index) = new_index();
+    for id in 0..10 {
+        apply_one(&index, add(&[json!({"id": id, "n": id})])).expect("added");
+    }
+    apply(&index, &[delete(&["3", "4"]), update(&[json!({"id": 0, "m": 1})])]);
+    let before = observe(&index.snapshot());
+    assert!(index.snapshot().segments.len() > 1);
+    index.compact(&AtomicBool::new(false)).expect("merges");
+    let snapshot = index.snapshot();
+    assert_eq!(observe(&snapshot), before);
+    assert_eq!(snapshot.segments.len(), 1);
+    assert_eq!(snapshot.segments[0].deleted_count(), 0);
+    let cancelled = index.compact(&AtomicBool::new(true));
+    assert!(cancelled.is_ok(), "nothing to do is nothing to cancel");
+}
+
+#[test]
+fn background_merges_keep_segments_few_while_writers_go_on() {
+    let directory = MemoryDirectory::default();
+    let options = IndexOptions { background_merges: true, merge_limit: Arc::new(MergeLimit::new(1)), ..options() };
+    let index = Index::create_in(Arc::new(directory), options).expect("empty directory");
+    for id in 0..200 {
+        apply(&index, &[add(&[json!({"id": id, "title": "some words"})]), delete(&[&(id / 2).to_string()])]);
+    }
+    index.wait_for_merges();
+    let status = index.merge_status();
+    assert_eq!((status.last_error, status.running.len()), (None, 0));
+    assert!(status.merge_count > 10, "{} merges", status.merge_count);
+    let snapshot = index.snapshot();
+    assert!(snapshot.segments.len() <= 12, "{} segments", snapshot.segments.len());
+    // Id 0 went with the first batch, every other id is deleted by the batch of twice its number.
+    let expected: Vec<String> = (100..200).map(|id: u32| id.to_string()).collect();
+    assert_eq!(ids(&index), expected);
+    assert_eq!(snapshot.field_distribution["title"], 100);
+}
+
+#[test]
+fn one_process_at_a_time_and_a_place_that_is_free() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("films");
+    assert!(matches!(Index::open(&path, options()), Err(IndexError::NotFound)));
+    assert!(!path.exists(), "opening creates nothing");
+    let index = Index::create(&path, options()).expect("free place");
+    assert!(matches!(Index::open(&path, options()), Err(IndexError::Locked { .. })));
+    apply_one(&index, add(&[json!({"id": 1, "title": "kept"})])).expect("added");
+    drop(index);
+    assert!(matches!(Index::create(&path, options()), Err(IndexError::AlreadyExists)));
+    let index = Index::open(&path, options()).expect("opens");
+    assert_eq!(ids(&index), ["1"]);
+    index.verify().expect("whole");
+}
+
+#[test]
+fn payload_files_are_read_in_pieces_by_all_threads() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("payload");
+    let text = "words of a sentence ".repeat(20);
+    let lines: String =
+        (0..30_000).map(|id| format!("{{\"id\":{id},\"title\":\"{text}\",\"n\":{}}}\n", id % 7)).collect();
+    assert!(lines.len() > 12 << 20, "long enough for several rounds");
+    std::fs::write(&path, &lines).expect("writes");
+    let directory = MappedDirectory::open(folder.path().join("index")).expect("creates");
+    let index = create(&directory);
+    let upsert = |file: &std::path::Path| {
+        Operation::Upsert(Upsert {
+            payload: Payload::File(file.to_owned()),
+            method: WriteMethod::Replace,
+            primary_key: None,
+            skip_creation: false,
+        })
+    };
+    let expected = Outcome::Upserted { received: 30_000, indexed: 30_000 };
+    assert_eq!(apply_one(&index, upsert(&path)).expect("added"), expected);
+    assert_eq!(apply_one(&index, upsert(&path)).expect("replaced"), expected);
+    let snapshot = index.snapshot();
+    assert_eq!(snapshot.document_count(), 30_000);
+    assert_eq!(snapshot.field_distribution["n"], 30_000);
+    let some = snapshot.documents(12_344, 2);
+    let json = snapshot.document(some[1]).expect("readable");
+    assert!(json.starts_with(b"{\"id\":12345,"), "listings follow the payload");
+
+    let broken = folder.path().join("broken");
+    std::fs::write(&broken, format!("{lines}{{\"id\":\"not valid!\"}}\n")).expect("writes");
+    let results = apply(&index, &[delete(&["7"]), upsert(&broken), delete(&["8"])]);
+    assert!(results[0].is_ok() && results[1].is_err() && results[2].is_ok());
+    assert_eq!(index.snapshot().document_count(), 29_998);
+}
+
+#[test]
+fn a_linked_copy_is_an_index_of_its_own() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let index = Index::create(&folder.path().join("original"), options()).expect("creates");
+    apply(&index, &[add(&[json!({"id": 1}), json!({"id": 2})]), delete(&["1"])]);
+    apply(&index, &[add(&[json!({"id": 3})])]);
+    let snapshot = index.snapshot();
+    let copy = folder.path().join("copy");
+    std::fs::create_dir(&copy).expect("creates");
+    snapshot.link_to(index.directory(), &copy).expect("links");
+    apply(&index, &[Operation::Clear]);
+    let copied = Index::open(&copy, options()).expect("opens");
+    assert_eq!(observe(&copied.snapshot()), observe(&snapshot));
+    copied.verify().expect("whole");
+}

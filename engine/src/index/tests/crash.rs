@@ -1,0 +1,164 @@
+//! The power goes at each sync in turn, the disk is full at each write in turn. Whatever the moment, the index found
+//! afterwards is the one before the interrupted step or the one after it.
+
+use serde_json::json;
+
+use super::*;
+use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
+
+/// A life of an index: `observed` sees every state that was reached. Stops at the first error.
+fn live(directory: &FaultyDirectory, mut observed: impl FnMut(Observed)) -> Result<(), IndexError> {
+    let index = Index::create_in(Arc::new(directory.clone()), options())?;
+    observed(observe(&index.snapshot()));
+    let many: Vec<Value> = (10..40).map(|id| json!({"id": id, "title": format!("film {id}"), "n": id % 3})).collect();
+    let batches: Vec<Vec<Operation>> = vec![
+        vec![add(&[json!({"id": 1, "title": "one"}), json!({"id": 2, "title": "two"})])],
+        vec![settings(json!({"filterableAttributes": ["n"]}))],
+        vec![add(&many)],
+        vec![update(&[json!({"id": 12, "extra": true})]), delete(&["1", "13"])],
+        vec![settings(json!({"filterableAttributes": ["n", "title"], "separatorTokens": []}))],
+        vec![settings(json!({"separatorTokens": ["zz"]}))],
+        vec![add(&[json!({"id": 50})])],
+    ];
+    for (batch, operations) in (0..).zip(&batches) {
+        try_apply(&index, batch, operations)?;
+        observed(observe(&index.snapshot()));
+    }
+    index.compact(&AtomicBool::new(false))?;
+    observed(observe(&index.snapshot()));
+    try_apply(&index, 99, &[Operation::Clear])?;
+    observed(observe(&index.snapshot()));
+    Ok(())
+}
+
+fn all_states() -> (Vec<Observed>, FaultyDirectory) {
+    let directory = FaultyDirectory::new(Fault::None);
+    let mut states = Vec::new();
+    live(&directory, |state| states.push(state)).expect("no fault");
+    (states, directory)
+}
+
+fn open(files: MemoryDirectory) -> Index {
+    Index::open_in(Arc::new(files), options()).expect("a state to return to")
+}
+
+#[test]
+fn a_power_loss_at_any_sync_leaves_the_state_before_or_after() {
+    let (states, whole) = all_states();
+    let sync_count = whole.sync_count();
+    assert!(sync_count > 25, "{sync_count} syncs");
+    for step in 0..sync_count {
+        for survival in [Survival::SyncedOnly, Survival::Everything] {
+            let directory = FaultyDirectory::new(Fault::PowerLossAtSync(step));
+            let mut reached = 0;
+            live(&directory, |_| reached += 1).expect_err("the power is gone");
+            let files = directory.after_crash(survival);
+            if reached == 0 && Index::open_in(Arc::new(files.clone()), options()).is_err() {
+                continue;
+            }
+            let index = open(files.clone());
+            let found = observe(&index.snapshot());
+            let before = reached.max(1) - 1;
+            assert!(
+                found == states[before] || Some(&found) == states.get(reached),
+                "power lost at sync {step} ({survival:?}) after {reached} states: found\n{found:#?}"
+            );
+            index.verify().expect("whole");
+            assert_only_named_files(&files, &index);
+            apply(&index, &[add(&[json!({"id": 7, "title": "life goes on"})])]);
+            assert_eq!(ids_with_word(&index.snapshot(), "goes"), ["7"]);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_at_any_write_changes_nothing_and_room_heals() {
+    let (states, whole) = all_states();
+    let write_count = whole.write_count();
+    for step in 0..write_count {
+        let directory = FaultyDirectory::new(Fault::NoSpaceAtWrite(step));
+        let mut reached = 0;
+        let error = live(&directory, |_| reached += 1).expect_err("the disk is full");
+        assert!(error.is_out_of_space(), "{error}");
+        if reached == 0 {
+            continue;
+        }
+        directory.set_fault(Fault::None);
+        let index = Index::open_in(Arc::new(directory.clone()), options()).expect("opens");
+        assert_eq!(observe(&index.snapshot()), states[reached - 1], "disk full at write {step}");
+        apply(&index, &[add(&[json!({"id": 7})])]);
+    }
+}
+
+#[test]
+fn a_failed_batch_leaves_a_running_index_as_it_was() {
+    let directory = FaultyDirectory::new(Fault::None);
+    let index = create_faulty(&directory);
+    apply(&index, &[add(&[json!({"id": 1, "title": "one"})]), settings(json!({"sortableAttributes": ["n"]}))]);
+    apply(&index, &[add(&[json!({"id": 2, "title": "two"})])]);
+    let before = observe(&index.snapshot());
+    let files = directory.list().expect("lists");
+    directory.set_fault(Fault::NoSpaceAtWrite(0));
+    let batch = [add(&[json!({"id": 3})]), settings(json!({"sortableAttributes": ["title"]}))];
+    assert!(try_apply(&index, 50, &batch).expect_err("full").is_out_of_space());
+    assert!(index.compact(&AtomicBool::new(false)).expect_err("full").is_out_of_space());
+    let status = index.merge_status();
+    assert!(status.out_of_space && status.last_error.is_some());
+    assert_eq!(observe(&index.snapshot()), before);
+    directory.set_fault(Fault::None);
+    assert_eq!(directory.list().expect("lists"), files, "nothing is left behind");
+    try_apply(&index, 50, &batch).expect("there is room again");
+    index.compact(&AtomicBool::new(false)).expect("there is room again");
+    assert_eq!(index.merge_status().last_error, None);
+    assert_eq!(index.snapshot().document_count(), 3);
+}
+
+#[test]
+fn a_damaged_newest_manifest_gives_way_to_the_one_before() {
+    let directory = FaultyDirectory::new(Fault::None);
+    let index = create_faulty(&directory);
+    apply(&index, &[add(&[json!({"id": 1})])]);
+    let before = observe(&index.snapshot());
+    // As after a crash between the commit and the removal of what came before.
+    let older = directory.after_crash(Survival::Everything);
+    apply(&index, &[add(&[json!({"id": 2})])]);
+    let newer = directory.after_crash(Survival::Everything);
+    let manifest = newer.list().expect("lists").into_iter().find(|name| name.starts_with("manifest-")).expect("one");
+    let bytes = newer.open_read(&manifest).expect("reads");
+    older.atomic_write(&manifest, &bytes[..bytes.len() / 2]).expect("writes");
+    let index = open(older.clone());
+    assert_eq!(observe(&index.snapshot()), before);
+    assert!(!older.list().expect("lists").contains(&manifest), "the damaged one is removed");
+
+    // Without one before, damage is an error and nothing is removed.
+    newer.atomic_write(&manifest, &bytes[..10]).expect("writes");
+    let error = Index::open_in(Arc::new(newer.clone()), options()).expect_err("damaged");
+    assert!(matches!(error, IndexError::CorruptManifest { .. }));
+    assert!(newer.list().expect("lists").len() > 1);
+}
+
+#[test]
+fn a_manifest_from_the_future_is_not_passed_over() {
+    let directory = MemoryDirectory::default();
+    let index = create(&directory);
+    apply(&index, &[add(&[json!({"id": 1})])]);
+    drop(index);
+    let mut bytes = b"LAMINAMF".to_vec();
+    bytes.extend_from_slice(&9_u32.to_le_bytes());
+    directory.atomic_write(&super::super::manifest::manifest_name(1000), &bytes).expect("writes");
+    let error = Index::open_in(Arc::new(directory), options()).expect_err("refused");
+    assert!(matches!(error, IndexError::ManifestTooNew { found: 9, .. }));
+}
+
+fn create_faulty(directory: &FaultyDirectory) -> Index {
+    Index::create_in(Arc::new(directory.clone()), options()).expect("no fault yet")
+}
+
+fn assert_only_named_files(directory: &MemoryDirectory, index: &Index) {
+    let snapshot = index.snapshot();
+    let segment_files = snapshot.segments.iter().flat_map(|segment| segment.reader.meta().files());
+    let mut named: Vec<String> = segment_files.map(|file| file.name.clone()).collect();
+    named.push(super::super::manifest::manifest_name(snapshot.generation));
+    named.sort();
+    assert_eq!(directory.list().expect("lists"), named);
+}
