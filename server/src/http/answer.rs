@@ -19,6 +19,13 @@ pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     response
 }
 
+/// A JSON answer of 200 whose text is there already.
+pub fn json_text(body: Vec<u8>) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// The answer to a failed request.
 pub fn error_answer(state: &AppState, error: &ApiError) -> Response {
     let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

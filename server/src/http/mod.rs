@@ -6,7 +6,7 @@ mod front;
 mod listen;
 mod request;
 
-pub use answer::{error_answer, json_answer, respond};
+pub use answer::{error_answer, json_answer, json_text, respond};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};

@@ -1,6 +1,9 @@
 //! All routes, one file per resource.
 
 mod health;
+mod multi_search;
+mod search;
+mod settings;
 
 use std::sync::Arc;
 
@@ -11,5 +14,6 @@ use crate::http::Routes;
 
 /// Every route of the server.
 pub fn routes(state: &Arc<AppState>) -> Routes {
-    health::routes(state).boxed()
+    let searches = search::routes(state).or(multi_search::routes(state)).unify();
+    searches.or(settings::routes(state)).unify().or(health::routes(state)).unify().boxed()
 }

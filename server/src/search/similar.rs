@@ -1,6 +1,6 @@
 //! Documents like another one.
 
-use super::{Target, parse_filter, refusal, unknown_embedder};
+use super::{Context, Target, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::similar::SimilarQuery;
 
@@ -8,9 +8,9 @@ use crate::wire::similar::SimilarQuery;
 ///
 /// # Errors
 /// Always; the first thing wrong with the request, if anything is.
-pub fn run_similar(target: Target<'_>, query: &SimilarQuery, contains_filter: bool) -> ApiResult<Vec<u8>> {
+pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Vec<u8>> {
     if let Some(filter) = &query.filter {
-        parse_filter(filter, Code::InvalidSimilarFilter, contains_filter)?;
+        parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?;
     }
     if !target.snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));

@@ -1,6 +1,5 @@
 //! The `details` object of a task, derived from its content and what came of it.
 
-use lamina_engine::index::SettingsPatch;
 use serde_json::{Map, Value, json};
 
 use super::content::{Content, Swap};
@@ -39,7 +38,7 @@ pub fn details(content: &Content, progress: Progress) -> Map<String, Value> {
             json!({ "providedIds": 0, "deletedDocuments": progress.count(), "originalFilter": filter.to_string() })
         }
         Content::Clear | Content::DeleteIndex => json!({ "deletedDocuments": progress.count() }),
-        Content::Settings { patch, .. } => settings(patch),
+        Content::Settings { patch, .. } => Value::Object(crate::wire::settings::details(patch)),
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
@@ -64,17 +63,6 @@ pub fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str
 
 fn swap(swap: &Swap) -> Value {
     json!({ "indexes": swap.indexes, "rename": swap.rename })
-}
-
-/// The settings as they were sent; a reset one is null, or `["*"]` where that is what the reset means.
-fn settings(patch: &SettingsPatch) -> Value {
-    let mut patch = serde_json::to_value(patch).unwrap_or_default();
-    for name in ["displayedAttributes", "searchableAttributes"] {
-        if let Some(value) = patch.get_mut(name).filter(|value| value.is_null()) {
-            *value = json!(["*"]);
-        }
-    }
-    patch
 }
 
 /// Adds the details of one more task to those of its batch: integers add up, filters are joined with `&`, the

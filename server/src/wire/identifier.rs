@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use super::query_string::decode_path_segment;
+use crate::error::{ApiError, ApiResult, Code};
+
 /// Longest index uid, in bytes. (The public message says 512; the limit is this one.)
 pub const INDEX_UID_BYTES_MAX: usize = 400;
 /// Longest document id, in bytes.
@@ -20,6 +23,16 @@ pub fn check_index_uid(uid: &str) -> Result<(), String> {
         "`{uid}` is not a valid index uid. Index uid can be an integer or a string containing only alphanumeric \
          characters, hyphens (-) and underscores (_), and can not be more than 512 bytes."
     ))
+}
+
+/// The index uid in a path.
+///
+/// # Errors
+/// `invalid_index_uid` with the bare reason.
+pub fn index_uid_in_path(segment: &str) -> ApiResult<String> {
+    let uid = decode_path_segment(segment);
+    check_index_uid(&uid).map_err(|reason| ApiError::new(Code::InvalidIndexUid, reason))?;
+    Ok(uid)
 }
 
 /// Refuses what is neither an index uid nor one followed by `*`.
@@ -63,6 +76,14 @@ mod tests {
         for bad in ["", "a b", "é", "a*", "a/b", &"x".repeat(401)] {
             assert!(check_index_uid(bad).unwrap_err().starts_with(&format!("`{bad}` is not a valid index uid. ")));
         }
+    }
+
+    #[test]
+    fn index_uids_in_paths_are_decoded_first() {
+        assert_eq!(index_uid_in_path("a%2Db"), Ok("a-b".into()));
+        let error = index_uid_in_path("bad%20uid").unwrap_err();
+        assert_eq!(error.code, Code::InvalidIndexUid);
+        assert!(error.message.starts_with("`bad uid` is not a valid index uid. "), "{}", error.message);
     }
 
     #[test]

@@ -315,9 +315,15 @@ pub fn show(settings: &Settings) -> Value {
     shown
 }
 
-/// The change as a task tells it: only what was sent, null for a reset, secrets redacted.
+/// The change as a task tells it: only what was sent, null for a reset (or `["*"]` where that is what a reset means),
+/// secrets redacted.
 pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
     let Ok(Value::Object(mut sent)) = serde_json::to_value(patch) else { return Map::new() };
+    for name in ["displayedAttributes", "searchableAttributes"] {
+        if let Some(value) = sent.get_mut(name).filter(|value| value.is_null()) {
+            *value = serde_json::json!(["*"]);
+        }
+    }
     if let Some(Value::Object(embedders)) = sent.get_mut("embedders") {
         embedders.values_mut().for_each(embedders::redact);
     }

@@ -47,10 +47,14 @@ fn null_resets_every_setting_and_absent_keys_are_left_alone() {
     assert_eq!(read(&json!({})), Ok(SettingsPatch::default()));
     let all: Map<String, Value> = SETTINGS.iter().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
     assert_eq!(read(&Value::Object(all.clone())), Ok(SettingsPatch::reset_all()));
-    assert_eq!(details(&SettingsPatch::reset_all()), all);
+    let mut told = all;
     for setting in &SETTINGS {
-        assert_eq!(Value::Object(details(&setting.reset())), json!({setting.key: null}));
+        let star = ["displayedAttributes", "searchableAttributes"].contains(&setting.key);
+        let reset = if star { json!(["*"]) } else { Value::Null };
+        assert_eq!(Value::Object(details(&setting.reset())), json!({setting.key: reset}));
+        told[setting.key] = reset;
     }
+    assert_eq!(details(&SettingsPatch::reset_all()), told);
 }
 
 #[test]

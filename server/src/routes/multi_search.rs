@@ -1,0 +1,53 @@
+//! `/multi-search`.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::reply::Response;
+
+use super::search::asks_metadata;
+use crate::app::AppState;
+use crate::error::{ApiResult, Code};
+use crate::http::{Request, Routes, json_text, request, respond};
+use crate::instance::Instance;
+use crate::search::{Context, Snapshots, run_federated, run_multi};
+use crate::wire::multi_search::MultiSearch;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("multi-search").and(warp::post()).and(request(state));
+    post.then(|request| respond(request, async |request| multi_search(request).await)).boxed()
+}
+
+async fn multi_search(request: Request) -> ApiResult<Response> {
+    let context = Context::now();
+    let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
+    let asked = MultiSearch::from_body(&request.json().await?)?;
+    let instance = Arc::clone(&state.instance);
+    let body = state.searches.run(move || {
+        let snapshots = snapshots(&instance, &asked)?;
+        match &asked.federation {
+            Some(federation) => run_federated(&snapshots, &asked.queries, federation, &context, with_metadata),
+            None => run_multi(&snapshots, &asked.queries, &context, with_metadata),
+        }
+    });
+    Ok(json_text(body.await??))
+}
+
+/// The indexes that the request names and that are there: each once, so that its queries see the same state.
+fn snapshots(instance: &Instance, asked: &MultiSearch) -> ApiResult<Snapshots> {
+    let in_queries = asked.queries.iter().map(|query| &query.index_uid);
+    let in_facets = asked.federation.iter().flat_map(|federation| federation.facets_by_index.keys());
+    let mut snapshots = Snapshots::new();
+    for uid in in_queries.chain(in_facets) {
+        if snapshots.contains_key(uid) {
+            continue;
+        }
+        match instance.snapshot(uid) {
+            Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
+            // Told by the query that needs it.
+            Err(error) if error.code == Code::IndexNotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(snapshots)
+}

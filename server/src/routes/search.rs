@@ -1,0 +1,108 @@
+//! `/indexes/{uid}/search`, `/facet-search`, `/similar`.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::http::{Request, Routes, json_text, request, respond};
+use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::search::SearchQuery;
+use crate::wire::similar::SimilarQuery;
+
+/// Header that asks for `metadata` in answers.
+pub(super) const METADATA_HEADER: &str = "meili-include-metadata";
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
+    let get = warp::path!("indexes" / String / "search").and(warp::get()).and(request(state));
+    let facets = warp::path!("indexes" / String / "facet-search").and(warp::post()).and(request(state));
+    let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
+    let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
+
+    let post = post.then(|uid, request| respond(request, async |request| search_by_body(uid, request).await));
+    let get = get.then(|uid, request| respond(request, async |request| search_by_parameters(uid, request).await));
+    let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
+    let post_similar =
+        post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
+    let get_similar =
+        get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
+    post.or(get).unify().or(facets).unify().or(post_similar).unify().or(get_similar).unify().boxed()
+}
+
+/// Whether the client asks for `metadata`.
+pub(super) fn asks_metadata(request: &Request) -> bool {
+    request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
+    let context = Context::now();
+    let uid = index_uid_in_path(&uid)?;
+    let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
+    let query = SearchQuery::from_body(&request.json().await?)?;
+    search(&state, uid, query, context, with_metadata).await
+}
+
+async fn search_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
+    let context = Context::now();
+    let uid = index_uid_in_path(&uid)?;
+    let query = SearchQuery::from_parameters(&request.query())?;
+    search(request.state(), uid, query, context, asks_metadata(&request)).await
+}
+
+async fn search(
+    state: &Arc<AppState>,
+    uid: String,
+    query: SearchQuery,
+    context: Context,
+    with_metadata: bool,
+) -> ApiResult<Response> {
+    let instance = Arc::clone(&state.instance);
+    let body = state.searches.run(move || {
+        let snapshot = instance.snapshot(&uid)?;
+        let target = Target { uid: &uid, snapshot: &snapshot };
+        let found = run(target, &query, &context)?;
+        let metadata = with_metadata.then(|| Metadata::new(target));
+        Answer { target, query: &query, context: &context, found, names_index: false, metadata }.write()
+    });
+    Ok(json_text(body.await??))
+}
+
+async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
+    let context = Context::now();
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let asked = FacetSearch::from_body(&request.json().await?)?;
+    let instance = Arc::clone(&state.instance);
+    let body = state.searches.run(move || {
+        let snapshot = instance.snapshot(&uid)?;
+        run_facet_search(Target { uid: &uid, snapshot: &snapshot }, &asked, &context)
+    });
+    Ok(json_text(body.await??))
+}
+
+async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let query = SimilarQuery::from_body(&request.json().await?)?;
+    similar(&state, uid, query).await
+}
+
+async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(&uid)?;
+    let query = SimilarQuery::from_parameters(&request.query())?;
+    similar(request.state(), uid, query).await
+}
+
+async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery) -> ApiResult<Response> {
+    let context = Context::now();
+    let instance = Arc::clone(&state.instance);
+    let body = state.searches.run(move || {
+        let snapshot = instance.snapshot(&uid)?;
+        run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
+    });
+    Ok(json_text(body.await??))
+}

@@ -1,0 +1,117 @@
+//! `/indexes/{uid}/settings` and one route below it for each setting.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use lamina_engine::index::SettingsPatch;
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::tasks::{Content, NewTask, blocking};
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::settings::{self, SettingKind, WriteVerb};
+
+/// The last segment of a setting's own route; other segments are no route at all.
+struct Named(&'static SettingKind);
+
+impl FromStr for Named {
+    type Err = ();
+
+    fn from_str(segment: &str) -> Result<Named, ()> {
+        SettingKind::by_route(segment).map(Named).ok_or(())
+    }
+}
+
+/// As [`Named`], for settings that are replaced.
+struct Replaced(&'static SettingKind);
+
+impl FromStr for Replaced {
+    type Err = ();
+
+    fn from_str(segment: &str) -> Result<Replaced, ()> {
+        SettingKind::by_route(segment).filter(|kind| kind.verb == WriteVerb::Put).map(Replaced).ok_or(())
+    }
+}
+
+/// As [`Named`], for settings that are merged.
+struct Merged(&'static SettingKind);
+
+impl FromStr for Merged {
+    type Err = ();
+
+    fn from_str(segment: &str) -> Result<Merged, ()> {
+        SettingKind::by_route(segment).filter(|kind| kind.verb == WriteVerb::Patch).map(Merged).ok_or(())
+    }
+}
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let get_all = warp::path!("indexes" / String / "settings").and(warp::get()).and(request(state));
+    let patch_all = warp::path!("indexes" / String / "settings").and(warp::patch()).and(request(state));
+    let delete_all = warp::path!("indexes" / String / "settings").and(warp::delete()).and(request(state));
+    let get_one = warp::path!("indexes" / String / "settings" / Named).and(warp::get()).and(request(state));
+    let put_one = warp::path!("indexes" / String / "settings" / Replaced).and(warp::put()).and(request(state));
+    let patch_one = warp::path!("indexes" / String / "settings" / Merged).and(warp::patch()).and(request(state));
+    let delete_one = warp::path!("indexes" / String / "settings" / Named).and(warp::delete()).and(request(state));
+
+    let get_all = get_all.then(|uid, request| respond(request, async |request| show(uid, None, request).await));
+    let patch_all = patch_all.then(|uid, request| respond(request, async |request| change(uid, None, request).await));
+    let delete_all = delete_all.then(|uid: String, request| {
+        respond(request, async move |request| reset(&uid, SettingsPatch::reset_all(), request).await)
+    });
+    let get_one = get_one
+        .then(|uid, Named(kind), request| respond(request, async move |request| show(uid, Some(kind), request).await));
+    let put_one = put_one.then(|uid, Replaced(kind), request| {
+        respond(request, async move |request| change(uid, Some(kind), request).await)
+    });
+    let patch_one = patch_one.then(|uid, Merged(kind), request| {
+        respond(request, async move |request| change(uid, Some(kind), request).await)
+    });
+    let delete_one = delete_one.then(|uid: String, Named(kind), request| {
+        respond(request, async move |request| reset(&uid, kind.reset(), request).await)
+    });
+    let all = get_all.or(patch_all).unify().or(delete_all).unify();
+    all.or(get_one).unify().or(put_one).unify().or(patch_one).unify().or(delete_one).unify().boxed()
+}
+
+async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let snapshot = blocking(move || state.instance.snapshot(&uid)).await??;
+    let shown = match kind {
+        Some(kind) => kind.show(&snapshot.settings),
+        None => settings::show(&snapshot.settings),
+    };
+    Ok(json_answer(StatusCode::OK, &shown))
+}
+
+async fn change(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let body = request.json().await?;
+    let patch = match kind {
+        Some(kind) => kind.read(&body)?,
+        None => settings::read(&body)?,
+    };
+    enqueue(&state, uid, patch, true).await
+}
+
+async fn reset(uid: &str, patch: SettingsPatch, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    // Nothing to reset in an index that is not there: the task will say so.
+    enqueue(request.state(), uid, patch, false).await
+}
+
+async fn enqueue(
+    state: &Arc<AppState>,
+    uid: String,
+    patch: SettingsPatch,
+    may_create_index: bool,
+) -> ApiResult<Response> {
+    let content = Content::Settings { patch: Box::new(patch), may_create_index };
+    let task = state.queue.enqueue(NewTask::for_index(uid, content)).await?;
+    Ok(json_answer(StatusCode::ACCEPTED, &task))
+}
