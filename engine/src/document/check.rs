@@ -53,7 +53,7 @@ impl Checker {
             Some(b't') => scanner.literal(b"true"),
             Some(b'f') => scanner.literal(b"false"),
             Some(b'n') => scanner.literal(b"null"),
-            _ => scanner.number().map(drop),
+            _ => scanner.number().map(|_| ()),
         }
     }
 

@@ -11,6 +11,8 @@ mod paths;
 mod payload;
 mod primary_key;
 mod scan;
+#[cfg(test)]
+mod throughput;
 mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};

@@ -129,7 +129,7 @@ pub(super) fn segment(piece: &str, script: Script, language: Option<Language>, m
 mod tests {
     use super::*;
 
-    fn cut<'t>(text: &'t str, script: Script, language: Option<Language>) -> Vec<&'t str> {
+    fn cut(text: &str, script: Script, language: Option<Language>) -> Vec<&str> {
         let (mut from, mut words) = (0, Vec::new());
         segment(text, script, language, |end| {
             words.push(&text[from..end]);

@@ -118,7 +118,6 @@ fn failure(error: csv::Error) -> PayloadError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::document::{PayloadFormat, normalize_payload};
 
     fn read(payload: &[u8], delimiter: u8) -> Result<(u64, String), String> {
