@@ -91,6 +91,11 @@ impl Projection {
             }
             (_, Kind::Object) => self.write_object(path, value, out),
             (_, Kind::Array) => self.write_array(path, value, out),
+            // Nothing below it can be asked for, but that it is there and empty is told.
+            (_, Kind::Literal) if value == "null" => {
+                out.extend_from_slice(value.as_bytes());
+                Ok(true)
+            }
             _ => Ok(false),
         }
     }

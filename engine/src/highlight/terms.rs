@@ -43,13 +43,13 @@ impl MatchingTerms {
         }
     }
 
-    /// A form that words may start with. Of the matching word only the head is shown as matched: as many characters
-    /// as the query word has (`query_chars`), or the whole form if it is shorter.
+    /// A form that words may start with: the query word or a typo of it. Of the matching word only the head is shown as
+    /// matched: as many characters as the query word has (`query_chars`), whatever the length of the form.
     pub fn add_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
         if form.is_empty() {
             return;
         }
-        let head_chars = form.chars().count().min(query_chars);
+        let head_chars = query_chars;
         let known = self.prefixes.entry_ref(form).or_insert_with(|| Prefix { head_chars, covers: covers.clone() });
         if covers.len() > known.covers.len() {
             *known = Prefix { head_chars, covers };
