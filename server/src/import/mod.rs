@@ -99,8 +99,8 @@ pub(crate) enum ImportError {
 }
 
 /// Runs the import to its end. The exit status is 0 only when every document was accepted and every task succeeded.
-pub fn run(args: Args) -> ExitCode {
-    match upload::run(&args) {
+pub fn run(args: &Args) -> ExitCode {
+    match upload::run(args) {
         Ok(summary) if summary.failures.is_empty() => ExitCode::SUCCESS,
         Ok(summary) => {
             summary.print_failures();
