@@ -27,15 +27,22 @@ pub struct FieldFacet {
     pub stats: Option<FacetStats>,
 }
 
+/// Up to this many candidates, numbers are ordered by their text, as users of the protocol know it from listings that
+/// are small enough to be read. Beyond, they are ordered by value, which can stop at the last one that is listed.
+const TEXT_ORDER_CANDIDATES_MAX: u64 = 3000;
+
 /// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`.
 ///
-/// Numbers come first, then strings, each in the order that the settings ask for. A text that is both a number and a
+/// Numbers come first, then strings, each in the order that the settings ask for: by value (few numbers by their text)
+/// or by count, equal counts by value. A text that is both a number and a
 /// string is listed once, with the count of the string.
 pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField) -> FieldFacet {
     let settings = &snapshot.settings.faceting;
     let (order, limit) = (settings.order_of(&facet.name), settings.max_values_per_facet);
+    let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
+    let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX;
     // In order of values, the first ones of the index are among the first ones of each segment.
-    let limit_per_segment = if order == FacetOrder::Alpha { limit } else { usize::MAX };
+    let limit_per_segment = if order == FacetOrder::Alpha && !numbers_by_text { limit } else { usize::MAX };
 
     let columns = columns(snapshot, facet.field);
     let mut stats: Option<FacetStats> = None;
@@ -54,12 +61,17 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
             }
         }
     }
-    let numbers = ordered(summed(numbers, f64::total_cmp), order, limit);
+    let mut numbers: FacetValues =
+        summed(numbers, f64::total_cmp).into_iter().map(|(number, count)| (number.to_string(), count)).collect();
+    if numbers_by_text {
+        numbers.sort_unstable();
+    }
+    let numbers = ordered(numbers, order, limit);
     let strings = ordered(summed(strings, |a, b| a.cmp(b)), order, limit - numbers.len());
 
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
-    let mut values: FacetValues = numbers.into_iter().map(|(number, count)| (number.to_string(), count)).collect();
-    let number_count = values.len();
+    let number_count = numbers.len();
+    let mut values = numbers;
     for (string, count) in strings {
         let text = original_text(string, &sources);
         match values[..number_count].iter_mut().find(|(number, _)| *number == text) {

@@ -73,7 +73,7 @@ fn values_are_listed_as_first_written_numbers_first() {
     ];
     let corpus = Corpus::new(settings(), &[documents[..1].to_vec(), documents[1..].to_vec()], &[]);
     let facet = counted(&corpus, &corpus.live(), "mixed");
-    let expected = [("-1", 1), ("2.5", 1), ("12", 1), ("b", 1), ("Red", 3), ("true", 1)];
+    let expected = [("-1", 1), ("12", 1), ("2.5", 1), ("b", 1), ("Red", 3), ("true", 1)];
     assert_eq!(facet.values, expected.map(|(value, count)| (value.to_owned(), count)));
     assert_eq!(facet.stats, Some(FacetStats { min: -1.0, max: 12.0 }));
 }
@@ -94,6 +94,21 @@ fn the_settings_order_and_limit_values() {
     assert_eq!(with(json!({ "sortFacetValuesBy": { "tag": "count" } })), "d3 b2 c2 a1");
     assert_eq!(with(json!({ "sortFacetValuesBy": { "*": "count" }, "maxValuesPerFacet": 2 })), "d3 b2");
     assert_eq!(with(json!({ "maxValuesPerFacet": 0 })), "");
+}
+
+#[test]
+fn many_candidates_list_numbers_by_value() {
+    let documents: Vec<Value> = (0..3001).map(|id| json!({ "id": id, "size": id })).collect();
+    let corpus = Corpus::new(settings(), &[documents[..500].to_vec(), documents[500..].to_vec()], &[]);
+    let first = |candidates: &[DocSet]| -> Vec<String> {
+        let values = counted(&corpus, candidates, "size").values;
+        assert_eq!(values.len(), 100);
+        values.into_iter().take(4).map(|(value, _)| value).collect()
+    };
+    assert_eq!(first(&corpus.live()), ["0", "1", "2", "3"]);
+    let mut fewer = corpus.live();
+    fewer[1].retain(|doc| doc > 0);
+    assert_eq!(first(&fewer), ["0", "1", "10", "100"]);
 }
 
 #[test]

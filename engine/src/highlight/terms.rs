@@ -10,7 +10,7 @@ pub type Covers = RangeInclusive<u16>;
 /// Every form in which the words of a query may occur in a text. All words are normalised as the tokenizer does.
 ///
 /// Sequences win over single words, single words over prefixes; among equals the form that covers more words of the
-/// query wins, then the one that was added first.
+/// query wins, then, of prefixes, the one that marks more of the word.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingTerms {
     sequences: Vec<Sequence>,
@@ -92,7 +92,7 @@ impl MatchingTerms {
         }
         let ends = word.char_indices().map(|(index, c)| index + c.len_utf8());
         ends.filter_map(|end| self.prefixes.get(&word[..end]))
-            .reduce(|best, next| if next.covers.len() > best.covers.len() { next } else { best })
+            .max_by_key(|prefix| (prefix.covers.len(), prefix.head_chars))
             .map(|prefix| (prefix.head_chars, &prefix.covers))
     }
 }

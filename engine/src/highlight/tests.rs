@@ -184,8 +184,11 @@ fn misspelt_prefixes_mark_as_many_characters_as_the_query_has() {
     check_highlight("Westfalia", typo, "<em>Westf</em>alia");
     let mut short = MatchingTerms::default();
     short.add_prefix("fox", 9, 0..=0);
-    // Shorter than the query word: the word is marked whole.
-    check_highlight("foxes", short, "<em>foxes</em>");
+    check_highlight("foxes", short, "<em>fox</em>es");
+    // The query word itself and a typo of it that is shorter.
+    let mut both = terms("party");
+    both.add_prefix("part", 5, 0..=0);
+    check_highlight("partying in part", both, "<em>party</em>ing in <em>part</em>");
 }
 
 #[test]
