@@ -10,7 +10,7 @@ pub type Covers = RangeInclusive<u16>;
 /// Every form in which the words of a query may occur in a text. All words are normalised as the tokenizer does.
 ///
 /// Sequences win over single words, single words over prefixes; among equals the form that covers more words of the
-/// query wins, then, of prefixes, the one that marks more of the word.
+/// query wins, then, of prefixes, the query word itself, then the shortest.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingTerms {
     sequences: Vec<Sequence>,
@@ -29,9 +29,17 @@ pub(super) struct Sequence {
 
 #[derive(Clone, Debug)]
 struct Prefix {
+    is_misspelt: bool,
     /// Characters of the form that are shown as matched.
     head_chars: usize,
     covers: Covers,
+}
+
+impl Prefix {
+    /// Of the forms that a word starts with, the greatest is taken.
+    fn precedence(&self) -> (usize, bool) {
+        (self.covers.len(), !self.is_misspelt)
+    }
 }
 
 impl MatchingTerms {
@@ -43,16 +51,27 @@ impl MatchingTerms {
         }
     }
 
-    /// A form that words may start with: the query word or a typo of it. Of the matching word only the head is shown as
-    /// matched: as many characters as the query word has (`query_chars`), whatever the length of the form.
-    pub fn add_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
+    /// A query word that words may start with. Of the matching word only its head is shown as matched: as many
+    /// characters as the query word has.
+    pub fn add_prefix(&mut self, word: &str, covers: Covers) {
+        let head_chars = word.chars().count();
+        self.insert_prefix(word, Prefix { is_misspelt: false, head_chars, covers });
+    }
+
+    /// A misspelt form of a query word of `query_chars` characters that words may start with. As many characters are
+    /// shown as matched, or the whole form if it is shorter.
+    pub fn add_misspelt_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
+        let head_chars = form.chars().count().min(query_chars);
+        self.insert_prefix(form, Prefix { is_misspelt: true, head_chars, covers });
+    }
+
+    fn insert_prefix(&mut self, form: &str, prefix: Prefix) {
         if form.is_empty() {
             return;
         }
-        let head_chars = query_chars;
-        let known = self.prefixes.entry_ref(form).or_insert_with(|| Prefix { head_chars, covers: covers.clone() });
-        if covers.len() > known.covers.len() {
-            *known = Prefix { head_chars, covers };
+        let known = self.prefixes.entry_ref(form).or_insert_with(|| prefix.clone());
+        if prefix.precedence() > known.precedence() {
+            *known = prefix;
         }
     }
 
@@ -91,8 +110,10 @@ impl MatchingTerms {
             return None;
         }
         let ends = word.char_indices().map(|(index, c)| index + c.len_utf8());
-        ends.filter_map(|end| self.prefixes.get(&word[..end]))
-            .max_by_key(|prefix| (prefix.covers.len(), prefix.head_chars))
+        let found = ends.filter_map(|end| self.prefixes.get(&word[..end]));
+        // Shorter forms come first and win over equals.
+        found
+            .reduce(|best, next| if next.precedence() > best.precedence() { next } else { best })
             .map(|prefix| (prefix.head_chars, &prefix.covers))
     }
 }

@@ -73,14 +73,14 @@ fn terms(query: &str) -> MatchingTerms {
     let mut terms = MatchingTerms::default();
     for (place, word) in (0u16..).zip(&words) {
         if usize::from(place) + 1 == words.len() {
-            terms.add_prefix(word, word.chars().count(), place..=place);
+            terms.add_prefix(word, place..=place);
         } else {
             terms.add_word(word, place..=place);
         }
         if let Some(next) = words.get(usize::from(place) + 1) {
             let joined = format!("{word}{next}");
             if usize::from(place) + 2 == words.len() {
-                terms.add_prefix(&joined, joined.chars().count(), place..=place + 1);
+                terms.add_prefix(&joined, place..=place + 1);
             } else {
                 terms.add_word(&joined, place..=place + 1);
             }
@@ -180,14 +180,14 @@ fn heads_are_cut_between_whole_characters_of_the_original() {
 #[test]
 fn misspelt_prefixes_mark_as_many_characters_as_the_query_has() {
     let mut typo = MatchingTerms::default();
-    typo.add_prefix("westfalia", 5, 0..=0);
+    typo.add_misspelt_prefix("westfalia", 5, 0..=0);
     check_highlight("Westfalia", typo, "<em>Westf</em>alia");
     let mut short = MatchingTerms::default();
-    short.add_prefix("fox", 9, 0..=0);
+    short.add_misspelt_prefix("fox", 9, 0..=0);
     check_highlight("foxes", short, "<em>fox</em>es");
     // The query word itself and a typo of it that is shorter.
     let mut both = terms("party");
-    both.add_prefix("part", 5, 0..=0);
+    both.add_misspelt_prefix("part", 5, 0..=0);
     check_highlight("partying in part", both, "<em>party</em>ing in <em>part</em>");
 }
 

@@ -15,20 +15,21 @@ pub(super) fn matching_terms<'a>(
             out.add_sequence(words.clone(), covers);
             continue;
         }
-        let chars = node.text.chars().count();
-        let mut add = |form: &str| {
-            if node.prefix {
-                out.add_prefix(form, chars, covers.clone());
-            } else {
-                out.add_word(form, covers.clone());
-            }
-        };
-        add(&node.text);
+        if node.prefix {
+            out.add_prefix(&node.text, covers.clone());
+        } else {
+            out.add_word(&node.text, covers.clone());
+        }
+        let query_chars = node.text.chars().count();
         for segment in segments.clone() {
             let e = &segment.expansions()[index];
             for &ordinal in e.one_typo.iter().chain(&e.two_typos) {
                 if let Ok(form) = String::from_utf8(segment.reader().terms().term(ordinal)) {
-                    add(&form);
+                    if node.prefix {
+                        out.add_misspelt_prefix(&form, query_chars, covers.clone());
+                    } else {
+                        out.add_word(&form, covers.clone());
+                    }
                 }
             }
         }
