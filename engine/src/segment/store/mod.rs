@@ -23,6 +23,6 @@ pub use reader::Store;
 pub(crate) use writer::StoreParts;
 
 /// A block is closed before it grows past this many raw bytes (a larger document has a block of its own).
-const BLOCK_BYTES: usize = 8 * 1024;
-/// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 60 KB of heap when it is used.
+const BLOCK_BYTES: usize = 4 * 1024;
+/// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 150 KB of heap when it is used.
 const DICTIONARIES_MAX: usize = 16;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zstd::dict::DecoderDictionary;
 
 /// A dictionary is trained on this many bytes of documents.
-pub(super) const TRAINING_BYTES: usize = 768 * 1024;
+pub(super) const TRAINING_BYTES: usize = 2 * 1024 * 1024;
 
 /// Where finished blocks go.
 pub(crate) trait BlockSink {

@@ -15,6 +15,7 @@
 //! must count the classes before it.
 //!
 //! ```text
+//! tokens   := document {…}, 8 zero bytes
 //! document := shape varint, token count varint {fields of the shape}, classes (2 bits each), values
 //! ```
 
@@ -25,3 +26,6 @@ mod writer;
 pub(crate) use codes::TokenCodes;
 pub use reader::{Run, TokenColumn, TokensOfDoc};
 pub(crate) use writer::TokensBuilder;
+
+/// Zeros behind the last document, so that 64 bits can be loaded wherever a value starts.
+const PADDING_BYTES: usize = 8;

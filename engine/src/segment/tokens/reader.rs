@@ -1,7 +1,8 @@
 //! Reads the token column of a mapped segment.
 
+use super::PADDING_BYTES;
 use super::codes::{CLASS_COUNT, CodeShape};
-use crate::bits::little_endian::{read_u32, read_u64_padded};
+use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
 use crate::bits::varint::read_varint;
 use crate::id::{DocId, FIRST_TERM, FieldId, GAP, TermOrdinal};
@@ -37,7 +38,7 @@ impl TokenColumn {
     ) -> Result<TokenColumn, Damage> {
         let offsets_shape = Monotone::open(&offsets).ok_or(Damage("the offsets are cut"))?;
         if offsets_shape.len() != doc_count as usize + 1
-            || offsets_shape.get(&offsets, doc_count as usize) != tokens.len() as u64
+            || offsets_shape.get(&offsets, doc_count as usize) + PADDING_BYTES as u64 != tokens.len() as u64
         {
             return Err(Damage("the offsets do not cover the tokens"));
         }
@@ -98,9 +99,10 @@ impl TokenColumn {
             len = len.saturating_add(count as usize);
         }
         // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
-        let packed = counts.get(used..).unwrap_or_default();
-        let len = len.min(packed.len().saturating_mul(4)).min(TOKENS_MAX);
-        let (classes, values) = packed.split_at(len.div_ceil(4).min(packed.len()));
+        let packed_bytes = counts.len().saturating_sub(used);
+        let len = len.min(packed_bytes.saturating_mul(4)).min(TOKENS_MAX);
+        let classes = self.tokens.as_slice().get(start + at + used..).unwrap_or_default();
+        let values = classes.get(len.div_ceil(4)..).unwrap_or_default();
         let fields = shape.get(shape_at..).unwrap_or_default();
         TokensOfDoc { column: self, fields, field_count, counts, len, packed: Packed { classes, values } }
     }
@@ -140,11 +142,21 @@ impl std::fmt::Debug for TokenColumn {
     }
 }
 
-/// Classes and values of consecutive tokens.
+/// Classes and values of consecutive tokens. Both slices reach to the end of the section, which is padded, so that whole
+/// 64-bit words can be loaded anywhere in a document.
 #[derive(Clone, Copy, Debug)]
 struct Packed<'a> {
     classes: &'a [u8],
     values: &'a [u8],
+}
+
+/// The 64 bits at byte `at`: zeros past the end, where only damaged offsets lead.
+#[inline(always)]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..at + 8).and_then(|bytes| bytes.first_chunk::<8>()) {
+        Some(chunk) => u64::from_le_bytes(*chunk),
+        None => 0,
+    }
 }
 
 /// Everything the decoding loop needs, in registers.
@@ -160,31 +172,38 @@ impl<'a> Decoder<'a> {
         Decoder { widths, starts, table: column.table() }
     }
 
-    /// Calls `f` with the ordinals of `count` tokens from the `first` one on.
+    /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
     #[inline]
-    fn decode(&self, packed: Packed<'_>, first: usize, count: usize, mut f: impl FnMut(TermOrdinal)) {
+    fn decode(&self, packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
         let widths = self.widths.map(usize::from);
         let masks = widths.map(|width| (1u64 << width) - 1);
         let mut bit = self.bits_before(packed.classes, first);
-        let mut token = first;
-        let end = first + count;
-        while token < end {
-            let skip = token % 4;
-            let mut classes = read_u64_padded(packed.classes, token / 4) >> (2 * skip);
-            let in_word = (TOKENS_PER_WORD - skip).min(end - token);
-            token += in_word;
-            for _ in 0..in_word {
+        // Up to the first token whose classes start a byte, then whole words of classes.
+        let head = ((4 - first % 4) % 4).min(out.len());
+        let (head_out, rest) = out.split_at_mut(head);
+        let mut class_byte = first / 4;
+        let mut some = |classes: u64, out: &mut [TermOrdinal]| {
+            let mut classes = classes;
+            for slot in out {
                 let class = (classes & 3) as usize;
                 classes >>= 2;
-                let word = read_u64_padded(packed.values, bit >> 3) >> (bit & 7);
+                let word = load(packed.values, bit >> 3) >> (bit & 7);
                 bit += widths[class];
-                f(self.ordinal((word & masks[class]) as u32, class));
+                *slot = self.ordinal((word & masks[class]) as u32, class);
             }
+        };
+        if head > 0 {
+            some(load(packed.classes, class_byte) >> (2 * (first % 4)), head_out);
+            class_byte += 1;
+        }
+        for out in rest.chunks_mut(TOKENS_PER_WORD) {
+            some(load(packed.classes, class_byte), out);
+            class_byte += 8;
         }
     }
 
     /// An index into the table, or an ordinal past it.
-    #[inline]
+    #[inline(always)]
     fn ordinal(&self, value: u32, class: usize) -> TermOrdinal {
         let code = value.wrapping_add(self.starts[class]);
         match self.table.get(code as usize) {
@@ -199,7 +218,7 @@ impl<'a> Decoder<'a> {
         let mut counts = [0usize; CLASS_COUNT];
         for start in (0..count).step_by(TOKENS_PER_WORD) {
             let tokens = (count - start).min(TOKENS_PER_WORD);
-            let word = read_u64_padded(classes, start / 4);
+            let word = load(classes, start / 4);
             let used = LOW_BITS & (u64::MAX >> (64 - 2 * tokens));
             let (low, high) = (word & used, word >> 1 & used);
             counts[3] += (low & high).count_ones() as usize;
@@ -263,14 +282,9 @@ impl<'a> TokensOfDoc<'a> {
     pub fn decode(&self, fields: &mut Vec<(FieldId, u32)>, tokens: &mut Vec<TermOrdinal>) {
         fields.clear();
         fields.extend(self.fields().map(|(field, run)| (field, (run.start + run.len) as u32)));
-        tokens.clear();
-        tokens.reserve(self.len);
-        Decoder::new(self.column).decode(self.packed, 0, self.len, |ordinal| tokens.push(ordinal));
-    }
-
-    /// Calls `f` with each token of all runs, in the order of [`TokensOfDoc::fields`].
-    pub fn for_each(&self, f: impl FnMut(TermOrdinal)) {
-        Decoder::new(self.column).decode(self.packed, 0, self.len, f);
+        // Every slot is overwritten: only growth costs.
+        tokens.resize(self.len, 0);
+        Decoder::new(self.column).decode(self.packed, 0, tokens);
     }
 }
 
@@ -296,12 +310,15 @@ impl Run<'_> {
 
     /// Appends the tokens.
     pub fn decode(&self, out: &mut Vec<TermOrdinal>) {
-        out.reserve(self.len);
-        self.for_each(|ordinal| out.push(ordinal));
+        let start = out.len();
+        out.resize(start + self.len, 0);
+        Decoder::new(self.column).decode(self.packed, self.start, &mut out[start..]);
     }
 
     /// Calls `f` with each token.
     pub fn for_each(&self, f: impl FnMut(TermOrdinal)) {
-        Decoder::new(self.column).decode(self.packed, self.start, self.len, f);
+        let mut tokens = Vec::new();
+        self.decode(&mut tokens);
+        tokens.into_iter().for_each(f);
     }
 }

@@ -1,5 +1,6 @@
 //! Writes the token column, document by document.
 
+use super::PADDING_BYTES;
 use super::codes::TokenCodes;
 use crate::bits::bitpack::BitWriter;
 use crate::bits::little_endian::put_u32;
@@ -104,6 +105,7 @@ impl TokensBuilder {
 
     /// Ends the tokens section and writes the sections that belong to it. Answers the number of tokens.
     pub(crate) fn finish(self, file: &mut SectionWriter) -> Result<u64, SegmentError> {
+        file.write(&[0; PADDING_BYTES])?;
         file.end();
         let mut section = Vec::new();
         put_monotone(&mut section, &self.offsets);
