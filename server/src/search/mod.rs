@@ -14,6 +14,8 @@ mod multi;
 mod refusal;
 mod request;
 mod similar;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, Instant};
 

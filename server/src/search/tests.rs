@@ -1,0 +1,327 @@
+//! Answers of whole searches over small indexes in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
+use lamina_engine::storage::MemoryDirectory;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::wire::multi_search::MultiSearch;
+use crate::wire::settings;
+use crate::wire::similar::SimilarQuery;
+
+/// An index with these settings and documents; the primary key is `id`.
+fn snapshot(settings: Value, documents: &[Value]) -> Arc<Snapshot> {
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), IndexOptions::default()).unwrap();
+    let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
+    let operations = [
+        Operation::SetPrimaryKey(Some("id".into())),
+        Operation::Settings(Box::new(settings::read(&settings).unwrap())),
+        Operation::Upsert(Upsert {
+            payload: Payload::Bytes(lines.into_bytes().into()),
+            method: WriteMethod::Replace,
+            primary_key: None,
+            skip_creation: false,
+        }),
+    ];
+    let note = CommitNote::new(1, |_| Vec::new());
+    let outcomes = index.apply(&operations, note, &Progress::new(), &AtomicBool::new(false)).unwrap();
+    for outcome in outcomes {
+        outcome.unwrap();
+    }
+    index.snapshot()
+}
+
+fn animals() -> Arc<Snapshot> {
+    snapshot(
+        json!({
+            "filterableAttributes": ["kind", "weight", "_geo"], "sortableAttributes": ["weight", "_geo", "secret"],
+            "displayedAttributes": ["id", "name", "kind", "weight", "_geo", "home"], "searchableAttributes": ["name", "home"]
+        }),
+        &[
+            json!({"id": 1, "name": "red fox", "kind": ["wild", "Fur"], "weight": 7.5, "home": {"forest": "pine"}}),
+            json!({"id": 2, "name": "arctic fox", "kind": "wild", "weight": 4, "_geo": {"lat": 1.0, "lng": 2.0}}),
+            json!({"id": 3, "name": "house cat", "kind": "tame", "home": null, "secret": 1}),
+        ],
+    )
+}
+
+/// The answer to a search, without what changes from run to run.
+fn answer(snapshot: &Snapshot, body: Value) -> ApiResult<Value> {
+    let query = SearchQuery::from_body(&body)?;
+    let (target, context) = (Target { uid: "animals", snapshot }, Context::now());
+    let found = run(target, &query, &context)?;
+    let body =
+        Answer { target, query: &query, context: &context, found, names_index: false, metadata: None }.write()?;
+    let mut answer: Value = serde_json::from_slice(&body).unwrap();
+    let fields = answer.as_object_mut().unwrap();
+    let uid = fields.shift_remove("requestUid").expect("always there");
+    assert_eq!(uuid::Uuid::parse_str(uid.as_str().unwrap()).unwrap().get_version_num(), 7);
+    assert!(fields.shift_remove("processingTimeMs").unwrap().is_u64());
+    Ok(answer)
+}
+
+fn hits(snapshot: &Snapshot, body: Value) -> Vec<Value> {
+    answer(snapshot, body).unwrap()["hits"].as_array().unwrap().clone()
+}
+
+fn ids(snapshot: &Snapshot, body: Value) -> Vec<u64> {
+    hits(snapshot, body).iter().map(|hit| hit["id"].as_u64().unwrap()).collect()
+}
+
+fn refused(snapshot: &Snapshot, body: Value) -> (Code, String) {
+    let error = answer(snapshot, body).unwrap_err();
+    (error.code, error.message)
+}
+
+#[test]
+fn an_answer_has_its_keys_in_order() {
+    let animals = animals();
+    assert_eq!(
+        answer(&animals, json!({"q": "arctic", "facets": ["kind", "weight"]})).unwrap().to_string(),
+        r#"{"hits":[{"id":2,"name":"arctic fox","kind":"wild","weight":4,"_geo":{"lat":1.0,"lng":2.0}}],"query":"arctic","limit":20,"offset":0,"estimatedTotalHits":1,"facetDistribution":{"kind":{"wild":1},"weight":{"4":1}},"facetStats":{"weight":{"min":4.0,"max":4.0}}}"#
+    );
+    assert_eq!(
+        answer(&animals, json!({"q": "unicorn", "hitsPerPage": 1})).unwrap().to_string(),
+        r#"{"hits":[],"query":"unicorn","hitsPerPage":1,"page":1,"totalPages":0,"totalHits":0}"#
+    );
+}
+
+#[test]
+fn hits_show_what_is_displayed_and_retrieved() {
+    let animals = animals();
+    let cat = json!({"q": "cat"});
+    assert_eq!(hits(&animals, cat)[0], json!({"id": 3, "name": "house cat", "kind": "tame", "home": null}));
+    let retrieved = json!({"q": "red", "attributesToRetrieve": ["home.forest", "secret", "nope"]});
+    assert_eq!(hits(&animals, retrieved)[0], json!({"home": {"forest": "pine"}}));
+    assert_eq!(hits(&animals, json!({"q": "red", "attributesToRetrieve": []}))[0], json!({}));
+}
+
+#[test]
+fn hits_end_with_what_was_asked_for_in_order() {
+    let animals = animals();
+    let hit = hits(
+        &animals,
+        json!({
+            "q": "arctic fo", "attributesToRetrieve": ["_geo"], "attributesToHighlight": ["name"],
+            "showMatchesPosition": true, "showRankingScore": true, "showRankingScoreDetails": true,
+            "sort": ["_geoPoint(1, 2.1):asc"]
+        }),
+    )
+    .remove(0);
+    let keys: Vec<&str> = hit.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        ["_geo", "_geoDistance", "_formatted", "_matchesPosition", "_rankingScore", "_rankingScoreDetails"]
+    );
+    assert_eq!(hit["_geoDistance"], 11118);
+    assert_eq!(hit["_formatted"]["name"], "<em>arctic</em> <em>fo</em>x");
+    assert_eq!(hit["_matchesPosition"]["name"], json!([{"start": 0, "length": 6}, {"start": 7, "length": 2}]));
+    assert_eq!(hit["_rankingScoreDetails"]["_geoPoint(1, 2.1):asc"]["value"], json!({"lat": 1.0, "lng": 2.0}));
+}
+
+#[test]
+fn hidden_sorts_hide_their_value() {
+    let details = &hits(&animals(), json!({"q": "cat", "sort": ["secret:asc"], "showRankingScoreDetails": true}))[0]["_rankingScoreDetails"];
+    let hidden: Vec<_> = details.as_object().unwrap().iter().filter(|(key, _)| key.starts_with("<hidden")).collect();
+    assert_eq!(hidden.len(), 1);
+    assert_eq!(hidden[0].1["value"], "<hidden>");
+}
+
+#[test]
+fn pages_and_offsets() {
+    let animals = animals();
+    assert_eq!(ids(&animals, json!({})), [1, 2, 3]);
+    assert_eq!(ids(&animals, json!({"offset": 1, "limit": 1})), [2]);
+    assert_eq!(ids(&animals, json!({"page": 2, "hitsPerPage": 2})), [3]);
+    assert_eq!(ids(&animals, json!({"page": 0})), [0; 0]);
+    let page = answer(&animals, json!({"page": 2, "hitsPerPage": 2})).unwrap();
+    assert_eq!((&page["totalPages"], &page["totalHits"]), (&json!(2), &json!(3)));
+    let bounded =
+        snapshot(json!({"pagination": {"maxTotalHits": 2}}), &[json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]);
+    let answer = answer(&bounded, json!({"offset": 5, "limit": 7})).unwrap();
+    assert_eq!((&answer["offset"], &answer["limit"], &answer["estimatedTotalHits"]), (&json!(2), &json!(7), &json!(3)));
+}
+
+#[test]
+fn filters_sorts_and_distinct_reach_the_engine() {
+    let animals = animals();
+    assert_eq!(ids(&animals, json!({"filter": ["kind = wild", ["weight > 5", "weight = 1"]]})), [1]);
+    assert_eq!(ids(&animals, json!({"sort": ["weight:asc"]})), [2, 1, 3]);
+    assert_eq!(ids(&animals, json!({"distinct": "kind"})), [1, 3]);
+    assert_eq!(ids(&animals, json!({"q": "fox pine", "matchingStrategy": "all"})), [1]);
+    assert_eq!(ids(&animals, json!({"q": "pine", "attributesToSearchOn": ["name"]})), [0; 0]);
+    assert_eq!(ids(&animals, json!({"q": "red fox", "rankingScoreThreshold": 0.9})), [1]);
+}
+
+#[test]
+fn refusals_have_the_code_of_their_parameter() {
+    let animals = animals();
+    for (body, code, start) in [
+        (json!({"filter": "kind ="}), Code::InvalidSearchFilter, "Was expecting a value but instead got nothing."),
+        (
+            json!({"filter": true}),
+            Code::InvalidSearchFilter,
+            "Invalid syntax for the filter parameter: `expected String, Array, found: true`.",
+        ),
+        (
+            json!({"filter": "name = x"}),
+            Code::InvalidSearchFilter,
+            "Index `animals`: Attribute `name` is not filterable. Available filterable attribute patterns are: ",
+        ),
+        (
+            json!({"filter": "kind CONTAINS x"}),
+            Code::FeatureNotEnabled,
+            "Using `CONTAINS` in a filter requires enabling the `contains filter` experimental feature. See ",
+        ),
+        (
+            json!({"sort": ["weight"]}),
+            Code::InvalidSearchSort,
+            "Invalid syntax for the sort parameter: expected expression ending by `:asc` or `:desc`, found `weight`.",
+        ),
+        (json!({"sort": ["name:asc"]}), Code::InvalidSearchSort, "Index `animals`: Attribute `name` is not sortable."),
+        (
+            json!({"distinct": "name"}),
+            Code::InvalidSearchDistinct,
+            "Index `animals`: Attribute `name` is not filterable and thus, cannot be used as distinct attribute.",
+        ),
+        (
+            json!({"q": "x", "attributesToSearchOn": ["kind"]}),
+            Code::InvalidSearchAttributesToSearchOn,
+            "Index `animals`: Attribute `kind` is not searchable. Available searchable attributes are: `name, home`.",
+        ),
+        (json!({"facets": ["name"]}), Code::InvalidSearchFacets, "Invalid facet distribution: "),
+        (
+            json!({"q": "x", "hybrid": {"embedder": "e"}}),
+            Code::InvalidSearchEmbedder,
+            "Cannot find embedder with name `e`.",
+        ),
+    ] {
+        let (found, message) = refused(&animals, body.clone());
+        assert_eq!(found, code, "{body}: {message}");
+        assert!(message.starts_with(start), "{body}: {message}");
+    }
+}
+
+#[test]
+fn an_embedder_without_vectors_leaves_the_words() {
+    let settings = json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}});
+    let index = snapshot(settings, &[json!({"id": 1, "name": "fox"})]);
+    let hybrid = answer(&index, json!({"q": "fox", "hybrid": {"embedder": "e"}, "vector": [1, 0]})).unwrap();
+    assert_eq!((hybrid["hits"].as_array().unwrap().len(), &hybrid["semanticHitCount"]), (1, &json!(0)));
+    let semantic = json!({"q": "fox", "hybrid": {"embedder": "e", "semanticRatio": 1.0}, "vector": [1, 0]});
+    assert_eq!(refused(&index, semantic).0, Code::VectorEmbeddingError);
+    let short = json!({"q": "fox", "hybrid": {"embedder": "e"}, "vector": [1]});
+    assert_eq!(
+        refused(&index, short),
+        (Code::InvalidVectorDimensions, "Invalid vector dimensions: expected: `2`, found: `1`.".into())
+    );
+}
+
+#[test]
+fn facet_searches() {
+    let animals = animals();
+    let target = Target { uid: "animals", snapshot: &animals };
+    let search = |body: Value| {
+        let answer = run_facet_search(target, &FacetSearch::from_body(&body)?, &Context::now())?;
+        Ok::<Value, ApiError>(serde_json::from_slice(&answer).unwrap())
+    };
+    let found = search(json!({"facetName": "kind", "facetQuery": "f", "q": "fox"})).unwrap();
+    assert_eq!(found["facetHits"], json!([{"value": "Fur", "count": 1}]));
+    assert_eq!(found["facetQuery"], "f");
+    let all = search(json!({"facetName": "kind"})).unwrap();
+    assert_eq!(all["facetHits"].as_array().unwrap().len(), 3);
+    assert_eq!(search(json!({"facetName": "name"})).unwrap_err().code, Code::InvalidFacetSearchFacetName);
+}
+
+#[test]
+fn similar_documents_say_what_is_wrong_first() {
+    let index = snapshot(json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}), &[json!({"id": 1})]);
+    let target = Target { uid: "x", snapshot: &index };
+    let refused =
+        |body: Value| run_similar(target, &SimilarQuery::from_body(&body).unwrap(), &Context::now()).unwrap_err().code;
+    assert_eq!(refused(json!({"id": 1, "embedder": "x"})), Code::InvalidSimilarEmbedder);
+    assert_eq!(refused(json!({"id": 2, "embedder": "e"})), Code::NotFoundSimilarId);
+    assert_eq!(refused(json!({"id": 1, "embedder": "e", "filter": "a ="})), Code::InvalidSimilarFilter);
+    assert_eq!(refused(json!({"id": 1, "embedder": "e"})), Code::VectorEmbeddingError);
+}
+
+/// The answer to a multi-search over `animals` and a second index, `plants`.
+fn multi(body: Value) -> ApiResult<Value> {
+    let plants = snapshot(
+        json!({"filterableAttributes": ["kind"], "sortableAttributes": ["weight"]}),
+        &[json!({"id": 1, "name": "fox glove", "kind": "wild", "weight": 6}), json!({"id": 2, "name": "rose"})],
+    );
+    let snapshots = Snapshots::from([("animals".to_owned(), animals()), ("plants".to_owned(), plants)]);
+    let asked = MultiSearch::from_body(&body)?;
+    let context = Context::now();
+    let answer = match &asked.federation {
+        Some(federation) => run_federated(&snapshots, &asked.queries, federation, &context, false),
+        None => run_multi(&snapshots, &asked.queries, &context, false),
+    }?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+#[test]
+fn searches_one_by_one() {
+    let answer = multi(json!({"queries": [{"indexUid": "plants", "q": "rose"}, {"indexUid": "animals", "limit": 1}]}));
+    let answer = answer.unwrap();
+    assert_eq!(answer["results"][0]["indexUid"], "plants");
+    assert_eq!(answer["results"][0]["hits"], json!([{"id": 2, "name": "rose"}]));
+    assert_eq!(answer["results"][1]["estimatedTotalHits"], 3);
+    let error = multi(json!({"queries": [{"indexUid": "plants"}, {"indexUid": "nope"}]})).unwrap_err();
+    assert_eq!((error.code, error.status()), (Code::IndexNotFound, 400));
+    assert_eq!(error.message, "Inside `.queries[1]`: Index `nope` not found.");
+    let error = multi(json!({"queries": [{"indexUid": "plants", "federationOptions": {}}]})).unwrap_err();
+    assert_eq!(error.code, Code::InvalidMultiSearchFederationOptions);
+}
+
+#[test]
+fn searches_merged_into_one_list() {
+    let federated = |fields: Value, queries: Value| multi(json!({"federation": fields, "queries": queries}));
+    let names = |answer: &Value| -> Vec<String> {
+        let name = |hit: &Value| format!("{} {}", hit["_federation"]["indexUid"].as_str().unwrap(), hit["id"]);
+        answer["hits"].as_array().unwrap().iter().map(name).collect()
+    };
+    let both = json!([{"indexUid": "animals", "q": "fox"}, {"indexUid": "plants", "q": "fox"}]);
+    let answer = federated(json!({}), both.clone()).unwrap();
+    assert_eq!(names(&answer), ["plants 1", "animals 1", "animals 2"]);
+    assert_eq!(answer["estimatedTotalHits"], 3);
+    assert_eq!(answer["hits"][0]["_federation"]["queriesPosition"], 1);
+    let page = federated(json!({"page": 2, "hitsPerPage": 2}), both.clone()).unwrap();
+    assert_eq!((names(&page), &page["totalHits"]), (vec!["animals 2".to_owned()], &json!(3)));
+    let weighted = json!([
+        {"indexUid": "animals", "q": "fox"}, {"indexUid": "plants", "q": "fox", "federationOptions": {"weight": 0.1}}
+    ]);
+    assert_eq!(names(&federated(json!({}), weighted).unwrap()), ["animals 1", "animals 2", "plants 1"]);
+    let twice = json!([{"indexUid": "animals", "q": "fox"}, {"indexUid": "animals", "q": "arctic"}]);
+    assert_eq!(federated(json!({}), twice).unwrap()["hits"].as_array().unwrap().len(), 2);
+    let sorted = json!([
+        {"indexUid": "animals", "sort": ["weight:asc"]}, {"indexUid": "plants", "sort": ["weight:asc"]}
+    ]);
+    assert_eq!(names(&federated(json!({"limit": 3}), sorted).unwrap()), ["animals 2", "plants 1", "animals 1"]);
+    let opposed = json!([
+        {"indexUid": "animals", "sort": ["weight:asc"]}, {"indexUid": "plants", "sort": ["weight:desc"]}
+    ]);
+    assert_eq!(federated(json!({}), opposed).unwrap_err().code, Code::InvalidMultiSearchQueryRankingRules);
+    let distinct = federated(json!({"distinct": "kind"}), both).unwrap();
+    assert_eq!(distinct["hits"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn facets_of_merged_searches() {
+    let queries = json!([{"indexUid": "animals", "q": "fox"}, {"indexUid": "plants"}]);
+    let by_index = json!({"facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}});
+    let answer = multi(json!({"federation": by_index, "queries": queries})).unwrap();
+    assert_eq!(answer["facetsByIndex"]["plants"], json!({"distribution": {"kind": {"wild": 1}}, "stats": {}}));
+    let merged = json!({"facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}, "mergeFacets": {}});
+    let answer = multi(json!({"federation": merged, "queries": queries})).unwrap();
+    assert_eq!(answer["facetDistribution"], json!({"kind": {"Fur": 1, "wild": 3}}));
+    assert_eq!(answer.get("facetsByIndex"), None);
+    let error = multi(json!({"federation": {"facetsByIndex": {"animals": ["name"]}}, "queries": []})).unwrap_err();
+    assert_eq!(error.code, Code::InvalidSearchFacets);
+    assert!(error.message.starts_with("Inside `.federation.facetsByIndex.animals`: Invalid facet"), "{error}");
+    assert!(error.message.ends_with("\n - Note: index `animals` is not used in queries"), "{error}");
+}
