@@ -10,13 +10,13 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::bits::DocSet;
-use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
+use crate::id::{DocId, FieldId, InternalId};
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
-use crate::rank::matcher::{Matcher, Occurrences};
+use crate::rank::matcher::{FieldScan, Matcher, Occurrences};
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
@@ -35,6 +35,28 @@ const EXACT_ATTRIBUTE_WORST: u32 = 2;
 const SCANNED_WHOLE_MAX: u32 = 1024;
 /// Level of documents that complete a degraded answer, unsorted.
 const UNSORTED: u16 = u16::MAX;
+
+/// Larger groups are scanned on two threads.
+const SCANNED_ALONE_MAX: u32 = 8192;
+/// Documents of a large group that are scanned before it is shared out.
+const SCANNED_FIRST: usize = 1024;
+
+/// Documents of one segment and level whose keys are at least `bound`.
+#[derive(Clone, Copy)]
+struct Group {
+    index: usize,
+    number: u16,
+    bound: Key,
+}
+
+/// How a scan ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scan {
+    Complete,
+    /// No remaining document can enter the top-k.
+    NothingBetter,
+    TimeIsUp,
+}
 
 /// One segment of a keyword search.
 pub struct SegmentInput<'a> {
@@ -302,36 +324,63 @@ impl Ranked<'_> {
         groups
     }
 
-    /// Offers documents to the top-k; `true` when the time ran out.
+    /// Offers documents to the top-k; `true` when the time ran out. Large groups are scanned on two threads, once
+    /// their first documents have raised the bar.
     fn scan(&self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) -> bool {
         if docs.is_empty() || !top.admits_any(bound) {
             return false;
         }
-        let search = self.search;
+        // Where nothing but values orders documents, only those that lead the first order need a look.
         let segment = &self.segments[index];
-        let level = &self.levels[usize::from(number)].level;
+        let doc_count = segment.query.reader().doc_count();
+        let leading = self.sorts_only().then(|| segment.sort.leading(docs, doc_count, self.search.wanted)).flatten();
+        let docs = leading.as_ref().unwrap_or(docs);
+        let group = Group { index, number, bound };
+        if docs.len() < SCANNED_ALONE_MAX {
+            return self.scan_docs(group, docs.iter(), top) == Scan::TimeIsUp;
+        }
+        let mut docs = docs.iter();
+        match self.scan_docs(group, docs.by_ref().take(SCANNED_FIRST), top) {
+            Scan::TimeIsUp => return true,
+            Scan::NothingBetter => return false,
+            Scan::Complete => {}
+        }
+        let rest: Vec<DocId> = docs.collect();
+        let (left, right) = rest.split_at(rest.len() / 2);
+        let mut other = top.fork();
+        let (a, b) = rayon::join(
+            || self.scan_docs(group, left.iter().copied(), top),
+            || self.scan_docs(group, right.iter().copied(), &mut other),
+        );
+        top.absorb(other);
+        a == Scan::TimeIsUp || b == Scan::TimeIsUp
+    }
+
+    fn sorts_only(&self) -> bool {
+        !self.parts.is_empty() && self.parts.iter().all(|p| matches!(p, Part::Sort(_)))
+    }
+
+    fn scan_docs(&self, group: Group, docs: impl Iterator<Item = DocId>, top: &mut TopK) -> Scan {
+        let search = self.search;
+        let segment = &self.segments[group.index];
+        let level = &self.levels[usize::from(group.number)].level;
         let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
         let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
-        // Where nothing but values orders documents, only those that lead the first order need a look.
-        let sorts_only = sorted && !graph_rules;
-        let doc_count = segment.query.reader().doc_count();
-        let leading = sorts_only.then(|| segment.sort.leading(docs, doc_count, search.wanted)).flatten();
-        let docs = leading.as_ref().unwrap_or(docs);
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
-        let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[index], search.options);
+        let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[group.index], search.options);
         let mut sorts = Vec::new();
-        for (scanned, doc) in (0_u32..).zip(docs.iter()) {
+        for (scanned, doc) in (0_u32..).zip(docs) {
             if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
-                return true;
+                return Scan::TimeIsUp;
             }
             if sorted {
                 segment.sort.keys(doc, &mut sorts);
             }
-            if !top.admits(bound, &sorts) {
+            if !top.admits(group.bound, &sorts) {
                 if sorted {
                     continue;
                 }
-                break;
+                return Scan::NothingBetter;
             }
             let key = if graph_rules {
                 let Some(key) = paths.evaluate(scanner.scan(doc)) else { continue };
@@ -340,11 +389,11 @@ impl Ranked<'_> {
                 }
                 key
             } else {
-                bound
+                group.bound
             };
-            top.push(Entry { key, sorts: sorts.clone(), level: number, doc });
+            top.push(Entry { key, sorts: sorts.clone(), level: group.number, doc });
         }
-        false
+        Scan::Complete
     }
 
     /// After the time budget: adds matching documents in document order until the answer is full.
@@ -439,28 +488,45 @@ struct Scanner<'a> {
     reader: &'a SegmentReader,
     matcher: &'a Matcher,
     options: &'a QueryOptions,
-    fields: Vec<(FieldId, u32)>,
-    tokens: Vec<TermOrdinal>,
+    fields: Vec<(FieldId, usize)>,
     found: Occurrences,
 }
 
 impl<'a> Scanner<'a> {
     fn new(reader: &'a SegmentReader, matcher: &'a Matcher, options: &'a QueryOptions) -> Scanner<'a> {
-        Scanner { reader, matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
+        Scanner { reader, matcher, options, fields: Vec::new(), found: Occurrences::default() }
     }
 
+    /// One pass over the tokens of a document, decoded as they are looked at.
     fn scan(&mut self, doc: DocId) -> &Occurrences {
-        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
-        self.matcher.begin(&mut self.found);
-        let mut start = 0;
-        for &(field, end) in &self.fields {
-            let run = &self.tokens[start..end as usize];
-            start = end as usize;
-            if self.options.weight(field) != NOT_SEARCHED {
-                self.matcher.field(field, run, self.options.typos_reach(field), &mut self.found);
+        let tokens = self.reader.tokens().doc(doc);
+        self.fields.clear();
+        self.fields.extend(tokens.fields().map(|(field, run)| (field, run.len())));
+        let (matcher, options, found) = (self.matcher, self.options, &mut self.found);
+        matcher.begin(found);
+        let mut fields = self.fields.iter().copied();
+        let mut left = 0;
+        let mut searched = false;
+        let mut scan = FieldScan::start(0, false);
+        tokens.for_each(|ordinal| {
+            if left == 0 {
+                if searched {
+                    matcher.end_field(&scan, found);
+                }
+                let (field, len) = fields.next().unwrap_or((0, usize::MAX));
+                left = len;
+                searched = options.weight(field) != NOT_SEARCHED;
+                scan = FieldScan::start(field, options.typos_reach(field));
             }
+            left -= 1;
+            if searched {
+                matcher.token(&mut scan, ordinal, found);
+            }
+        });
+        if searched {
+            matcher.end_field(&scan, found);
         }
-        self.matcher.finish(&mut self.found);
+        matcher.finish(found);
         &self.found
     }
 }

@@ -56,8 +56,25 @@ struct PhraseSlot {
 #[derive(Clone, Copy, Debug)]
 struct PrefixRange {
     start: TermOrdinal,
-    end: TermOrdinal,
+    len: u32,
     vertex: VertexIndex,
+}
+
+/// Where a scan of one field stands.
+#[derive(Debug)]
+pub struct FieldScan {
+    field: FieldId,
+    typos: bool,
+    /// Of the last word; wraps to 0 at the first.
+    position: u32,
+    words: u32,
+}
+
+impl FieldScan {
+    /// Without `typos`, misspelt words are passed over.
+    pub fn start(field: FieldId, typos: bool) -> FieldScan {
+        FieldScan { field, typos, position: u32::MAX, words: 0 }
+    }
 }
 
 const FILTER_BITS: u32 = 4096;
@@ -120,6 +137,7 @@ impl Occurrences {
     }
 }
 
+#[inline]
 fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
     let bit = ordinal.wrapping_mul(0x9E37_79B1) >> (32 - FILTER_BITS.ilog2());
     ((bit / 64) as usize, 1 << (bit % 64))
@@ -152,7 +170,7 @@ impl Matcher {
     /// All words of a range of ordinals but stop words and `except` (which is added on its own).
     pub fn add_range(&mut self, vertex: VertexIndex, range: Range<TermOrdinal>) {
         if !range.is_empty() {
-            self.ranges.push(PrefixRange { start: range.start, end: range.end, vertex });
+            self.ranges.push(PrefixRange { start: range.start, len: range.end - range.start, vertex });
         }
     }
 
@@ -175,45 +193,61 @@ impl Matcher {
     }
 
     /// Scans the ordinals of one field and adds what it finds; without `typos`, misspelt words are passed over.
+    #[cfg(test)]
     pub fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
-        let mut position = u32::MAX;
-        let mut gaps = 0;
-        out.parts.clear();
-        for &ordinal in ordinals {
-            if ordinal == GAP {
-                position = position.wrapping_add(7);
-                gaps += 1;
-                continue;
-            }
-            position = position.wrapping_add(1);
-            for range in &self.ranges {
-                if ordinal >= range.start && ordinal < range.end && self.stop.binary_search(&ordinal).is_err() {
-                    out.push(
-                        range.vertex,
-                        Occurrence { field, first: position, last: position, exact: false, phrase: false },
-                    );
-                }
-            }
-            let (word, mask) = filter_bit(ordinal);
-            if self.filter[word] & mask == 0 {
-                continue;
-            }
-            let Some(slots) = self.slots.get(&ordinal) else { continue };
-            for slot in slots {
-                match *slot {
-                    Slot::Word { vertex, exact } => {
-                        if !typos && class_of(vertex) > 0 {
-                            continue;
-                        }
-                        out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
-                    }
-                    Slot::Part { phrase, index } => out.parts.push((phrase, index, position)),
-                }
+        let mut scan = FieldScan::start(field, typos);
+        ordinals.iter().for_each(|&ordinal| self.token(&mut scan, ordinal, out));
+        self.end_field(&scan, out);
+    }
+
+    /// The next token of a field.
+    #[inline]
+    pub fn token(&self, scan: &mut FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
+        if ordinal == GAP {
+            scan.position = scan.position.wrapping_add(7);
+            return;
+        }
+        scan.position = scan.position.wrapping_add(1);
+        scan.words += 1;
+        for range in &self.ranges {
+            if ordinal.wrapping_sub(range.start) < range.len {
+                self.completion(scan, range.vertex, ordinal, out);
             }
         }
-        out.field_words.push((field, ordinals.len() as u32 - gaps));
+        let (word, mask) = filter_bit(ordinal);
+        if self.filter[word] & mask != 0 {
+            self.candidate(scan, ordinal, out);
+        }
+    }
+
+    #[cold]
+    fn completion(&self, scan: &FieldScan, vertex: VertexIndex, ordinal: TermOrdinal, out: &mut Occurrences) {
+        if self.stop.binary_search(&ordinal).is_err() {
+            let FieldScan { field, position, .. } = *scan;
+            out.push(vertex, Occurrence { field, first: position, last: position, exact: false, phrase: false });
+        }
+    }
+
+    #[cold]
+    fn candidate(&self, scan: &FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
+        let FieldScan { field, position, typos, .. } = *scan;
+        for slot in self.slots.get(&ordinal).into_iter().flatten() {
+            match *slot {
+                Slot::Word { vertex, .. } if !typos && class_of(vertex) > 0 => {}
+                Slot::Word { vertex, exact } => {
+                    out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
+                }
+                Slot::Part { phrase, index } => out.parts.push((phrase, index, position)),
+            }
+        }
+    }
+
+    /// To be called after the last token of a field.
+    pub fn end_field(&self, scan: &FieldScan, out: &mut Occurrences) {
+        out.field_words.push((scan.field, scan.words));
         if !out.parts.is_empty() {
-            self.phrases_of_field(field, out);
+            self.phrases_of_field(scan.field, out);
+            out.parts.clear();
         }
     }
 

@@ -101,6 +101,16 @@ impl TopK {
         self.parts = parts;
     }
 
+    /// An empty collector with the same bar, for documents that come after all of those seen here.
+    pub fn fork(&self) -> TopK {
+        TopK { k: self.k, parts: self.parts.clone(), entries: Vec::new(), threshold: self.threshold.clone() }
+    }
+
+    /// Adds what a fork has collected.
+    pub fn absorb(&mut self, fork: TopK) {
+        fork.entries.into_iter().for_each(|e| self.push(e));
+    }
+
     /// Documents collected so far, `k` at most.
     pub fn len(&self) -> usize {
         self.entries.len().min(self.k)
