@@ -10,13 +10,13 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::bits::DocSet;
-use crate::id::{DocId, FieldId, InternalId};
+use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
-use crate::rank::matcher::{FieldScan, Matcher, Occurrences};
+use crate::rank::matcher::{Matcher, Occurrences};
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
@@ -488,43 +488,27 @@ struct Scanner<'a> {
     reader: &'a SegmentReader,
     matcher: &'a Matcher,
     options: &'a QueryOptions,
-    fields: Vec<(FieldId, usize)>,
+    fields: Vec<(FieldId, u32)>,
+    tokens: Vec<TermOrdinal>,
     found: Occurrences,
 }
 
 impl<'a> Scanner<'a> {
     fn new(reader: &'a SegmentReader, matcher: &'a Matcher, options: &'a QueryOptions) -> Scanner<'a> {
-        Scanner { reader, matcher, options, fields: Vec::new(), found: Occurrences::default() }
+        Scanner { reader, matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
     }
 
-    /// One pass over the tokens of a document, decoded as they are looked at.
     fn scan(&mut self, doc: DocId) -> &Occurrences {
-        let tokens = self.reader.tokens().doc(doc);
-        self.fields.clear();
-        self.fields.extend(tokens.fields().map(|(field, run)| (field, run.len())));
-        let (matcher, options, found) = (self.matcher, self.options, &mut self.found);
+        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+        let (matcher, found) = (self.matcher, &mut self.found);
         matcher.begin(found);
-        let mut fields = self.fields.iter().copied();
-        let mut left = 0;
-        let mut searched = false;
-        let mut scan = FieldScan::start(0, false);
-        tokens.for_each(|ordinal| {
-            if left == 0 {
-                if searched {
-                    matcher.end_field(&scan, found);
-                }
-                let (field, len) = fields.next().unwrap_or((0, usize::MAX));
-                left = len;
-                searched = options.weight(field) != NOT_SEARCHED;
-                scan = FieldScan::start(field, options.typos_reach(field));
+        let mut start = 0;
+        for &(field, end) in &self.fields {
+            let run = &self.tokens[start..end as usize];
+            start = end as usize;
+            if self.options.weight(field) != NOT_SEARCHED {
+                matcher.field(field, run, self.options.typos_reach(field), found);
             }
-            left -= 1;
-            if searched {
-                matcher.token(&mut scan, ordinal, found);
-            }
-        });
-        if searched {
-            matcher.end_field(&scan, found);
         }
         matcher.finish(found);
         &self.found

@@ -61,8 +61,7 @@ struct PrefixRange {
 }
 
 /// Where a scan of one field stands.
-#[derive(Debug)]
-pub struct FieldScan {
+struct FieldScan {
     field: FieldId,
     typos: bool,
     /// Of the last word; wraps to 0 at the first.
@@ -71,8 +70,7 @@ pub struct FieldScan {
 }
 
 impl FieldScan {
-    /// Without `typos`, misspelt words are passed over.
-    pub fn start(field: FieldId, typos: bool) -> FieldScan {
+    fn start(field: FieldId, typos: bool) -> FieldScan {
         FieldScan { field, typos, position: u32::MAX, words: 0 }
     }
 }
@@ -193,16 +191,14 @@ impl Matcher {
     }
 
     /// Scans the ordinals of one field and adds what it finds; without `typos`, misspelt words are passed over.
-    #[cfg(test)]
     pub fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
         let mut scan = FieldScan::start(field, typos);
         ordinals.iter().for_each(|&ordinal| self.token(&mut scan, ordinal, out));
         self.end_field(&scan, out);
     }
 
-    /// The next token of a field.
     #[inline]
-    pub fn token(&self, scan: &mut FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
+    fn token(&self, scan: &mut FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
         if ordinal == GAP {
             scan.position = scan.position.wrapping_add(7);
             return;
@@ -242,8 +238,7 @@ impl Matcher {
         }
     }
 
-    /// To be called after the last token of a field.
-    pub fn end_field(&self, scan: &FieldScan, out: &mut Occurrences) {
+    fn end_field(&self, scan: &FieldScan, out: &mut Occurrences) {
         out.field_words.push((scan.field, scan.words));
         if !out.parts.is_empty() {
             self.phrases_of_field(scan.field, out);
