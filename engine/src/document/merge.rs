@@ -1,7 +1,7 @@
 //! Objects whose fields are put together: updates that send only some fields, and keys that come twice.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use hashbrown::HashMap;
 
@@ -18,7 +18,7 @@ struct Fields<'d> {
 
 impl<'d> Fields<'d> {
     fn put_all(&mut self, object: &'d [u8]) -> Result<(), DocumentError> {
-        fields(object, |key, value| self.put(object, key, value))
+        fields(object, |key, value| self.put(object, key, value).map(ControlFlow::Continue))
     }
 
     fn put(&mut self, object: &'d [u8], key: RawString, value: Range<usize>) -> Result<(), DocumentError> {

@@ -1,7 +1,7 @@
 //! Which field names a document, and what names are allowed.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use super::merge::key_text;
 use super::scan::{compact, fields, unescape};
@@ -75,7 +75,7 @@ fn find(
         // A key at its own level is as good as a nested one: `a.b` leads to `{"a.b":…}` and to `{"a":{"b":…}}`.
         let bytes = &line[object.clone()];
         let key = key_text(bytes, key)?;
-        let Some(rest) = path.strip_prefix(&*key) else { return Ok(()) };
+        let Some(rest) = path.strip_prefix(&*key) else { return Ok(ControlFlow::Continue(())) };
         let place = object.start + value.start..object.start + value.end;
         if rest.is_empty() {
             *found = Some(place);
@@ -85,7 +85,9 @@ fn find(
         {
             count += find(line, place, rest, found)?;
         }
-        Ok(())
+        // A key comes once in an object; only one with a dot can be there in two ways.
+        let found_all = count > 0 && !path.contains('.');
+        Ok(if found_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(count)
 }
@@ -115,7 +117,7 @@ pub fn infer_primary_key(line: &[u8]) -> Result<String, InferError> {
         if key.to_lowercase().ends_with("id") {
             candidates.push(key.into_owned());
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     candidates.sort_unstable();
     match candidates.len() {

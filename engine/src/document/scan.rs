@@ -1,6 +1,6 @@
 //! Reading JSON in place: strings, numbers and values as ranges of the bytes, no tree.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use memchr::memchr2;
 
@@ -192,10 +192,10 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Calls `field` with key and value range of each field of the object that `line` is.
+/// Calls `field` with key and value range of each field of the object that `line` is, until it breaks off.
 pub(super) fn fields(
     line: &[u8],
-    mut field: impl FnMut(RawString, Range<usize>) -> Result<(), DocumentError>,
+    mut field: impl FnMut(RawString, Range<usize>) -> Result<ControlFlow<()>, DocumentError>,
 ) -> Result<(), DocumentError> {
     let mut scanner = Scanner::new(line);
     scanner.expect(b'{')?;
@@ -203,7 +203,9 @@ pub(super) fn fields(
         loop {
             let key = scanner.key()?;
             let value = scanner.skip()?;
-            field(key, value)?;
+            if field(key, value)?.is_break() {
+                return Ok(());
+            }
             if scanner.accept(b'}') {
                 break;
             }
@@ -347,7 +349,7 @@ mod tests {
         let mut found = Vec::new();
         fields(line, |key, value| {
             found.push((String::from_utf8_lossy(&line[key.range()]), String::from_utf8_lossy(&line[value])));
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })
         .unwrap();
         assert_eq!(
@@ -373,7 +375,7 @@ mod tests {
             r#"{"a":1 "b":2}"#,
             "{a:1}",
         ] {
-            let result = fields(line.as_bytes(), |_, _| Ok(()));
+            let result = fields(line.as_bytes(), |_, _| Ok(ControlFlow::Continue(())));
             if line != r#"{"a":[1}"# {
                 assert!(matches!(result, Err(DocumentError::Syntax { .. })), "{line}: {result:?}");
             }

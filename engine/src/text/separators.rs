@@ -23,6 +23,8 @@ static HARD: LazyLock<HashSet<&'static str>> =
 
 /// Separators and dictionary words, matched leftmost-longest on the original text.
 pub(super) struct Separators {
+    /// ASCII characters that begin no default separator: most of any text, and told without hashing.
+    plain: [bool; 128],
     /// Separators of one character.
     single: FastMap<char, TokenKind>,
     /// The default separators of several characters, by their first; few, so they are tried one by one.
@@ -69,7 +71,8 @@ fn only_char(text: &str) -> Option<char> {
 impl Separators {
     pub(super) fn new(options: &TextOptions) -> Separators {
         let removed: HashSet<&str> = options.non_separators.iter().map(String::as_str).collect();
-        let mut separators = Separators { single: FastMap::default(), several: FastMap::default(), custom: None };
+        let mut separators =
+            Separators { plain: [true; 128], single: FastMap::default(), several: FastMap::default(), custom: None };
         for &separator in DEFAULT_SEPARATORS.iter().chain(MORE_SOFT).chain(MORE_HARD) {
             if removed.contains(separator) {
                 continue;
@@ -105,6 +108,11 @@ impl Separators {
             // Building fails only beyond the automaton's limit of states, far above any settings payload.
             let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
             separators.custom = automaton.ok().map(|automaton| Custom { automaton, kinds });
+        }
+        for &c in separators.single.keys().chain(separators.several.keys()) {
+            if let Some(plain) = separators.plain.get_mut(c as usize) {
+                *plain = false;
+            }
         }
         separators
     }
@@ -159,6 +167,9 @@ impl Separators {
 
     /// The longest match at `at`, where `c` stands; `custom` wins a tie, for a dictionary word may be a separator.
     fn longest(&self, text: &str, at: usize, c: char, custom: Option<Span>) -> Option<Span> {
+        if c.is_ascii() && self.plain[c as usize] {
+            return custom;
+        }
         let single = self.single(c).map(|kind| Span { start: at, end: at + c.len_utf8(), kind, known: false });
         let several = self.several.get(&c).map_or(&[][..], Vec::as_slice).iter();
         let several = several
