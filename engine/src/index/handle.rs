@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
@@ -15,12 +15,13 @@ use super::merge_thread::{MergeControl, Merging};
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
-use super::recovery::{Recovered, holds_index, recover};
+use super::recovery::{Recovered, holds_index, recover, verify_manifest};
 use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::status::{IndexReport, MergeStatus, SegmentReport};
-use super::transaction::{Resources, Transaction};
+use super::transaction::{Resources, Transaction, text_options};
 use crate::storage::{Directory, MappedDirectory};
+use crate::text::Tokenizer;
 
 /// An open index. Shared by reference: every method takes `&self`. Dropping it waits for a running merge to give up.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(super) struct Shared {
     /// Held by whoever makes the next snapshot, from reading the current one to publishing.
     writer: Mutex<()>,
     pub(super) merges: MergeControl,
+    /// The tokenizer of the last batch and the settings it was made for.
+    tokenizer: Mutex<Option<(Arc<Settings>, Tokenizer)>>,
     _lock: Option<IndexLock>,
 }
 
@@ -53,6 +56,13 @@ impl Shared {
         self.current.load_full()
     }
 
+    fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
+        match &*self.tokenizer.lock() {
+            Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
+            _ => Tokenizer::new(&text_options(settings)),
+        }
+    }
+
     /// Waits for the writer before.
     pub(super) fn lock_writer(&self) -> WriterGuard<'_> {
         WriterGuard { shared: self, _guard: self.writer.lock() }
@@ -66,7 +76,7 @@ impl WriterGuard<'_> {
     /// Nothing has changed then.
     pub(super) fn publish(&self, new: Snapshot) -> Result<(), IndexError> {
         let shared = self.shared;
-        let next_segment_id = shared.next_segment_id.load(std::sync::atomic::Ordering::Relaxed);
+        let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
         let old = shared.snapshot();
         debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
         persist(&shared.directory, &new, next_segment_id)?;
@@ -168,6 +178,7 @@ impl Index {
             next_segment_id: AtomicU64::new(recovered.next_segment_id),
             writer: Mutex::new(()),
             merges: MergeControl::default(),
+            tokenizer: Mutex::new(None),
             _lock: lock,
         };
         Index { shared: Arc::new(shared) }
@@ -207,14 +218,19 @@ impl Index {
             progress,
             cancelled,
         };
-        let mut transaction = Transaction::new(resources, &base);
+        let tokenizer = shared.tokenizer_for(&base.settings);
+        let mut transaction = Transaction::new(resources, &base, tokenizer);
         let results = transaction.run(operations)?;
-        if cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+        if cancelled.load(Ordering::Relaxed) {
             return Err(IndexError::Cancelled);
         }
         progress.enter(Phase::Committing, 0);
         let outcome = (note.outcome)(&results);
-        writer.publish(transaction.into_snapshot(note.batch, outcome, now_nanos()))?;
+        let tokenizer = transaction.tokenizer();
+        let snapshot = transaction.into_snapshot(note.batch, outcome, now_nanos());
+        let settings = snapshot.settings.clone();
+        writer.publish(snapshot)?;
+        *shared.tokenizer.lock() = Some((settings, tokenizer));
         drop(writer);
         progress.enter(Phase::Finished, 0);
         self.shared.wake_merges();
@@ -264,12 +280,18 @@ impl Index {
         }
     }
 
-    /// Re-reads every byte of every file and checks it.
+    /// Re-reads every byte of every file and checks it. Writers wait only while the manifest is read.
     ///
     /// # Errors
     /// The first damage found.
     pub fn verify(&self) -> Result<(), IndexError> {
-        for segment in &self.snapshot().segments {
+        let snapshot = {
+            let _writer = self.shared.lock_writer();
+            let snapshot = self.snapshot();
+            verify_manifest(&*self.shared.directory, snapshot.generation)?;
+            snapshot
+        };
+        for segment in &snapshot.segments {
             segment.reader.verify()?;
         }
         Ok(())

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -52,10 +53,10 @@ pub(super) struct Body {
     pub(super) next_segment_id: u64,
     pub(super) last_batch: Option<u64>,
     pub(super) outcome_bytes: u64,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     /// Names by field id.
     pub(super) fields: Vec<String>,
-    pub(super) field_distribution: BTreeMap<String, u64>,
+    pub(super) field_distribution: Arc<BTreeMap<String, u64>>,
     pub(super) segments: Vec<SegmentEntry>,
 }
 
@@ -181,9 +182,9 @@ mod tests {
                 next_segment_id: 3,
                 last_batch: Some(9),
                 outcome_bytes: 3,
-                settings: Settings::default(),
+                settings: Arc::default(),
                 fields: vec!["id".to_owned(), "title".to_owned()],
-                field_distribution: BTreeMap::from([("id".to_owned(), 5)]),
+                field_distribution: Arc::new(BTreeMap::from([("id".to_owned(), 5)])),
                 segments: Vec::new(),
             },
             outcome: vec![0, 255, 7],

@@ -58,10 +58,10 @@ impl MergeControl {
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let thread = self.state.lock().thread.take();
-        if let Some(thread) = thread {
-            if thread.join().is_err() {
-                tracing::error!("the merge thread panicked");
-            }
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the merge thread panicked");
         }
     }
 }

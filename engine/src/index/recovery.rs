@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
+use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation, manifest_name};
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::document::FieldMap;
-use crate::segment::SegmentReader;
+use crate::segment::{FileMeta, SegmentReader};
 use crate::storage::Directory;
 
 /// The state found in a directory.
@@ -65,6 +65,17 @@ fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, Inde
     Ok(manifest)
 }
 
+/// Re-reads the manifest of a generation and the tombstones it names.
+pub(super) fn verify_manifest(directory: &dyn Directory, generation: u64) -> Result<(), IndexError> {
+    let manifest = read_manifest(directory, &manifest_name(generation))?;
+    for entry in &manifest.body.segments {
+        if let Some(DeletedMeta::File(file)) = &entry.deleted {
+            read_tombstone_file(directory, file, entry.meta.doc_count)?;
+        }
+    }
+    Ok(())
+}
+
 fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
@@ -75,11 +86,11 @@ fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered,
     let fields = FieldMap::from_names(&body.fields)?.snapshot();
     let snapshot = Snapshot {
         segments,
-        settings: Arc::new(body.settings),
+        settings: body.settings,
         fields,
         primary_key: body.primary_key.map(Arc::from),
         generation: body.generation,
-        field_distribution: Arc::new(body.field_distribution),
+        field_distribution: body.field_distribution,
         created_at_nanos: body.created_at,
         updated_at_nanos: body.updated_at,
         next_internal_id: body.next_internal_id,
@@ -103,17 +114,21 @@ fn open_segment(
             Some(read_tombstones(&entry.meta.file.name, &bytes, entry.meta.doc_count)?)
         }
         Some(DeletedMeta::File(file)) => {
-            let bytes = directory.open_read(&file.name)?;
-            if crc32fast::hash(&bytes) != file.checksum {
-                return Err(damaged_tombstones(&file.name));
-            }
-            let tombstones = read_tombstones(&file.name, &bytes, entry.meta.doc_count)?;
+            let tombstones = read_tombstone_file(&**directory, file, entry.meta.doc_count)?;
             tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
             Some(tombstones)
         }
     };
     let files = entry.meta.files().map(|file| kept(&file.name)).collect();
     Ok(SegmentView { reader, deleted: deleted.map(Arc::new), files })
+}
+
+fn read_tombstone_file(directory: &dyn Directory, file: &FileMeta, doc_count: u32) -> Result<Tombstones, IndexError> {
+    let bytes = directory.open_read(&file.name)?;
+    if crc32fast::hash(&bytes) != file.checksum {
+        return Err(damaged_tombstones(&file.name));
+    }
+    read_tombstones(&file.name, &bytes, doc_count)
 }
 
 fn read_tombstones(file: &str, bytes: &[u8], doc_count: u32) -> Result<Tombstones, IndexError> {

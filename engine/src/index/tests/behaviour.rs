@@ -324,3 +324,53 @@ fn a_linked_copy_is_an_index_of_its_own() {
     assert_eq!(observe(&copied.snapshot()), observe(&snapshot));
     copied.verify().expect("whole");
 }
+
+#[test]
+fn ids_that_do_not_fit_into_memory_are_planned_in_parts() {
+    let directory = MemoryDirectory::default();
+    let options = IndexOptions { indexing_memory_bytes: 2 << 20, ..options() };
+    let index = Index::create_in(Arc::new(directory.clone()), options).expect("empty directory");
+    let lines = |ids: std::ops::Range<u32>, tag: &str| -> String {
+        ids.map(|id| format!("{{\"id\":{id},\"title\":\"{}\",\"tag\":\"{tag}\"}}\n", "long ".repeat(10))).collect()
+    };
+    let upsert = |lines: String, method: WriteMethod| {
+        Operation::Upsert(Upsert {
+            payload: Payload::Bytes(lines.into_bytes().into()),
+            method,
+            primary_key: None,
+            skip_creation: false,
+        })
+    };
+    // The second half comes twice: ids of parts already carried out are not counted again.
+    let twice = lines(0..20_000, "a") + &lines(10_000..20_000, "b");
+    let results = apply(&index, &[add(&[json!({"id": 5, "old": 1})]), upsert(twice.clone(), WriteMethod::Replace)]);
+    assert!(matches!(results[1], Ok(Outcome::Upserted { received: 30_000, indexed: 20_000 })), "{:?}", results[1]);
+    let snapshot = index.snapshot();
+    assert!(snapshot.segments.len() > 2, "the memory was respected");
+    assert_eq!(snapshot.document_count(), 20_000);
+    let distribution = observe(&snapshot).field_distribution;
+    assert_eq!(distribution.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [20_000; 3]);
+    let last = snapshot.get_document("19999").expect("readable").expect("there");
+    assert!(last.ends_with(b"\"tag\":\"b\"}"));
+    assert_eq!(id_of(&documents(&snapshot)[0]), "5", "the first place is kept");
+
+    // An unusable document at the very end undoes the parts before it.
+    let files = directory.list().expect("lists").len();
+    let broken = twice + "{\"id\":\"not valid!\"}\n";
+    let results = apply(&index, &[delete(&["1"]), upsert(broken, WriteMethod::Update), delete(&["2"])]);
+    assert!(matches!(results[1], Err(OperationError::Id(_))));
+    assert_eq!(index.snapshot().document_count(), 19_998);
+    assert_eq!(directory.list().expect("lists").len(), files);
+}
+
+#[test]
+fn one_document_costs_three_syncs() {
+    let directory = crate::storage::FaultyDirectory::new(crate::storage::Fault::None);
+    let index = Index::create_in(Arc::new(directory.clone()), options()).expect("empty directory");
+    apply_one(&index, add(&[json!({"id": 1, "title": "one"}), json!({"id": 2})])).expect("added");
+    let before = directory.sync_count();
+    apply_one(&index, add(&[json!({"id": 1, "title": "changed"})])).expect("replaced");
+    assert_eq!(directory.sync_count() - before, 3, "segment, manifest, folder");
+    apply_one(&index, delete(&["2"])).expect("deleted");
+    assert_eq!(directory.sync_count() - before, 5, "manifest, folder");
+}

@@ -158,7 +158,7 @@ impl Source<'_> {
         entry: &Entry,
         f: impl FnOnce(u64, &[u8]) -> Result<(), IndexError>,
     ) -> Result<(), IndexError> {
-        let id = match (entry.internal_id, entry.existing) {
+        let id = match (entry.new_internal_id(), entry.existing) {
             (Some(id), _) => id,
             (None, Some(DocumentAddress { segment, doc })) => self.segments[segment as usize].reader.internal_id(doc),
             (None, None) => unreachable!("a new document gets an id when it is planned"),

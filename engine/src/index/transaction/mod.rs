@@ -43,8 +43,8 @@ pub(super) struct Transaction<'a> {
     base: &'a Snapshot,
     state: State,
     plan: WritePlan,
-    /// Made when first needed, and again when a setting changes how text is cut.
-    tokenizer: Option<Tokenizer>,
+    /// That of the current settings.
+    tokenizer: Tokenizer,
 }
 
 /// What a commit publishes. Cheap to clone: a long upsert keeps a copy to return to.
@@ -61,7 +61,7 @@ struct State {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(resources: Resources<'a>, base: &'a Snapshot) -> Transaction<'a> {
+    pub(super) fn new(resources: Resources<'a>, base: &'a Snapshot, tokenizer: Tokenizer) -> Transaction<'a> {
         let state = State {
             segments: base.segments.clone(),
             settings: base.settings.clone(),
@@ -71,7 +71,7 @@ impl<'a> Transaction<'a> {
             distribution: base.field_distribution.clone(),
             is_changed: false,
         };
-        Transaction { resources, base, state, plan: WritePlan::default(), tokenizer: None }
+        Transaction { resources, base, state, plan: WritePlan::default(), tokenizer }
     }
 
     /// Applies operations one after another.
@@ -106,6 +106,11 @@ impl<'a> Transaction<'a> {
         snapshot.last_batch = Some(batch);
         snapshot.last_outcome = outcome.into();
         snapshot
+    }
+
+    /// The tokenizer of the settings as they are now.
+    pub(super) fn tokenizer(&self) -> Tokenizer {
+        self.tokenizer.clone()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -200,7 +205,7 @@ impl<'a> Transaction<'a> {
         }
         self.state.settings = new;
         self.state.is_changed = true;
-        self.tokenizer = Some(tokenizer);
+        self.tokenizer = tokenizer;
         Ok(Ok(Outcome::SettingsChanged))
     }
 
@@ -211,11 +216,10 @@ impl<'a> Transaction<'a> {
         }
         let plan = mem::take(&mut self.plan);
         let settings = self.state.settings.clone();
-        let tokenizer = self.tokenizer.get_or_insert_with(|| Tokenizer::new(&text_options(&settings))).clone();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
         let reading =
-            Reading { settings: &settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+            Reading { settings: &settings, fields: &fields, tokenizer: &self.tokenizer, primary_key: &primary_key };
         let written = indexing::write_documents(&self.resources, reading, &plan, &self.state.segments)?;
         let removed = plan.entries().iter().filter_map(|entry| entry.removed()).collect();
         self.remove(removed)?;
@@ -242,7 +246,7 @@ impl<'a> Transaction<'a> {
 }
 
 /// The part of the settings that decides how text is cut into words.
-fn text_options(settings: &Settings) -> TextOptions {
+pub(super) fn text_options(settings: &Settings) -> TextOptions {
     TextOptions {
         separators: settings.separator_tokens.iter().cloned().collect(),
         non_separators: settings.non_separator_tokens.iter().cloned().collect(),

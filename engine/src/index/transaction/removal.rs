@@ -16,7 +16,7 @@ use crate::segment::{SegmentError, Store};
 const READ_GAP_MAX: u32 = 16;
 
 /// Deletes documents. `removed` must be live and distinct.
-pub(super) fn delete_documents(segments: &mut [SegmentView], removed: &mut Vec<DocumentAddress>) {
+pub(super) fn delete_documents(segments: &mut [SegmentView], removed: &mut [DocumentAddress]) {
     removed.sort_unstable();
     for run in removed.chunk_by(|left, right| left.segment == right.segment) {
         let segment = &mut segments[run[0].segment as usize];

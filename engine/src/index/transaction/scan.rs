@@ -33,6 +33,11 @@ pub(super) struct ScannedLine {
 }
 
 impl ScannedPiece {
+    /// Heap in use, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.keys.capacity() + self.lines.capacity() * size_of::<ScannedLine>()
+    }
+
     pub(super) fn key(&self, line: &ScannedLine) -> &str {
         let start = line.key_start as usize;
         &self.keys[start..start + usize::from(line.key_length)]

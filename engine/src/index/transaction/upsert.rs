@@ -10,14 +10,22 @@ use super::write_plan::{UpsertRule, WritePlan};
 use super::{Attempt, Transaction};
 use crate::document::{InferError, infer_primary_key};
 
-/// Payloads are scanned in pieces of about this size, one per thread at a time.
-const PIECE_BYTES: usize = 4 << 20;
-/// A plan is carried out when it takes more than this share of the memory.
+/// Payloads are scanned in pieces of about this size, one per thread at a time; smaller ones when memory is short.
+const PIECE_BYTES_MAX: usize = 4 << 20;
+const PIECE_BYTES_MIN: usize = 64 << 10;
+const PIECE_MEMORY_DIVISOR: usize = 64;
+/// Ids, and a plan before it is carried out, take at most one part in this many of the memory.
 const PLAN_MEMORY_DIVISOR: usize = 4;
 
+/// The ids of a payload.
+enum Scan {
+    Whole(Vec<ScannedPiece>),
+    /// They would take more memory than there is for them.
+    TooLong,
+}
+
 impl Transaction<'_> {
-    /// Plans the documents of a payload. Should one be unusable, a payload of one round of pieces was not planned yet;
-    /// a longer one began with an empty plan, so that dropping the plan and returning to the state before undoes it.
+    /// Plans the documents of a payload, or nothing of it when one is unusable.
     pub(super) fn upsert(&mut self, upsert: &Upsert) -> Attempt {
         let payload = PayloadBytes::open(&upsert.payload)?;
         let Some(first_line) = payload.first_line() else {
@@ -27,46 +35,83 @@ impl Transaction<'_> {
             Ok(primary_key) => primary_key,
             Err(error) => return Ok(Err(error)),
         };
-        let thread_count = self.resources.threads_for(payload.len() as u64);
-        let round_bytes = PIECE_BYTES * thread_count;
-        let is_long = payload.len() > round_bytes;
-        if is_long || self.plan_is_full() {
+        if self.plan.memory_bytes() > self.plan_memory_bytes() {
             self.carry_out_plan()?;
         }
-        let before = self.state.clone();
-        let own_segments_start = u32::try_from(before.segments.len()).expect("few segments");
-        let rule = UpsertRule { method: upsert.method, skip_creation: upsert.skip_creation, own_segments_start };
-        self.state.primary_key = Some(primary_key.as_str().into());
+        let pieces = match self.scan_whole(&payload, &primary_key)? {
+            Ok(Scan::Whole(pieces)) => pieces,
+            Ok(Scan::TooLong) => return self.upsert_in_parts(upsert, &payload, &primary_key),
+            Err(error) => return Ok(Err(error)),
+        };
+        let rule = self.rule(upsert);
+        self.state.primary_key = Some(primary_key.into());
+        self.plan.begin_upsert(payload);
         let (mut received, mut indexed) = (0, 0);
-        let mut is_begun = false;
-        let mut start = 0;
+        for piece in pieces {
+            received += piece.lines.len() as u64;
+            indexed += self.plan.upsert(&piece, rule, &mut self.state.next_internal_id);
+        }
+        Ok(Ok(Outcome::Upserted { received, indexed }))
+    }
+
+    fn rule(&self, upsert: &Upsert) -> UpsertRule {
+        let own_segments_start = u32::try_from(self.state.segments.len()).expect("few segments");
+        UpsertRule { method: upsert.method, skip_creation: upsert.skip_creation, own_segments_start }
+    }
+
+    fn scan_whole(
+        &self,
+        payload: &PayloadBytes,
+        primary_key: &str,
+    ) -> Result<Result<Scan, OperationError>, IndexError> {
         self.resources.progress.enter(Phase::ReadingIds, payload.len() as u64);
+        let mut pieces = Vec::new();
+        let (mut start, mut memory_bytes) = (0, 0);
         while start < payload.len() {
-            if is_begun && self.plan_is_full() {
-                self.carry_out_plan()?;
-                is_begun = false;
-                self.resources.progress.enter(Phase::ReadingIds, payload.len() as u64);
-                self.resources.progress.advance(start as u64);
+            let (round, end) = match self.scan_round(payload, start, primary_key)? {
+                Ok(round) => round,
+                Err(error) => return Ok(Err(error)),
+            };
+            memory_bytes += round.iter().map(ScannedPiece::memory_bytes).sum::<usize>();
+            if memory_bytes > self.plan_memory_bytes() {
+                return Ok(Ok(Scan::TooLong));
             }
-            let (pieces, end) = match self.scan_round(&payload, start, thread_count, &primary_key)? {
+            pieces.extend(round);
+            self.resources.progress.advance((end - start) as u64);
+            start = end;
+        }
+        Ok(Ok(Scan::Whole(pieces)))
+    }
+
+    /// For a payload with more ids than fit into memory: plans some, carries the plan out, and so on. Begins with an
+    /// empty plan, so that dropping the plan and returning to the state before undoes it.
+    fn upsert_in_parts(&mut self, upsert: &Upsert, payload: &PayloadBytes, primary_key: &str) -> Attempt {
+        self.carry_out_plan()?;
+        let before = self.state.clone();
+        let rule = self.rule(upsert);
+        self.state.primary_key = Some(primary_key.into());
+        let (mut received, mut indexed) = (0, 0);
+        let mut start = 0;
+        self.plan.begin_upsert(payload.clone());
+        while start < payload.len() {
+            if self.plan.memory_bytes() > self.plan_memory_bytes() {
+                self.carry_out_plan()?;
+                self.plan.begin_upsert(payload.clone());
+            }
+            self.resources.progress.enter(Phase::ReadingIds, payload.len() as u64);
+            self.resources.progress.advance(start as u64);
+            let (pieces, end) = match self.scan_round(payload, start, primary_key)? {
                 Ok(round) => round,
                 Err(error) => {
-                    if is_long {
-                        self.plan = WritePlan::default();
-                    }
+                    self.plan = WritePlan::default();
                     self.state = before;
                     return Ok(Err(error));
                 }
             };
-            if !is_begun {
-                self.plan.begin_upsert(payload.clone());
-                is_begun = true;
-            }
             for piece in &pieces {
                 received += piece.lines.len() as u64;
                 indexed += self.plan.upsert(piece, rule, &mut self.state.next_internal_id);
             }
-            self.resources.progress.advance((end - start) as u64);
             start = end;
         }
         Ok(Ok(Outcome::Upserted { received, indexed }))
@@ -112,14 +157,15 @@ impl Transaction<'_> {
         &self,
         payload: &PayloadBytes,
         start: usize,
-        thread_count: usize,
         primary_key: &str,
     ) -> Result<Result<(Vec<ScannedPiece>, usize), OperationError>, IndexError> {
+        let thread_count = self.resources.threads_for((payload.len() - start) as u64);
+        let piece_bytes = (self.resources.memory_bytes / PIECE_MEMORY_DIVISOR).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX);
         let mut ranges = Vec::with_capacity(thread_count);
         let mut end = start;
         while ranges.len() < thread_count && end < payload.len() {
             let piece_start = end;
-            end = piece_end(payload, piece_start, PIECE_BYTES);
+            end = piece_end(payload, piece_start, piece_bytes);
             ranges.push(piece_start..end);
         }
         let pieces = on_threads(ranges.len(), |index| {
@@ -129,7 +175,8 @@ impl Transaction<'_> {
         Ok(pieces.into_iter().collect::<Result<Vec<_>, _>>().map(|pieces| (pieces, end)))
     }
 
-    fn plan_is_full(&self) -> bool {
-        self.plan.memory_bytes() > self.resources.memory_bytes / PLAN_MEMORY_DIVISOR
+    /// What planning may take of the memory; the rest is for the segments.
+    fn plan_memory_bytes(&self) -> usize {
+        self.resources.memory_bytes / PLAN_MEMORY_DIVISOR
     }
 }

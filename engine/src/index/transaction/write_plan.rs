@@ -27,10 +27,15 @@ pub(super) struct Entry {
     counted_by: u32,
     /// Deleted or replaced when the plan is carried out, unless the content is [`Content::Untouched`].
     pub(super) existing: Option<DocumentAddress>,
-    /// `None`: that of the existing document.
-    pub(super) internal_id: Option<InternalId>,
+    /// [`OF_EXISTING`]: that of the existing document.
+    internal_id: InternalId,
     pub(super) content: Content,
 }
+
+/// No document has this internal id.
+const OF_EXISTING: InternalId = InternalId::MAX;
+
+const _: () = assert!(size_of::<Entry>() <= 72, "a plan holds millions of entries");
 
 /// The document under an id once the plan is carried out.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +134,7 @@ impl WritePlan {
                 continue;
             }
             if !present {
-                entry.internal_id = Some(*next_internal_id);
+                entry.internal_id = *next_internal_id;
                 *next_internal_id += 1;
             }
             let line = LineRef { payload, length: line.length, offset: line.offset };
@@ -184,7 +189,7 @@ impl WritePlan {
             key_length: u16::try_from(key.len()).unwrap_or(0),
             counted_by: 0,
             existing: existing(),
-            internal_id: None,
+            internal_id: OF_EXISTING,
             content: Content::Untouched,
         });
         if u16::try_from(key.len()).is_ok() {
@@ -202,6 +207,11 @@ impl Entry {
             Content::Deleted => false,
             Content::Line(_) | Content::Merged(_) => true,
         }
+    }
+
+    /// The internal id of the document to write; `None`: that of the existing one.
+    pub(super) fn new_internal_id(&self) -> Option<InternalId> {
+        (self.internal_id != OF_EXISTING).then_some(self.internal_id)
     }
 
     /// The stored document that goes.
