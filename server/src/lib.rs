@@ -8,6 +8,7 @@ pub mod http;
 pub mod import;
 pub mod instance;
 pub mod options;
+pub mod payload;
 pub mod routes;
 pub mod search;
 pub mod search_pool;

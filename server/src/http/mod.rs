@@ -8,7 +8,11 @@ mod request;
 
 pub use answer::{error_answer, json_answer, json_text, respond};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
+pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
 pub use listen::serve;
+#[cfg(test)]
+pub(crate) use request::BodyBroken;
+pub(crate) use request::{BodyStream, content_length};
 pub use request::{Request, request};

@@ -17,7 +17,11 @@ use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::query_string::QueryString;
 
 /// Pieces of a body as they arrive.
-pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send>>;
+
+/// The connection ended before the body did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BodyBroken;
 
 /// Everything of a request but its path.
 pub struct Request {
@@ -48,7 +52,13 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
 
 fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static) -> BodyStream {
     // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
-    Box::pin(body.map(|piece| piece.map(|mut piece| piece.copy_to_bytes(piece.remaining()))))
+    Box::pin(body.map(|piece| match piece {
+        Ok(mut piece) => Ok(piece.copy_to_bytes(piece.remaining())),
+        Err(error) => {
+            tracing::debug!(%error, "a request body broke off");
+            Err(BodyBroken)
+        }
+    }))
 }
 
 impl Request {
@@ -77,9 +87,9 @@ impl Request {
         QueryString::parse(&self.query)
     }
 
-    /// The body as it arrives, still encoded.
-    pub(crate) fn into_body(self) -> BodyStream {
-        self.body
+    /// The headers, and the body as it arrives, still encoded.
+    pub(crate) fn into_parts(self) -> (HeaderMap, BodyStream) {
+        (self.headers, self.body)
     }
 
     /// The whole body, decoded.

@@ -133,8 +133,9 @@ impl Instance {
         self.remove_index_folder(folder);
     }
 
-    /// Follows a change of names that the task store has made durable. `created` are the new indexes, by folder.
-    pub(crate) fn follow(&self, change: &IndexChange, created: &[(String, Arc<Index>)]) {
+    /// Follows a change of names. `created` are the new indexes, by folder. Returns the folder that becomes free: it
+    /// is to be removed once the change is durable.
+    pub(crate) fn follow(&self, change: &IndexChange, created: &[(String, Arc<Index>)]) -> Option<String> {
         let mut indexes = self.indexes.write();
         match change {
             IndexChange::Created { uid, folder } => {
@@ -143,12 +144,8 @@ impl Instance {
                 indexes.insert(uid.clone(), Arc::new(entry));
             }
             IndexChange::Deleted { uid } => {
-                let removed = indexes.remove(uid);
-                drop(indexes);
-                if let Some(entry) = removed {
-                    entry.index.lock().take();
-                    self.remove_index_folder(&entry.folder);
-                }
+                let entry = indexes.remove(uid)?;
+                return Some(entry.folder.clone());
             }
             IndexChange::Renamed { from, to } | IndexChange::SwappedIntoFree { from, to, .. } => {
                 if let Some(entry) = indexes.remove(from) {
@@ -161,6 +158,7 @@ impl Instance {
                 indexes.extend(second.map(|entry| (one.clone(), entry)));
             }
         }
+        None
     }
 
     /// Bytes of all files of the database.
@@ -172,7 +170,8 @@ impl Instance {
         self.folder.join("indexes").join(folder)
     }
 
-    fn remove_index_folder(&self, folder: &str) {
+    /// Removes the folder of an index that has no name any more. Searches under way keep what they have open.
+    pub(crate) fn remove_index_folder(&self, folder: &str) {
         let path = self.index_folder(folder);
         if let Err(error) = fs::remove_dir_all(&path) {
             tracing::warn!(%error, path = %path.display(), "cannot remove the folder of a deleted index");

@@ -1,20 +1,25 @@
 //! Tasks: every change is one. They are durable before they are acknowledged, and one thread carries them out.
 
+mod batch;
 mod content;
 mod details;
 mod filter;
 mod kind;
 mod live;
 mod queue;
+mod run;
+mod scheduler;
 mod store;
 mod task;
 mod uid_set;
 
+pub use batch::Limits;
 pub use content::{Content, Method, PayloadPlace, Swap, Upsert};
 pub use filter::{Bounds, TaskFilter};
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use queue::{NewTask, TaskQueue};
+pub use scheduler::{Scheduler, StartError};
 pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError};
 pub use task::{SummarizedTask, Task, TaskView};
 pub use uid_set::UidSet;

@@ -26,6 +26,8 @@ pub use finish::{FinishedBatch, FinishedTask, IndexChange, TaskResult};
 pub use listing::{Batch, Page, Paging};
 pub use schedule::Queued;
 
+pub(crate) use listing::stats;
+
 /// Why the store could not do it.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -1,0 +1,84 @@
+//! Lines that stay in memory while they are few and become a file when they are many.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::tasks::PayloadPlace;
+
+const FILE_BUFFER_BYTES: usize = 256 * 1024;
+
+/// A writer that spills. Dropped without [`Spill::finish`], it leaves no file behind.
+#[derive(Debug)]
+pub(super) struct Spill {
+    folder: PathBuf,
+    memory: Vec<u8>,
+    memory_max: usize,
+    file: Option<SpillFile>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct SpillFile {
+    name: String,
+    path: PathBuf,
+    writer: BufWriter<File>,
+    is_kept: bool,
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        if !self.is_kept
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove a refused payload");
+        }
+    }
+}
+
+impl Spill {
+    /// Spills into a new file of `folder` once there are more than `memory_max` bytes.
+    pub(super) fn new(folder: &Path, memory_max: usize) -> Spill {
+        Spill { folder: folder.to_owned(), memory: Vec::new(), memory_max, file: None, bytes: 0 }
+    }
+
+    /// Makes a file durable, with its name in the folder. Returns the number of bytes, and the lines if they are few.
+    pub(super) fn finish(mut self) -> io::Result<(u64, PayloadPlace, Option<Vec<u8>>)> {
+        let Some(mut file) = self.file.take() else { return Ok((self.bytes, PayloadPlace::Inline, Some(self.memory))) };
+        file.writer.flush()?;
+        file.writer.get_ref().sync_all()?;
+        File::open(&self.folder)?.sync_all()?;
+        file.is_kept = true;
+        Ok((self.bytes, PayloadPlace::File(file.name.clone()), None))
+    }
+
+    fn open(&mut self) -> io::Result<&mut SpillFile> {
+        let name = format!("{}.ndjson", Uuid::new_v4());
+        let path = self.folder.join(&name);
+        let writer = BufWriter::with_capacity(FILE_BUFFER_BYTES, File::create_new(&path)?);
+        let file = self.file.insert(SpillFile { name, path, writer, is_kept: false });
+        file.writer.write_all(&std::mem::take(&mut self.memory))?;
+        Ok(file)
+    }
+}
+
+impl Write for Spill {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() && self.memory.len() + bytes.len() > self.memory_max {
+            self.open()?;
+        }
+        match &mut self.file {
+            Some(file) => file.writer.write_all(bytes)?,
+            None => self.memory.extend_from_slice(bytes),
+        }
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // Durability comes at the end, all at once.
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! Batches of documents and settings of one index: one commit of the engine.
+
+use std::sync::Arc;
+
+use lamina_engine::condition::PreparedFilter;
+use lamina_engine::filter::Filter;
+use lamina_engine::index::{
+    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Upsert, WriteMethod,
+};
+use serde_json::Value;
+
+use super::record::Record;
+use super::{Context, Done, failed, succeeded};
+use crate::engine_errors::operation_error;
+use crate::error::{ApiError, ApiResult};
+use crate::tasks::content::{Content, Method, PayloadPlace};
+use crate::tasks::store::{FinishedTask, IndexChange, Queued};
+
+/// What is known of a task before the engine ran: its end, or the operation that decides it.
+#[derive(Clone, Debug)]
+enum Prospect {
+    Decided(FinishedTask),
+    Operation { uid: u32, is_payload: bool },
+}
+
+/// What becomes a [`FinishedBatch`](crate::tasks::store::FinishedBatch) once the engine's results are known. Also made
+/// inside the commit, so that it survives a crash right after it.
+#[derive(Clone, Debug)]
+struct Outline {
+    index_uid: String,
+    record: Record,
+    prospects: Vec<Prospect>,
+    changes: Vec<IndexChange>,
+}
+
+type Results = [Result<Outcome, OperationError>];
+
+impl Outline {
+    fn tasks(&self, results: &Results) -> Vec<FinishedTask> {
+        let mut results = results.iter();
+        self.prospects
+            .iter()
+            .map(|prospect| match prospect {
+                Prospect::Decided(task) => task.clone(),
+                Prospect::Operation { uid, is_payload } => {
+                    match results.next().expect("the engine answers every operation") {
+                        Ok(Outcome::Upserted { indexed, .. }) => succeeded(*uid, Some(*indexed)),
+                        Ok(Outcome::Deleted { deleted }) => succeeded(*uid, Some(*deleted)),
+                        Ok(_) => succeeded(*uid, None),
+                        Err(error) => failed(*uid, &operation_error(&self.index_uid, *is_payload, error)),
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// The engine refused the whole batch.
+    fn all_failed(&self, error: &ApiError) -> Vec<FinishedTask> {
+        self.prospects
+            .iter()
+            .map(|prospect| match prospect {
+                Prospect::Decided(task) => task.clone(),
+                Prospect::Operation { uid, .. } => failed(*uid, error),
+            })
+            .collect()
+    }
+}
+
+pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Option<Done> {
+    let mut outline = Outline {
+        index_uid: index_uid.to_owned(),
+        record: Record::new(context.live),
+        prospects: Vec::new(),
+        changes: Vec::new(),
+    };
+    let mut created = Vec::new();
+    let index = match target(context, index_uid, tasks, &mut outline, &mut created) {
+        Ok(Some(index)) => index,
+        // No task of the batch may create the index: all are decided.
+        Ok(None) => return Some(done(&outline, &outline.tasks(&[]), created)),
+        Err(error) => {
+            let ended: Vec<FinishedTask> = tasks.iter().map(|task| failed(task.uid, &error)).collect();
+            return Some(done(&outline, &ended, created));
+        }
+    };
+    let operations = match operations(context, &index, tasks, &mut outline) {
+        Ok(operations) => operations,
+        Err(error) => {
+            let ended: Vec<FinishedTask> = tasks.iter().map(|task| failed(task.uid, &error)).collect();
+            return Some(done(&outline, &ended, created));
+        }
+    };
+    let ended = match apply(context, &index, &operations, &outline) {
+        Ok(results) => outline.tasks(&results),
+        Err(IndexError::Cancelled) if context.is_cancelled() => {
+            drop(index);
+            for (folder, index) in created {
+                context.instance.discard_unnamed(&folder, index);
+            }
+            return None;
+        }
+        Err(error) => {
+            tracing::warn!(index = index_uid, batch = context.live.uid, %error, "a batch failed");
+            outline.all_failed(&ApiError::from(error).prefixed(format_args!("Index `{index_uid}`: ")))
+        }
+    };
+    Some(done(&outline, &ended, created))
+}
+
+fn done(outline: &Outline, tasks: &[FinishedTask], created: Vec<(String, Arc<Index>)>) -> Done {
+    Done { batch: outline.record.finish(tasks, &outline.changes), created }
+}
+
+/// The index, created if the batch may. Tasks before the one that creates it fail, as they would have alone.
+fn target(
+    context: Context<'_>,
+    index_uid: &str,
+    tasks: &[Queued],
+    outline: &mut Outline,
+    created: &mut Vec<(String, Arc<Index>)>,
+) -> ApiResult<Option<Arc<Index>>> {
+    if context.instance.contains(index_uid) {
+        return context.instance.index(index_uid).map(Some);
+    }
+    let creator = tasks.iter().position(|task| may_create_index(&task.content));
+    let missing = ApiError::index_not_found(index_uid);
+    let too_early = &tasks[..creator.unwrap_or(tasks.len())];
+    outline.prospects.extend(too_early.iter().map(|task| Prospect::Decided(failed(task.uid, &missing))));
+    if creator.is_none() {
+        return Ok(None);
+    }
+    let (folder, index) = context.instance.create_unnamed()?;
+    outline.changes.push(IndexChange::Created { uid: index_uid.to_owned(), folder: folder.clone() });
+    created.push((folder, Arc::clone(&index)));
+    Ok(Some(index))
+}
+
+pub(super) fn may_create_index(content: &Content) -> bool {
+    match content {
+        Content::Upsert(upsert) => upsert.may_create_index,
+        Content::Settings { may_create_index, .. } => *may_create_index,
+        _ => false,
+    }
+}
+
+/// The operations of the tasks that are not decided yet.
+fn operations(
+    context: Context<'_>,
+    index: &Index,
+    tasks: &[Queued],
+    outline: &mut Outline,
+) -> ApiResult<Vec<Operation>> {
+    let mut operations = Vec::with_capacity(tasks.len());
+    // Documents that a later task of the batch deletes all need no work, as long as their payloads cannot decide
+    // anything else: they could still name the primary key.
+    let first_clear = tasks.iter().position(|task| matches!(task.content, Content::Clear));
+    let absorbed = first_clear.filter(|_| index.snapshot().primary_key.is_some()).unwrap_or(0);
+    for (position, task) in tasks.iter().enumerate().skip(outline.prospects.len()) {
+        if position < absorbed && !matches!(task.content, Content::Settings { .. }) {
+            outline.prospects.push(Prospect::Decided(succeeded(task.uid, None)));
+            continue;
+        }
+        let operation = match operation(context, task) {
+            Ok(operation) => operation,
+            Err(error) if error.status() < 500 => {
+                let error = error.prefixed(format_args!("Index `{}`: ", outline.index_uid));
+                outline.prospects.push(Prospect::Decided(failed(task.uid, &error)));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let is_payload = matches!(operation, Operation::Upsert(_));
+        outline.prospects.push(Prospect::Operation { uid: task.uid, is_payload });
+        operations.push(operation);
+    }
+    Ok(operations)
+}
+
+fn operation(context: Context<'_>, task: &Queued) -> ApiResult<Operation> {
+    Ok(match &task.content {
+        Content::Upsert(upsert) => Operation::Upsert(Upsert {
+            payload: payload(context, task.uid, &upsert.payload)?,
+            method: match upsert.method {
+                Method::Replace => WriteMethod::Replace,
+                Method::Update => WriteMethod::Update,
+            },
+            primary_key: upsert.primary_key.clone(),
+            skip_creation: upsert.skip_creation,
+        }),
+        Content::DeleteIds { ids } => Operation::DeleteIds(ids.clone()),
+        Content::DeleteByFilter { filter } => Operation::DeleteMatching(selector(filter)),
+        Content::Clear => Operation::Clear,
+        Content::Settings { patch, .. } => Operation::Settings(patch.clone()),
+        other => return Err(ApiError::internal(format!("a `{}` task is no change of documents", other.kind()))),
+    })
+}
+
+fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
+    Ok(match place {
+        PayloadPlace::File(name) => Payload::File(context.instance.payload_folder().join(name)),
+        PayloadPlace::Inline => {
+            let documents = context.store.inline_payload(uid)?;
+            let documents =
+                documents.ok_or_else(|| ApiError::internal(format!("the documents of task {uid} are missing")))?;
+            Payload::Bytes(documents.into())
+        }
+    })
+}
+
+/// Selects by a filter whose syntax was checked when the task was registered. What the settings allow is decided when
+/// its turn comes: an earlier task of the batch may have changed them.
+fn selector(filter: &Value) -> Selector {
+    let filter = filter.clone();
+    Selector::new(move |snapshot| {
+        let Some(filter) = Filter::from_json(&filter)? else {
+            return Ok(snapshot.segments.iter().map(|_| Default::default()).collect());
+        };
+        let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)?;
+        Ok(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect())
+    })
+}
+
+fn apply(
+    context: Context<'_>,
+    index: &Index,
+    operations: &[Operation],
+    outline: &Outline,
+) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
+    if operations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let noted = outline.clone();
+    let note = CommitNote::new(u64::from(context.live.uid), move |results| {
+        let batch = noted.record.finish(&noted.tasks(results), &noted.changes);
+        serde_json::to_vec(&batch).expect("a finished batch is plain data")
+    });
+    index.apply(operations, note, &context.live.progress, &context.live.cancelled)
+}

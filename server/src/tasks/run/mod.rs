@@ -1,0 +1,97 @@
+//! Carrying out a batch: what it does to the indexes, and what to write down about it.
+
+mod documents;
+mod indexes;
+mod record;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lamina_engine::index::Index;
+
+use super::content::Content;
+use super::live::LiveBatch;
+use super::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
+use crate::error::ApiError;
+use crate::instance::Instance;
+
+use record::Record;
+
+/// A batch that was carried out; its tasks may have failed.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// To be stored.
+    pub(super) batch: FinishedBatch,
+    /// Indexes that it created, by folder.
+    pub(super) created: Vec<(String, Arc<Index>)>,
+}
+
+/// What a batch may use.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) store: &'a Store,
+    pub(super) live: &'a LiveBatch,
+}
+
+/// Carries out the tasks of a batch. `None` when it was told to give up: nothing has changed then.
+pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
+    let first = tasks.first()?;
+    let uid = first.index_uid.as_deref().unwrap_or_default();
+    match &first.content {
+        Content::CreateIndex { primary_key } => indexes::create(context, uid, first.uid, primary_key.as_deref()),
+        Content::UpdateIndex { primary_key, new_uid } => {
+            indexes::update(context, uid, first.uid, primary_key.as_deref(), new_uid.as_deref())
+        }
+        Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
+        Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),
+        Content::DeleteTasks { .. } => Some(delete(context, tasks)),
+        Content::Upsert(_)
+        | Content::DeleteIds { .. }
+        | Content::DeleteByFilter { .. }
+        | Content::Clear
+        | Content::Settings { .. }
+        | Content::DeleteIndex => match tasks.last() {
+            Some(Queued { content: Content::DeleteIndex, .. }) => Some(indexes::delete(context, uid, tasks)),
+            _ => documents::run(context, uid, tasks),
+        },
+    }
+}
+
+fn cancel(context: Context<'_>, uid: u32, tasks: super::UidSet) -> Done {
+    let mut batch = Record::new(context.live).finish(&[succeeded(uid, None)], &[]);
+    batch.canceled = Some((uid, tasks));
+    Done { batch, created: Vec::new() }
+}
+
+fn delete(context: Context<'_>, deletions: &[Queued]) -> Done {
+    let tasks: Vec<FinishedTask> = deletions.iter().map(|task| succeeded(task.uid, None)).collect();
+    let mut batch = Record::new(context.live).finish(&tasks, &[]);
+    batch.deleted = deletions
+        .iter()
+        .filter_map(|task| match &task.content {
+            Content::DeleteTasks { tasks, .. } => Some((task.uid, tasks.clone())),
+            _ => None,
+        })
+        .collect();
+    Done { batch, created: Vec::new() }
+}
+
+impl Context<'_> {
+    /// A batch that only changes what the store knows.
+    fn stored_only(&self, tasks: &[FinishedTask], changes: &[IndexChange]) -> Done {
+        Done { batch: Record::new(self.live).finish(tasks, changes), created: Vec::new() }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.live.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+fn succeeded(uid: u32, count: Option<u64>) -> FinishedTask {
+    FinishedTask { uid, result: TaskResult::Succeeded(count) }
+}
+
+fn failed(uid: u32, error: &ApiError) -> FinishedTask {
+    FinishedTask { uid, result: TaskResult::Failed(error.into()) }
+}

@@ -1,0 +1,331 @@
+//! The one thread that carries out tasks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Map;
+
+use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
+use super::content::Content;
+use super::details::{self, Progress};
+use super::kind::{Kind, Status};
+use super::live::LiveBatch;
+use super::queue::TaskQueue;
+use super::run::{self, Context, Done};
+use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
+use crate::error::{ApiError, Code};
+use crate::instance::{Instance, InstanceError};
+use crate::search_pool::panic_text;
+use crate::timestamp::Timestamp;
+
+/// Pause before something that failed for a reason outside of the task is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the scheduler did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The task store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The database folder cannot be cleaned.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// What an index remembers of its last batch makes no sense.
+    #[error("index `{uid}` remembers a batch that cannot be read: {source}")]
+    Note {
+        /// The index.
+        uid: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// No thread.
+    #[error("cannot start the scheduler thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// The running scheduler.
+#[derive(Debug)]
+pub struct Scheduler {
+    queue: Arc<TaskQueue>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scheduler {
+    /// Completes what a crash interrupted, then starts the thread.
+    ///
+    /// # Errors
+    /// When the stored state cannot be read.
+    pub fn start(queue: Arc<TaskQueue>, instance: Arc<Instance>, limits: Limits) -> Result<Scheduler, StartError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut worker = Worker { queue: Arc::clone(&queue), instance, limits, next_batch: 0, stop: Arc::clone(&stop) };
+        worker.recover()?;
+        let thread = std::thread::Builder::new()
+            .name("scheduler".to_owned())
+            .spawn(move || worker.work())
+            .map_err(StartError::Thread)?;
+        Ok(Scheduler { queue, stop, thread: Some(thread) })
+    }
+
+    /// Stops after the batch under way, which gets `grace` to finish and is given up after that: its tasks stay
+    /// enqueued. A commit that has begun is always completed. Blocks until the thread is gone.
+    pub fn stop(mut self, grace: Duration) {
+        self.stop.store(true, Ordering::Release);
+        self.queue.wake();
+        let deadline = Instant::now() + grace;
+        let Some(thread) = self.thread.take() else { return };
+        while !thread.is_finished() {
+            if Instant::now() >= deadline
+                && let Some(live) = self.queue.live()
+            {
+                live.cancel();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if thread.join().is_err() {
+            tracing::error!("the scheduler ended with a panic");
+        }
+    }
+}
+
+/// A batch to be carried out.
+struct Plan {
+    tasks: Vec<Queued>,
+    strategy: Strategy,
+}
+
+struct Worker {
+    queue: Arc<TaskQueue>,
+    instance: Arc<Instance>,
+    limits: Limits,
+    next_batch: u32,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// A batch whose commit an index remembers but whose end was not stored is recorded, not carried out again. Only
+    /// indexes with enqueued tasks can have one.
+    fn recover(&mut self) -> Result<(), StartError> {
+        let store = self.queue.store();
+        self.next_batch = store.next_batch_uid()?;
+        for uid in store.indexes_with_enqueued()? {
+            // An index that cannot be opened fails its tasks, not the server.
+            let Ok(snapshot) = self.instance.snapshot(&uid) else { continue };
+            let Some((batch, note)) = snapshot.last_outcome() else { continue };
+            if batch < u64::from(self.next_batch) {
+                continue;
+            }
+            let batch: FinishedBatch =
+                serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
+            tracing::info!(batch = batch.uid, index = uid, "recorded a batch that was committed before a crash");
+            let done = Done { batch, created: Vec::new() };
+            let free = self.publish(&done);
+            let files = self.queue.store().finish(&done.batch)?;
+            self.remove(&free, &files);
+        }
+        self.next_batch = store.next_batch_uid()?;
+        self.instance.remove_orphans(&store.payload_files()?)?;
+        Ok(())
+    }
+
+    fn work(&mut self) {
+        while !self.stop.load(Ordering::Acquire) {
+            match self.plan() {
+                Ok(Some(plan)) => self.process(&plan),
+                Ok(None) => self.queue.wait(None),
+                Err(error) => {
+                    tracing::error!(%error, "cannot read the task queue");
+                    self.queue.wait(Some(RETRY_PAUSE));
+                }
+            }
+        }
+    }
+
+    /// What comes next, if anything.
+    fn plan(&self) -> Result<Option<Plan>, StoreError> {
+        let store = self.queue.store();
+        if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
+            let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
+            return Ok(Some(Plan { tasks: vec![cancelation], strategy }));
+        }
+        let deletions = store.enqueued_of_kind(Kind::TaskDeletion)?;
+        if !deletions.is_empty() {
+            let strategy = Strategy::OwnKind { kind: Kind::TaskDeletion };
+            return Ok(Some(Plan { tasks: deletions, strategy }));
+        }
+        match store.oldest_enqueued()? {
+            Some(first) => self.grow(first).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The batch that `first` starts.
+    fn grow(&self, first: Queued) -> Result<Plan, StoreError> {
+        let Some(index_uid) = first.index_uid.clone() else {
+            let strategy = Strategy::Alone { uid: first.uid, kind: first.content.kind() };
+            return Ok(Plan { tasks: vec![first], strategy });
+        };
+        let facts = self.facts(&index_uid);
+        let mut batch = match Growing::start(&first, &facts, self.limits) {
+            Ok(batch) => batch,
+            Err(strategy) => return Ok(Plan { tasks: vec![first], strategy }),
+        };
+        let store = self.queue.store();
+        let barrier = self.barrier(&index_uid)?;
+        let (mut tasks, mut strategy) = (vec![first], None);
+        store.walk_index_queue(&index_uid, tasks[0].uid + 1, |task| {
+            if let Some((uid, kind)) = barrier
+                && uid < task.uid
+            {
+                strategy = Some(Strategy::BeforeShared { uid, kind });
+                return false;
+            }
+            match batch.offer(&task) {
+                Offer::Joined => tasks.push(task),
+                Offer::JoinedLast(reason) => {
+                    tasks.push(task);
+                    strategy = Some(reason);
+                }
+                Offer::Stopped(reason) => strategy = Some(reason),
+            }
+            strategy.is_none()
+        })?;
+        let strategy = match strategy {
+            Some(strategy) => strategy,
+            None if store.has_others_enqueued(&index_uid)? => Strategy::IndexExhausted { index_uid },
+            None => Strategy::QueueExhausted,
+        };
+        Ok(Plan { tasks, strategy })
+    }
+
+    fn facts(&self, index_uid: &str) -> IndexFacts {
+        let snapshot = self.instance.snapshot(index_uid).ok();
+        let primary_key = snapshot.and_then(|snapshot| snapshot.primary_key.as_deref().map(str::to_owned));
+        IndexFacts { exists: self.instance.contains(index_uid), primary_key }
+    }
+
+    /// The first enqueued task of another queue that also touches this index.
+    fn barrier(&self, index_uid: &str) -> Result<Option<(u32, Kind)>, StoreError> {
+        let store = self.queue.store();
+        let mut first: Option<(u32, Kind)> = None;
+        for kind in [Kind::IndexSwap, Kind::IndexUpdate] {
+            let involved = store.enqueued_of_kind(kind)?.into_iter().find(|task| task.content.involves(index_uid));
+            if let Some(task) = involved
+                && first.is_none_or(|(uid, _)| task.uid < uid)
+            {
+                first = Some((task.uid, kind));
+            }
+        }
+        Ok(first)
+    }
+
+    fn process(&mut self, plan: &Plan) {
+        let live = Arc::new(self.live(plan));
+        self.queue.set_live(Some(Arc::clone(&live)));
+        tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
+        let done = self.carry_out(&live, &plan.tasks);
+        if let Some(done) = done {
+            let free = self.publish(&done);
+            let Some(files) = self.store_end(&done) else { return };
+            self.remove(&free, &files);
+            self.next_batch += 1;
+            tracing::info!(
+                batch = live.uid,
+                tasks = live.tasks.len(),
+                index = live.index_uid,
+                duration = %live.started_at.duration_until(Timestamp::now()),
+                "batch finished"
+            );
+        }
+        self.queue.set_live(None);
+    }
+
+    /// A panic fails the tasks of the batch, not the server.
+    fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
+        let context = Context { instance: &self.instance, store: self.queue.store(), live };
+        match catch_unwind(AssertUnwindSafe(|| run::run(context, tasks))) {
+            Ok(done) => done,
+            Err(panic) => {
+                let text = panic_text(&*panic);
+                tracing::error!(panic = text, batch = live.uid, "a batch panicked");
+                let error = ApiError::new(
+                    Code::Internal,
+                    format!("An unexpected crash occurred when processing the task: {text}"),
+                );
+                Some(Done { batch: all_failed(live, &error), created: Vec::new() })
+            }
+        }
+    }
+
+    fn live(&self, plan: &Plan) -> LiveBatch {
+        let mut merged = Map::new();
+        for task in &plan.tasks {
+            let details = details::details(&task.content, Progress::Waiting);
+            details::merge_into(&mut merged, &details, matches!(task.content, Content::Settings { .. }));
+        }
+        let stats =
+            stats(plan.tasks.iter().map(|task| (Status::Processing, task.content.kind(), task.index_uid.as_deref())));
+        LiveBatch {
+            uid: self.next_batch,
+            started_at: Timestamp::now(),
+            strategy: plan.strategy.to_string(),
+            tasks: plan.tasks.iter().map(|task| task.uid).collect(),
+            index_uid: plan.tasks.first().and_then(|task| task.index_uid.clone()),
+            details: merged,
+            stats,
+            progress: lamina_engine::index::Progress::new(),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Shows what the batch did to the names of the indexes: before its tasks are seen as finished, so that a client
+    /// which sees its task finished also sees what it did. Returns the folders that no name leads to any more.
+    fn publish(&self, done: &Done) -> Vec<String> {
+        done.batch.index_changes.iter().filter_map(|change| self.instance.follow(change, &done.created)).collect()
+    }
+
+    /// Makes the end of a batch durable, however long that takes: nothing new may start before what the engine has
+    /// committed is written down. `None` when the server stops first; the next start finds the commit in the index.
+    fn store_end(&self, done: &Done) -> Option<Vec<String>> {
+        loop {
+            match self.queue.store().finish(&done.batch) {
+                Ok(files) => return Some(files),
+                Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the end of a batch"),
+            }
+            if self.stop.load(Ordering::Acquire) {
+                return None;
+            }
+            self.queue.wait(Some(RETRY_PAUSE));
+        }
+    }
+
+    /// Removes what only the finished batch needed.
+    fn remove(&self, index_folders: &[String], payloads: &[String]) {
+        for folder in index_folders {
+            self.instance.remove_index_folder(folder);
+        }
+        let folder = self.instance.payload_folder();
+        for file in payloads {
+            if let Err(error) = std::fs::remove_file(folder.join(file)) {
+                tracing::warn!(%error, file, "cannot remove the payload of a finished task");
+            }
+        }
+    }
+}
+
+fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
+    FinishedBatch {
+        uid: live.uid,
+        started_at: live.started_at.nanos(),
+        finished_at: Timestamp::now().nanos(),
+        strategy: live.strategy.clone(),
+        tasks: live.tasks.iter().map(|&uid| FinishedTask { uid, result: TaskResult::Failed(error.into()) }).collect(),
+        index_changes: Vec::new(),
+        canceled: None,
+        deleted: Vec::new(),
+    }
+}
