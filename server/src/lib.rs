@@ -2,14 +2,17 @@
 
 pub mod access;
 pub mod app;
+mod banner;
 pub mod engine_errors;
 pub mod error;
 pub mod http;
 pub mod import;
 pub mod instance;
+mod logs;
 pub mod options;
 pub mod payload;
 pub mod routes;
+pub mod run;
 pub mod search;
 pub mod search_pool;
 pub mod tasks;

@@ -1,1 +1,30 @@
-fn main() {}
+//! The `lamina` binary: reads the options, wires the parts together, serves until told to stop.
+
+use std::process::ExitCode;
+
+use lamina_server::options::{self, Command, OptionsError};
+use lamina_server::{import, run};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let (cli, config_file) = match options::parse(std::env::args_os()) {
+        Ok(parsed) => parsed,
+        Err(OptionsError::CommandLine(error)) => error.exit(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match cli.command {
+        Some(Command::Import(args)) => import::run(args),
+        None => match run::serve(cli.options, config_file.as_deref()) {
+            Ok(code) => code,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}

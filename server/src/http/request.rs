@@ -17,7 +17,7 @@ use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::query_string::QueryString;
 
 /// Pieces of a body as they arrive.
-pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send>>;
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send + Sync>>;
 
 /// The connection ended before the body did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
     })
 }
 
-fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static) -> BodyStream {
+fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static) -> BodyStream {
     // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
     Box::pin(body.map(|piece| match piece {
         Ok(mut piece) => Ok(piece.copy_to_bytes(piece.remaining())),

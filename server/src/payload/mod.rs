@@ -24,15 +24,15 @@ const SMALL_BYTES: usize = 64 * 1024;
 
 /// Documents that are safe on disk, or small enough to be stored with their task.
 #[derive(Debug)]
-pub struct Received {
+pub(crate) struct Received {
     /// Number of documents.
-    pub count: u64,
+    pub(crate) count: u64,
     /// Bytes as lines.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Where they are.
-    pub place: PayloadPlace,
+    pub(crate) place: PayloadPlace,
     /// The lines, when [`PayloadPlace::Inline`].
-    pub inline: Option<Vec<u8>>,
+    pub(crate) inline: Option<Vec<u8>>,
 }
 
 /// How a payload is sent and how messages call that.
@@ -48,7 +48,7 @@ pub struct Format {
 ///
 /// # Errors
 /// What is wrong with the body; nothing is left behind then.
-pub async fn receive(
+pub(crate) async fn receive(
     headers: &HeaderMap,
     mut body: BodyStream,
     format: Format,

@@ -1,19 +1,35 @@
 //! All routes, one file per resource.
 
+mod documents;
 mod health;
+mod indexes;
 mod multi_search;
 mod search;
 mod settings;
+mod stats;
+mod tasks;
 
 use std::sync::Arc;
 
 use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
 
 use crate::app::AppState;
-use crate::http::Routes;
+use crate::error::ApiResult;
+use crate::http::{Routes, json_answer, unrouted};
+use crate::tasks::NewTask;
 
-/// Every route of the server.
+/// Every route of the server, the most frequent ones first; never rejects.
 pub fn routes(state: &Arc<AppState>) -> Routes {
-    let searches = search::routes(state).or(multi_search::routes(state)).unify();
-    searches.or(settings::routes(state)).unify().or(health::routes(state)).unify().boxed()
+    let frequent = search::routes(state).or(documents::routes(state)).unify().or(tasks::routes(state)).unify();
+    let searches = frequent.or(multi_search::routes(state)).unify();
+    let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
+    let all = searches.or(indexes).unify().or(health::routes(state)).unify();
+    all.recover(unrouted).unify().boxed()
+}
+
+/// Registers a task and answers 202 with its short form.
+async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
+    Ok(json_answer(StatusCode::ACCEPTED, &state.queue.enqueue(task).await?))
 }

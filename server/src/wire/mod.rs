@@ -4,7 +4,9 @@
 //! Every refusal is the *first* problem in the order in which the request was written.
 
 pub mod body;
+pub mod documents;
 pub mod identifier;
+pub mod indexes;
 pub mod json;
 mod locale;
 pub mod multi_search;
@@ -13,3 +15,4 @@ pub mod search;
 pub mod settings;
 pub mod similar;
 mod suggest;
+pub mod tasks;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use body::FIELDS;
 pub use kind::{Hybrid, SearchKind};
-pub(in crate::wire) use parameters::filter as filter_parameter;
+pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
 
 /// Hits of a page when nothing else is asked for.
 pub const DEFAULT_LIMIT: usize = 20;

@@ -163,7 +163,7 @@ pub(in crate::wire) fn filter(text: &str) -> Value {
 }
 
 /// Splits at commas that are not between the parentheses of `_geoPoint(lat,lng)`.
-fn sort(text: &str) -> Vec<String> {
+pub(in crate::wire) fn sort(text: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut depth = 0_u32;
     for character in text.chars() {

@@ -1,0 +1,31 @@
+//! What the server says about itself when it starts.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::app::AppState;
+use crate::options::{ByteSize, human_size};
+
+/// Prints the banner on standard error, whatever the log level.
+pub fn print(state: &AppState, config_file: Option<&Path>, address: SocketAddr) {
+    let options = &state.options;
+    let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+    let lines = [
+        ("Configuration file", config_file),
+        ("Database path", options.db_path.display().to_string()),
+        ("Listening on", format!("http://{address}")),
+        ("Environment", options.env.as_str().to_owned()),
+        ("Version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("Commit", option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown").to_owned()),
+        ("Instance UID", state.instance.uid().to_string()),
+        ("Indexing memory", human_size(options.indexing_memory_bytes())),
+        ("Indexing threads", options.indexing_threads().to_string()),
+        ("Payload limit", ByteSize::new(options.payload_bytes_max()).to_string()),
+        ("Master key", if options.master_key.is_some() { "set" } else { "none" }.to_owned()),
+    ];
+    let mut text = String::from("\nLamina\n\n");
+    for (name, value) in lines {
+        text.push_str(&format!("{name:<20} {value}\n"));
+    }
+    eprintln!("{text}");
+}

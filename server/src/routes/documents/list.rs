@@ -1,0 +1,183 @@
+//! Reading documents.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use lamina_engine::bits::DocSet;
+use lamina_engine::condition::PreparedFilter;
+use lamina_engine::filter::Filter;
+use lamina_engine::highlight::{Projection, Selection};
+use lamina_engine::index::{DocumentAddress, Snapshot};
+use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
+use serde_json::Value;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::http::{Request, json_text};
+use crate::wire::documents::{ListQuery, get_parameters};
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::query_string::decode_path_segment;
+
+pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let (fields, with_vectors) = get_parameters(&request.query())?;
+    let id = decode_path_segment(id);
+    let snapshot = request.state().instance.snapshot(&uid)?;
+    let document = snapshot.get_document(&id)?.ok_or_else(|| ApiError::document_not_found(&id))?;
+    let mut body = Vec::with_capacity(document.len());
+    projection(fields.as_deref(), with_vectors).write(&document, &mut body).map_err(unretrievable)?;
+    Ok(json_text(body))
+}
+
+pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let query = ListQuery::from_query(&request.query())?;
+    answer(uid, query, request.state()).await
+}
+
+pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    let query = ListQuery::from_body(&request.json().await?)?;
+    answer(uid, query, &state).await
+}
+
+/// Lists share the queue of the searches: a filter and a sort cost as much.
+async fn answer(uid: String, query: ListQuery, state: &AppState) -> ApiResult<Response> {
+    let instance = Arc::clone(&state.instance);
+    let body = state.searches.run(move || list(&*instance.snapshot(&uid)?, &query));
+    Ok(json_text(body.await??))
+}
+
+fn projection(fields: Option<&[String]>, with_vectors: bool) -> Projection {
+    // What is displayed in searches does not matter here.
+    Projection { displayed: Selection::All, retrieved: fields.map_or(Selection::All, Selection::new), with_vectors }
+}
+
+fn unretrievable(error: impl std::fmt::Display) -> ApiError {
+    ApiError::new(Code::UnretrievableDocument, error.to_string())
+}
+
+/// The body of a list.
+fn list(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<u8>> {
+    let criteria = sort_criteria(snapshot, query)?;
+    let among = candidates(snapshot, query)?;
+    let (offset, limit) = (query.offset, query.limit);
+    let (page, total) = match (&among, criteria.as_slice()) {
+        (None, []) => (snapshot.documents(offset, limit), snapshot.document_count()),
+        (Some(sets), []) => (snapshot.documents_among(sets, offset, limit), total_len(sets)),
+        (among, criteria) => {
+            let all: Vec<DocSet>;
+            let sets = match among {
+                Some(sets) => sets,
+                None => {
+                    all = snapshot.segments.iter().map(|segment| segment.live_set()).collect();
+                    &all
+                }
+            };
+            (sorted_page(snapshot, sets, criteria, offset, limit), total_len(sets))
+        }
+    };
+    let projection = projection(query.fields.as_deref(), query.retrieve_vectors);
+    let mut body = b"{\"results\":[".to_vec();
+    for (place, address) in page.into_iter().enumerate() {
+        if place > 0 {
+            body.push(b',');
+        }
+        let document = snapshot.document(address).map_err(unretrievable)?;
+        projection.write(&document, &mut body).map_err(unretrievable)?;
+    }
+    body.extend_from_slice(format!("],\"offset\":{offset},\"limit\":{limit},\"total\":{total}}}").as_bytes());
+    Ok(body)
+}
+
+fn total_len(sets: &[DocSet]) -> u64 {
+    sets.iter().map(|set| u64::from(set.len())).sum()
+}
+
+/// The documents that filter and ids leave, by segment; `None` when neither is given.
+fn candidates(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Option<Vec<DocSet>>> {
+    let filtered = query.filter.as_ref().map(|filter| matching(snapshot, filter)).transpose()?.flatten();
+    let named = query.ids.as_ref().map(|ids| with_ids(snapshot, ids));
+    Ok(match (filtered, named) {
+        (Some(filtered), Some(named)) => Some(filtered.iter().zip(&named).map(|(one, other)| one.and(other)).collect()),
+        (one, other) => one.or(other),
+    })
+}
+
+fn matching(snapshot: &Snapshot, filter: &Value) -> ApiResult<Option<Vec<DocSet>>> {
+    let refuse = |text: String| ApiError::new(Code::InvalidDocumentFilter, text);
+    let Some(filter) = Filter::from_json(filter).map_err(|error| refuse(error.to_string()))? else { return Ok(None) };
+    let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
+        .map_err(|error| refuse(error.to_string()))?;
+    Ok(Some(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect()))
+}
+
+fn with_ids(snapshot: &Snapshot, ids: &[String]) -> Vec<DocSet> {
+    let mut docs = vec![Vec::new(); snapshot.segments.len()];
+    for address in ids.iter().filter_map(|id| snapshot.find(id)) {
+        docs[address.segment as usize].push(address.doc);
+    }
+    docs.into_iter()
+        .map(|mut docs| {
+            docs.sort_unstable();
+            docs.dedup();
+            DocSet::from_sorted(docs)
+        })
+        .collect()
+}
+
+fn sort_criteria(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<SortCriterion>> {
+    let refuse = |text: String| ApiError::new(Code::InvalidDocumentSort, text);
+    let texts = query.sort.as_deref().unwrap_or_default();
+    let criteria: Vec<SortCriterion> = texts
+        .iter()
+        .map(|text| SortCriterion::parse(text).map_err(|error| refuse(error.to_string())))
+        .collect::<ApiResult<_>>()?;
+    check_sortable(&snapshot.settings, &criteria, false).map_err(|error| refuse(error.to_string()))?;
+    Ok(criteria)
+}
+
+/// Sorts as much as the page needs; equal documents stay in insertion order.
+fn sorted_page(
+    snapshot: &Snapshot,
+    sets: &[DocSet],
+    criteria: &[SortCriterion],
+    offset: u64,
+    limit: u64,
+) -> Vec<DocumentAddress> {
+    let sorts: Vec<SegmentSort<'_>> =
+        snapshot.segments.iter().map(|segment| SegmentSort::new(snapshot, segment, criteria)).collect();
+    let mut addresses: Vec<DocumentAddress> = (0u32..)
+        .zip(sets)
+        .flat_map(|(segment, set)| set.iter().map(move |doc| DocumentAddress { segment, doc }))
+        .collect();
+    let compare = |one: &DocumentAddress, other: &DocumentAddress| {
+        let (first, second) = (&sorts[one.segment as usize], &sorts[other.segment as usize]);
+        let by_value = (0..criteria.len())
+            .map(|index| {
+                if one.segment == other.segment {
+                    first.key(index, one.doc).cmp(&first.key(index, other.doc))
+                } else {
+                    first.compare_across(index, one.doc, second, other.doc)
+                }
+            })
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal);
+        let id =
+            |address: &DocumentAddress| snapshot.segments[address.segment as usize].reader.internal_id(address.doc);
+        by_value.then_with(|| id(one).cmp(&id(other)))
+    };
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let end = count(offset).saturating_add(count(limit)).min(addresses.len());
+    if end == 0 {
+        return Vec::new();
+    }
+    if end < addresses.len() {
+        addresses.select_nth_unstable_by(end - 1, compare);
+        addresses.truncate(end);
+    }
+    addresses.sort_unstable_by(compare);
+    addresses.split_off(count(offset).min(end))
+}

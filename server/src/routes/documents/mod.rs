@@ -1,0 +1,55 @@
+//! `/indexes/{uid}/documents` and below.
+
+mod list;
+mod write;
+
+use std::sync::Arc;
+
+use warp::Filter;
+
+use crate::app::AppState;
+use crate::http::{Routes, request, respond};
+use crate::tasks::Method;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let documents = || warp::path!("indexes" / String / "documents");
+    let document = || warp::path!("indexes" / String / "documents" / String);
+    let replace = documents().and(warp::post()).and(request(state));
+    let merge = documents().and(warp::put()).and(request(state));
+    let list = documents().and(warp::get()).and(request(state));
+    let clear = documents().and(warp::delete()).and(request(state));
+    let get = document().and(warp::get()).and(request(state));
+    let delete = document().and(warp::delete()).and(request(state));
+    let fetch = warp::path!("indexes" / String / "documents" / "fetch").and(warp::post()).and(request(state));
+    let delete_batch =
+        warp::path!("indexes" / String / "documents" / "delete-batch").and(warp::post()).and(request(state));
+    let delete_matching =
+        warp::path!("indexes" / String / "documents" / "delete").and(warp::post()).and(request(state));
+
+    let replace = replace.then(|uid: String, request| {
+        respond(request, async move |request| write::add(&uid, Method::Replace, request).await)
+    });
+    let merge = merge.then(|uid: String, request| {
+        respond(request, async move |request| write::add(&uid, Method::Update, request).await)
+    });
+    let list = list
+        .then(|uid: String, request| respond(request, async move |request| list::by_parameters(&uid, &request).await));
+    let clear =
+        clear.then(|uid: String, request| respond(request, async move |request| write::clear(&uid, &request).await));
+    let get = get.then(|uid: String, id: String, request| {
+        respond(request, async move |request| list::get_one(&uid, &id, &request).await)
+    });
+    let delete = delete.then(|uid: String, id: String, request| {
+        respond(request, async move |request| write::delete_one(&uid, &id, &request).await)
+    });
+    let fetch =
+        fetch.then(|uid: String, request| respond(request, async move |request| list::by_body(&uid, request).await));
+    let delete_batch = delete_batch
+        .then(|uid: String, request| respond(request, async move |request| write::delete_batch(&uid, request).await));
+    let delete_matching = delete_matching.then(|uid: String, request| {
+        respond(request, async move |request| write::delete_matching(&uid, request).await)
+    });
+    let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify();
+    let reads = list.or(get).unify().or(fetch).unify();
+    writes.or(reads).unify().or(delete).unify().or(clear).unify().boxed()
+}

@@ -1,0 +1,83 @@
+//! Adding and deleting documents.
+
+use std::sync::Arc;
+
+use lamina_engine::filter::Filter;
+use warp::http::header;
+use warp::reply::Response;
+
+use crate::error::{ApiError, ApiResult, Code};
+use crate::http::Request;
+use crate::payload;
+use crate::routes::enqueue;
+use crate::tasks::{Content, Method, NewTask, Upsert};
+use crate::wire::body::{check_json_content_type, parse_json};
+use crate::wire::documents::{AddParameters, custom_metadata, empty_filter, filter_to_delete, ids_to_delete};
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::query_string::decode_path_segment;
+
+pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let parameters = AddParameters::from_query(&request.query())?;
+    let format = parameters.format(request.header(header::CONTENT_TYPE))?;
+    let state = Arc::clone(request.state());
+    let folder = state.instance.payload_folder();
+    let (headers, body) = request.into_parts();
+    let received = payload::receive(&headers, body, format, state.options.payload_bytes_max(), &folder).await?;
+    let content = Content::Upsert(Upsert {
+        method,
+        primary_key: parameters.primary_key,
+        skip_creation: parameters.skip_creation,
+        may_create_index: true,
+        received: received.count,
+        payload: received.place,
+        payload_bytes: received.bytes,
+    });
+    let task = NewTask {
+        index_uid: Some(uid),
+        content,
+        custom_metadata: parameters.custom_metadata,
+        inline_payload: received.inline,
+    };
+    enqueue(&state, task).await
+}
+
+pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {
+    enqueue_deletion(uid, request, Content::Clear).await
+}
+
+pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
+    enqueue_deletion(uid, request, Content::DeleteIds { ids: vec![decode_path_segment(id)] }).await
+}
+
+async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let metadata = custom_metadata(&request.query())?;
+    enqueue(request.state(), NewTask::for_index(uid, content).with_metadata(metadata)).await
+}
+
+pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let metadata = custom_metadata(&request.query())?;
+    let state = Arc::clone(request.state());
+    check_json_content_type(request.header(header::CONTENT_TYPE))?;
+    let body = request.bytes().await?;
+    parse_json(&body)?;
+    let content = Content::DeleteIds { ids: ids_to_delete(&body)? };
+    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+}
+
+pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let metadata = custom_metadata(&request.query())?;
+    let state = Arc::clone(request.state());
+    let filter = filter_to_delete(&request.json().await?)?;
+    // What the settings allow is decided when the task runs; a filter that cannot be read never will.
+    let parsed =
+        Filter::from_json(&filter).map_err(|error| ApiError::new(Code::InvalidDocumentFilter, error.to_string()))?;
+    if parsed.is_none() {
+        return Err(empty_filter());
+    }
+    let content = Content::DeleteByFilter { filter };
+    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+}

@@ -1,0 +1,91 @@
+//! `/indexes`, `/indexes/{uid}` and `/swap-indexes`.
+
+use std::sync::Arc;
+
+use lamina_engine::index::Snapshot;
+use serde_json::{Value, json};
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use super::enqueue;
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::tasks::{Content, NewTask, blocking};
+use crate::timestamp::Timestamp;
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::indexes;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("indexes").and(warp::get()).and(request(state));
+    let create = warp::path!("indexes").and(warp::post()).and(request(state));
+    let get = warp::path!("indexes" / String).and(warp::get()).and(request(state));
+    let update = warp::path!("indexes" / String).and(warp::patch()).and(request(state));
+    let delete = warp::path!("indexes" / String).and(warp::delete()).and(request(state));
+    let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
+
+    let list = list.then(|request| respond(request, self::list));
+    let create = create.then(|request| respond(request, self::create));
+    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request).await));
+    let update = update.then(|uid: String, request| respond(request, async move |request| patch(&uid, request).await));
+    let delete = delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, request).await));
+    let swap = swap.then(|request| respond(request, self::swap));
+    let one = get.or(update).unify().or(delete).unify();
+    list.or(create).unify().or(one).unify().or(swap).unify().boxed()
+}
+
+/// The public index object.
+fn view(uid: &str, snapshot: &Snapshot) -> Value {
+    json!({
+        "uid": uid,
+        "createdAt": Timestamp::from(snapshot.created_at()),
+        "updatedAt": Timestamp::from(snapshot.updated_at()),
+        "primaryKey": snapshot.primary_key.as_deref(),
+    })
+}
+
+async fn list(request: Request) -> ApiResult<Response> {
+    let (offset, limit) = indexes::list_parameters(&request.query())?;
+    let instance = Arc::clone(&request.state().instance);
+    // Indexes that nobody used yet are opened.
+    let body = blocking(move || -> ApiResult<Value> {
+        let uids = instance.uids();
+        let page = uids.iter().skip(offset).take(limit);
+        let results: Vec<Value> =
+            page.map(|uid| instance.snapshot(uid).map(|snapshot| view(uid, &snapshot))).collect::<ApiResult<_>>()?;
+        Ok(json!({ "results": results, "offset": offset, "limit": limit, "total": uids.len() }))
+    });
+    Ok(json_answer(StatusCode::OK, &body.await??))
+}
+
+async fn create(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let (uid, primary_key) = indexes::creation(&request.json().await?)?;
+    enqueue(&state, NewTask::for_index(uid, Content::CreateIndex { primary_key })).await
+}
+
+async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let instance = Arc::clone(&request.state().instance);
+    let body = blocking(move || instance.snapshot(&uid).map(|snapshot| view(&uid, &snapshot)));
+    Ok(json_answer(StatusCode::OK, &body.await??))
+}
+
+async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    let (primary_key, new_uid) = indexes::update(&request.json().await?)?;
+    enqueue(&state, NewTask::for_index(uid, Content::UpdateIndex { primary_key, new_uid })).await
+}
+
+async fn remove(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    enqueue(request.state(), NewTask::for_index(uid, Content::DeleteIndex)).await
+}
+
+async fn swap(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let swaps = indexes::swaps(&request.json().await?)?;
+    enqueue(&state, NewTask::global(Content::SwapIndexes { swaps })).await
+}

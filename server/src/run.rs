@@ -1,0 +1,153 @@
+//! The life of a server: from its options to the last answered request.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lamina_engine::index::IndexOptions;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::app::AppState;
+use crate::banner;
+use crate::http::{Front, serve as accept};
+use crate::instance::{Instance, InstanceError};
+use crate::logs;
+use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
+use crate::routes::routes;
+use crate::tasks::{Limits, Scheduler, StartError, TaskQueue};
+
+/// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
+/// again at the next start.
+const BATCH_GRACE: Duration = Duration::from_secs(5);
+/// Most bytes of documents that a batch holds in memory because they are stored in the queue.
+const INLINE_BYTES_MAX: u64 = 256 << 20;
+
+/// Why the server did not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The master key is not good enough for production.
+    #[error(
+        "{0}\n\nWe generated a new secure master key for you (you can safely use this token):\n\n>> --master-key {1} <<"
+    )]
+    MasterKey(MasterKeyError, String),
+    /// The database folder cannot be used.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// The tasks cannot be carried on.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The address cannot be used.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// As in the options.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// No threads, no signals.
+    #[error("cannot start: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT. Blocks.
+///
+/// # Errors
+/// When the server cannot start; nothing was served then.
+pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
+    let warning = check_master_key(options.env, options.master_key.as_deref())
+        .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
+    logs::start(options.log_level, options.experimental_logs_mode);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
+    let _guard = runtime.enter();
+    // The address comes first: a server that cannot be reached should not touch the database.
+    let listener = runtime
+        .block_on(TcpListener::bind(&options.http_addr))
+        .map_err(|source| ServeError::Listen { address: options.http_addr.clone(), source })?;
+    let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
+    let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
+    let scheduler = Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), limits(&options))?;
+    let state = Arc::new(AppState::new(options, instance, queue));
+    banner::print(&state, config_file, listener.local_addr()?);
+    if let Some(warning) = warning {
+        tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
+    }
+    open_indexes(&state);
+    let service = Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))));
+    let mut stop = Stop::new()?;
+    let code = runtime.block_on(async {
+        let mut code = ExitCode::SUCCESS;
+        accept(listener, service, async { code = stop.wait().await }).await;
+        code
+    });
+    // A second signal means: now. Whatever is under way is carried out again at the next start.
+    runtime.spawn(async move {
+        stop.wait().await;
+        std::process::exit(INTERRUPTED.into());
+    });
+    tracing::info!("waiting for the batch under way");
+    scheduler.stop(BATCH_GRACE);
+    tracing::info!("stopped");
+    Ok(code)
+}
+
+/// Exit status after an interrupt: 128 + the number of the signal.
+const INTERRUPTED: u8 = 130;
+
+/// The two signals that end the server.
+struct Stop {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn new() -> io::Result<Stop> {
+        Ok(Stop { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for one of them; the exit status that it asks for.
+    async fn wait(&mut self) -> ExitCode {
+        tokio::select! {
+            _ = self.terminate.recv() => {
+                tracing::info!("terminated: finishing requests under way");
+                ExitCode::SUCCESS
+            }
+            _ = self.interrupt.recv() => {
+                tracing::info!("interrupted: finishing requests under way");
+                ExitCode::from(INTERRUPTED)
+            }
+        }
+    }
+}
+
+fn index_options(options: &Options) -> IndexOptions {
+    IndexOptions {
+        indexing_memory_bytes: usize::try_from(options.indexing_memory_bytes()).unwrap_or(usize::MAX),
+        indexing_threads: options.indexing_threads(),
+        ..IndexOptions::default()
+    }
+}
+
+fn limits(options: &Options) -> Limits {
+    Limits {
+        tasks: options.experimental_max_number_of_batched_tasks,
+        bytes: options.batch_bytes_max(),
+        inline_bytes: (options.indexing_memory_bytes() / 8).min(INLINE_BYTES_MAX),
+    }
+}
+
+/// Opens the indexes beside the first requests, so that the first search of each does not wait for it.
+fn open_indexes(state: &Arc<AppState>) {
+    let state = Arc::clone(state);
+    tokio::task::spawn_blocking(move || {
+        for uid in state.instance.uids() {
+            if let Err(error) = state.instance.index(&uid) {
+                tracing::error!(index = uid, error = %error.message, "cannot open an index");
+            }
+        }
+    });
+}
