@@ -7,7 +7,7 @@ use crate::app::AppState;
 use crate::options::{ByteSize, human_size};
 
 /// Prints the banner on standard error, whatever the log level.
-pub fn print(state: &AppState, config_file: Option<&Path>, address: SocketAddr) {
+pub(crate) fn print(state: &AppState, config_file: Option<&Path>, address: SocketAddr) {
     let options = &state.options;
     let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
     let lines = [

@@ -10,7 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::options::{LogLevel, LogsMode};
 
 /// Starts logging. Of other crates' messages only warnings are shown, unless the level is DEBUG or TRACE.
-pub fn start(level: LogLevel, mode: LogsMode) {
+pub(crate) fn start(level: LogLevel, mode: LogsMode) {
     use tracing_subscriber::filter::LevelFilter;
     let others = if level.0 >= LevelFilter::DEBUG { level.0 } else { level.0.min(LevelFilter::WARN) };
     let filter =

@@ -13,11 +13,11 @@ use crate::options::ByteSize;
 
 /// What the tasks find when the batch starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IndexFacts {
+pub(super) struct IndexFacts {
     /// Whether there is an index of that name.
-    pub exists: bool,
+    pub(super) exists: bool,
     /// Its primary key.
-    pub primary_key: Option<String>,
+    pub(super) primary_key: Option<String>,
 }
 
 /// How large a batch may become. The first task always fits.
@@ -33,7 +33,7 @@ pub struct Limits {
 
 /// Why a batch holds no more tasks; shown to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strategy {
+pub(super) enum Strategy {
     /// Nothing else is enqueued.
     QueueExhausted,
     /// Nothing else is enqueued for the index.
@@ -153,7 +153,7 @@ enum Shape {
 
 /// A batch that grows.
 #[derive(Debug)]
-pub struct Growing<'a> {
+pub(super) struct Growing<'a> {
     facts: &'a IndexFacts,
     limits: Limits,
     shape: Shape,
@@ -170,7 +170,7 @@ pub struct Growing<'a> {
 
 /// Whether an offered task joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub(super) enum Offer {
     /// It is a member; offer the next one.
     Joined,
     /// It is a member, and the last one.
@@ -181,7 +181,7 @@ pub enum Offer {
 
 impl<'a> Growing<'a> {
     /// Starts a batch with its first task. `Err`: the task is the whole batch.
-    pub fn start(first: &Queued, facts: &'a IndexFacts, limits: Limits) -> Result<Growing<'a>, Strategy> {
+    pub(super) fn start(first: &Queued, facts: &'a IndexFacts, limits: Limits) -> Result<Growing<'a>, Strategy> {
         let shape = match &first.content {
             Content::Upsert(_) => Shape::Upserts,
             Content::DeleteIds { .. } => Shape::Ids,
@@ -215,7 +215,7 @@ impl<'a> Growing<'a> {
     }
 
     /// Offers the next task of the index.
-    pub fn offer(&mut self, task: &Queued) -> Offer {
+    pub(super) fn offer(&mut self, task: &Queued) -> Offer {
         let next = match self.next_shape(task) {
             Ok(next) => next,
             Err(strategy) => return Offer::Stopped(strategy),

@@ -6,7 +6,7 @@ use super::content::{Content, Swap};
 
 /// How far the work that `details` counts is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub(super) enum Progress {
     /// Nothing to say yet: counters are null.
     Waiting,
     /// The counter of the type; null when the work was absorbed by another task of the batch.
@@ -26,7 +26,7 @@ impl Progress {
 }
 
 /// The `details` of a task; `None` for types that have none.
-pub fn details(content: &Content, progress: Progress) -> Map<String, Value> {
+pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Value> {
     let details = match content {
         Content::Upsert(upsert) => {
             json!({ "receivedDocuments": upsert.received, "indexedDocuments": progress.count() })
@@ -56,7 +56,7 @@ pub fn details(content: &Content, progress: Progress) -> Map<String, Value> {
 }
 
 /// `details` of a renaming `indexUpdate` also tells both names; only the task knows the old one.
-pub fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
+pub(super) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
     details.insert("oldIndexUid".to_owned(), old_uid.into());
     details.insert("newIndexUid".to_owned(), new_uid.into());
 }
@@ -67,7 +67,7 @@ fn swap(swap: &Swap) -> Value {
 
 /// Adds the details of one more task to those of its batch: integers add up, filters are joined with `&`, the
 /// settings of later tasks win, otherwise the first value stays.
-pub fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
+pub(super) fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
     for (name, value) in task {
         match batch.get_mut(name) {
             None => {

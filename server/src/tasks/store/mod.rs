@@ -22,9 +22,10 @@ use thiserror::Error;
 use crate::error::{ApiError, Code};
 use enqueue::Waiting;
 
-pub use finish::{FinishedBatch, FinishedTask, IndexChange, TaskResult};
+pub use finish::IndexChange;
+pub(super) use finish::{FinishedBatch, FinishedTask, TaskResult};
 pub use listing::{Batch, Page, Paging};
-pub use schedule::Queued;
+pub(super) use schedule::Queued;
 
 pub(crate) use listing::stats;
 
