@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         }
     };
     match cli.command {
-        Some(Command::Import(args)) => import::run(args),
+        Some(Command::Import(args)) => import::run(&args),
         None => match run::serve(cli.options, config_file.as_deref()) {
             Ok(code) => code,
             Err(error) => {
