@@ -556,6 +556,26 @@ mod tests {
         assert_eq!(Code::IndexNotFound.error_type(), ErrorType::InvalidRequest);
     }
 
+    /// The page that links lead to says the same as the table, in the same order.
+    #[test]
+    fn every_code_is_documented() {
+        let page = include_str!("../../docs/errors.md");
+        let documented: Vec<(&str, &str)> = page
+            .split("\n### ")
+            .skip(1)
+            .map(|section| section.split_once("\n\n").expect("a heading, then text"))
+            .collect();
+        let mut in_table = Code::ALL.iter();
+        for (heading, text) in documented {
+            let code = in_table.next().expect("no heading without a code");
+            assert_eq!(heading, code.as_str());
+            let error_type = serde_json::to_value(code.error_type()).unwrap();
+            let start = format!("{}, `{}`. ", code.status(), error_type.as_str().unwrap());
+            assert!(text.starts_with(&start), "{heading}: {text}");
+        }
+        assert_eq!(in_table.next(), None);
+    }
+
     #[test]
     fn the_body_has_four_keys_in_order() {
         let docs = ErrorDocs::new("https://example.org/errors");
