@@ -1,6 +1,7 @@
 //! A prepared filter over one segment.
 
 use super::PreparedFilter;
+use super::ordinal_set::OrdinalSet;
 use super::prepare::Node;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::FieldId;
@@ -33,7 +34,9 @@ fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
         Node::Or(nodes) => union(nodes, reader),
         Node::Not(node) => documents(node, reader).complement(doc_count),
         Node::Nothing => DocSet::empty(),
-        Node::Values(field, question) => from_column(*field, &|column| question.documents(column, doc_count)),
+        Node::Values(field, question) => {
+            from_column(*field, &|column| question.ordinals(column).documents(column, doc_count))
+        }
         Node::Exists(field) => from_column(*field, &Column::exists),
         Node::Null(field) => from_column(*field, &Column::null),
         Node::Empty(field) => from_column(*field, &Column::empty),
@@ -41,20 +44,59 @@ fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
     }
 }
 
+/// A condition on values, looked up in the column but not gathered yet.
+struct Pending {
+    column: Column,
+    ordinals: OrdinalSet,
+    pair_count: u32,
+}
+
+impl Pending {
+    /// Splits conditions on values from other nodes. `None` when one of them can't hold in this segment.
+    fn split<'n>(nodes: &'n [Node], reader: &SegmentReader) -> (Vec<Option<Pending>>, Vec<&'n Node>) {
+        let (mut pending, mut others) = (Vec::new(), Vec::new());
+        for node in nodes {
+            match node {
+                Node::Values(field, question) => pending.push(reader.columns().get(*field).and_then(|column| {
+                    let ordinals = question.ordinals(&column);
+                    let pair_count = ordinals.pair_count(&column);
+                    (pair_count > 0).then_some(Pending { column, ordinals, pair_count })
+                })),
+                other => others.push(other),
+            }
+        }
+        (pending, others)
+    }
+}
+
+/// Documents that pass all of `all` and none of `none`. The condition that leaves fewest documents goes first; where
+/// these are few, the other conditions look at them instead of gathering their own.
 fn intersection(all: &[Node], none: &[Node], reader: &SegmentReader) -> DocSet {
-    let mut docs: Option<DocSet> = None;
-    for node in all {
+    let (pending, others) = Pending::split(all, reader);
+    let Some(mut pending) = pending.into_iter().collect::<Option<Vec<_>>>() else { return DocSet::empty() };
+    pending.sort_by_key(|condition| condition.pair_count);
+    let mut pending = pending.into_iter();
+
+    let mut docs = pending.next().map(|first| first.ordinals.documents(&first.column, reader.doc_count()));
+    for node in others {
+        if docs.as_ref().is_some_and(DocSet::is_empty) {
+            return DocSet::empty();
+        }
         let passing = documents(node, reader);
         match &mut docs {
             None => docs = Some(passing),
             Some(docs) => docs.and_assign(&passing),
         }
-        if docs.as_ref().is_some_and(DocSet::is_empty) {
-            return DocSet::empty();
-        }
     }
     let mut docs = docs.unwrap_or_else(|| DocSet::full(reader.doc_count()));
-    for node in none {
+    for condition in pending {
+        condition.ordinals.retain(&condition.column, &mut docs, true);
+    }
+    let (excluding, others) = Pending::split(none, reader);
+    for condition in excluding.into_iter().flatten() {
+        condition.ordinals.retain(&condition.column, &mut docs, false);
+    }
+    for node in others {
         if docs.is_empty() {
             break;
         }

@@ -9,6 +9,7 @@ mod embedders;
 mod error;
 mod evaluate;
 mod operand;
+mod ordinal_set;
 mod ordinals;
 mod prepare;
 #[cfg(test)]

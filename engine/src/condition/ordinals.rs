@@ -1,11 +1,11 @@
-//! From a question about values to ranges of a column's ordinals, and from those to documents.
+//! From a question about values to the ordinals of a column.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
 use super::operand::Operand;
-use crate::bits::{BitsetBuilder, DocSet};
+use super::ordinal_set::OrdinalSet;
 use crate::filter::Comparison;
 use crate::segment::Column;
 
@@ -23,15 +23,13 @@ pub(super) enum ValueQuestion {
 }
 
 impl ValueQuestion {
-    /// The documents of `doc_count` that have a value for which the answer is yes.
-    ///
-    /// Cost: a few binary searches per operand and the documents of the answer; [`ValueQuestion::Contains`] reads all
-    /// distinct strings.
-    pub(super) fn documents(&self, column: &Column, doc_count: u32) -> DocSet {
-        documents(column, &self.ordinals(column), doc_count)
+    /// The values of `column` for which the answer is yes. Cost: a few binary searches per operand;
+    /// [`ValueQuestion::Contains`] reads all distinct strings.
+    pub(super) fn ordinals(&self, column: &Column) -> OrdinalSet {
+        OrdinalSet::new(self.ranges(column))
     }
 
-    fn ordinals(&self, column: &Column) -> Vec<Range<u32>> {
+    fn ranges(&self, column: &Column) -> Vec<Range<u32>> {
         let (numbers, values) = (column.number_count(), column.value_count());
         match self {
             ValueQuestion::OneOf(operands) => {
@@ -97,31 +95,4 @@ fn first_without_prefix(column: &Column, prefix: &str, range: Range<u32>) -> u32
         }
     }
     low
-}
-
-/// Ranges of more ordinals than this are not measured before they are gathered.
-const MEASURED_ORDINALS_MAX: u32 = 4096;
-/// Below one document in this many a sorted list is gathered instead of a bitset.
-const LIST_SHARE: u32 = 32;
-
-fn documents(column: &Column, ranges: &[Range<u32>], doc_count: u32) -> DocSet {
-    let ordinals: u32 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u32::saturating_add);
-    if ordinals == 0 {
-        return DocSet::empty();
-    }
-    if ordinals <= MEASURED_ORDINALS_MAX {
-        let freqs = ranges.iter().cloned().flatten().map(|ordinal| column.doc_freq(ordinal));
-        if freqs.fold(0, u32::saturating_add) <= doc_count / LIST_SHARE {
-            let mut docs = Vec::new();
-            for range in ranges {
-                column.for_each_doc(range.clone(), |_, doc| docs.push(doc));
-            }
-            return docs.into_iter().collect();
-        }
-    }
-    let mut builder = BitsetBuilder::new(doc_count);
-    for range in ranges.iter().filter(|range| !range.is_empty()) {
-        column.add_docs(range.clone(), &mut builder);
-    }
-    builder.finish()
 }

@@ -74,17 +74,10 @@ fn by_value(
 ) -> Vec<ValueCount> {
     let everything = candidates.len() == doc_count;
     let counted = ordinals.map(|ordinal| {
-        let count = if everything { column.doc_freq(ordinal) } else { count_of(column, ordinal, candidates) };
+        let count = if everything { column.doc_freq(ordinal) } else { column.count_in(ordinal, candidates) };
         ValueCount { ordinal, count }
     });
     counted.filter(|value| value.count > 0).take(limit).collect()
-}
-
-/// How many candidates have one value.
-pub(super) fn count_of(column: &Column, ordinal: u32, candidates: &DocSet) -> u32 {
-    let mut count = 0;
-    column.for_each_doc(ordinal..ordinal + 1, |_, doc| count += u32::from(candidates.contains(doc)));
-    count
 }
 
 /// The smallest and the largest number that candidates have. Cost: as [`count_values`], mostly less.

@@ -1,5 +1,7 @@
 //! The values of a field among the candidates of a search.
 
+use rayon::prelude::*;
+
 use super::count::{count_values, number_extremes};
 use super::select::FacetField;
 use super::values::{columns, original_text, summed};
@@ -30,6 +32,11 @@ pub struct FieldFacet {
 /// Up to this many candidates, numbers are ordered by their text, as users of the protocol know it from listings that
 /// are small enough to be read. Beyond, they are ordered by value, which can stop at the last one that is listed.
 const TEXT_ORDER_CANDIDATES_MAX: u64 = 3000;
+
+/// Counts the values of each of `facets`, on the threads of the pool that calls. See [`distribution`].
+pub fn distributions(snapshot: &Snapshot, candidates: &[DocSet], facets: &[FacetField]) -> Vec<FieldFacet> {
+    facets.par_iter().map(|facet| distribution(snapshot, candidates, facet)).collect()
+}
 
 /// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`.
 ///

@@ -13,7 +13,7 @@ mod select;
 mod tests;
 mod values;
 
-pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution};
+pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution, distributions};
 pub use error::{FacetError, FacetSearchError};
 pub use search::{FacetHit, search_facet};
 pub use select::{FacetField, select_facets};

@@ -2,7 +2,6 @@
 
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder};
 
-use super::count::count_of;
 use super::distribution::ordered;
 use super::error::FacetSearchError;
 use super::values::{columns, original_text, summed};
@@ -44,7 +43,7 @@ pub fn search_facet(
         let docs = &candidates[*place];
         let strings = column.number_count()..column.value_count();
         let matching = strings.filter(|&ordinal| matcher.matches(column.string(ordinal)));
-        let counted = matching.map(|ordinal| (column.string(ordinal), u64::from(count_of(column, ordinal, docs))));
+        let counted = matching.map(|ordinal| (column.string(ordinal), u64::from(column.count_in(ordinal, docs))));
         found.extend(counted.filter(|&(_, count)| count > 0).take(limit_per_segment));
     }
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();

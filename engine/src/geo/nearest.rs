@@ -23,8 +23,16 @@ pub enum Extreme {
 
 /// At least `count` documents of `among` that have a point (all of them if there are fewer), with their distance to
 /// `point` in metres, the wanted end first, equal distances in document order. No document left out is better than
-/// one in the answer. Cost: the documents of a circle around the point that grows until it holds enough.
-pub fn nearest(geo: &Geo, point: Coordinates, extreme: Extreme, among: &DocSet, count: usize) -> Vec<(DocId, f64)> {
+/// one in the answer. `None` when a circle with more than `looked_at_max` documents would be needed. Cost: the documents
+/// of a circle around the point that grows until it holds enough.
+pub fn nearest(
+    geo: &Geo,
+    point: Coordinates,
+    extreme: Extreme,
+    among: &DocSet,
+    count: usize,
+    looked_at_max: u32,
+) -> Option<Vec<(DocId, f64)>> {
     // What is farthest from a point is nearest to the opposite point.
     let center = match extreme {
         Extreme::Nearest => point,
@@ -35,11 +43,14 @@ pub fn nearest(geo: &Geo, point: Coordinates, extreme: Extreme, among: &DocSet, 
         // The longest radius holds every document with a point, also those with unusual degrees.
         let everything = radius_m >= HALF_GIRTH_M;
         let inside = if everything { geo.exists() } else { Circle { center, radius_m }.documents(geo) };
+        if inside.len() > looked_at_max {
+            return None;
+        }
         let inside = inside.and(among);
         if everything || inside.len() as usize >= count {
             break inside;
         }
-        radius_m *= 4.0;
+        radius_m *= 2.0;
     };
     let origin = (point.latitude(), point.longitude());
     let mut measured: Vec<(DocId, f64)> =
@@ -49,7 +60,7 @@ pub fn nearest(geo: &Geo, point: Coordinates, extreme: Extreme, among: &DocSet, 
         Extreme::Nearest => measured.sort_by(|a, b| a.1.total_cmp(&b.1)),
         Extreme::Farthest => measured.sort_by(|a, b| b.1.total_cmp(&a.1)),
     }
-    measured
+    Some(measured)
 }
 
 /// The point of the globe that is farthest from `point`.

@@ -10,10 +10,13 @@ use crate::segment::{Column, Geo};
 
 /// Distances are compared in whole metres: what is this much farther may still be as near.
 const SAME_DISTANCE_M: f64 = 1.0;
+/// Documents that may be passed per document of the set before the attempt is given up: where a filter and the order
+/// go together, all that is passed may lie outside the set.
+const PASSED_MAX: u32 = 2;
 
 impl SegmentSort<'_> {
     /// Every document of `among` (of `doc_count` in the segment) that can be one of the `wanted` first under the first
-    /// criterion, equals of the last one included. `None` when looking at all of them costs no more.
+    /// criterion, equals of the last one included. `None` when looking at all of them costs no more, or turns out to.
     ///
     /// Cost: the documents of the values, or of the surroundings of the point, up to the last one wanted.
     pub fn leading(&self, among: &DocSet, doc_count: u32, wanted: usize) -> Option<DocSet> {
@@ -35,10 +38,15 @@ fn leading_values(column: &Column, ascending: bool, among: &DocSet, wanted: usiz
     let (numbers, values) = (column.number_count(), column.value_count());
     let single = column.is_single_valued();
     let mut docs: Vec<DocId> = Vec::new();
+    let (mut passed, passed_max) = (0, among.len().saturating_mul(PASSED_MAX));
     // Numbers first, then strings, each in the direction of the criterion.
     for range in [0..numbers, numbers..values] {
         for step in 0..range.end - range.start {
             let at = if ascending { range.start + step } else { range.end - 1 - step };
+            passed += column.doc_freq(at);
+            if passed > passed_max {
+                return None;
+            }
             column.for_each_doc(at..at + 1, |_, doc| {
                 // A document with several values stands where the one that counts stands.
                 if among.contains(doc) && (single || ordinal(column, ascending, doc) == Some(at)) {
@@ -59,7 +67,7 @@ fn leading_distances(geo: &Geo, criterion: &SortCriterion, among: &DocSet, wante
     let point = Coordinates::new(lat, lng).ok()?;
     let (extreme, center) =
         if criterion.ascending { (Extreme::Nearest, point) } else { (Extreme::Farthest, opposite(point)) };
-    let found = nearest(geo, point, extreme, among, wanted);
+    let found = nearest(geo, point, extreme, among, wanted, among.len().saturating_mul(PASSED_MAX))?;
     let &(last, _) = found.get(wanted - 1)?;
     let radius_m = Circle { center, radius_m: 0.0 }.distance_to(geo.point(last)?) + SAME_DISTANCE_M;
     let mut docs = Circle { center, radius_m }.documents(geo);

@@ -322,6 +322,30 @@ impl Column {
         }
     }
 
+    /// Number of (document, value) pairs of a range of ordinals. Cost: one look at each dense value of the column.
+    pub fn pair_count_of(&self, ordinals: Range<u32>) -> u32 {
+        if ordinals.start >= ordinals.end.min(self.value_count) {
+            return 0;
+        }
+        let bytes = self.part(DENSE);
+        let dense = (0..self.dense_count as usize).filter_map(|entry| {
+            let ordinal = read_u32(bytes, entry * DENSE_ENTRY_BYTES)?;
+            ordinals.contains(&ordinal).then(|| read_u32(bytes, entry * DENSE_ENTRY_BYTES + 4).unwrap_or(0))
+        });
+        dense.fold(self.inverted_range(ordinals.clone()).len() as u32, u32::saturating_add)
+    }
+
+    /// How many of `docs` have the value. Cost: the documents of the value, or the words of two bitsets.
+    pub fn count_in(&self, ordinal: u32, docs: &DocSet) -> u32 {
+        let few = || self.docs_of(ordinal).filter(|&doc| docs.contains(doc)).count() as u32;
+        let DocSet::Bitset { words, .. } = docs else { return few() };
+        if ordinal >= self.value_count || !self.inverted_range(ordinal..ordinal + 1).is_empty() {
+            return few();
+        }
+        let bits = self.dense(ordinal).map_or(&[][..], |(_, bits)| bits).as_chunks::<8>().0;
+        words.iter().zip(bits).map(|(word, chunk)| (word & u64::from_le_bytes(*chunk)).count_ones()).sum()
+    }
+
     /// The documents of one value, ascending.
     pub fn docs_of(&self, ordinal: u32) -> impl Iterator<Item = DocId> + '_ {
         let range = if ordinal < self.value_count { self.inverted_range(ordinal..ordinal + 1) } else { 0..0 };
