@@ -18,7 +18,7 @@ echo "Building (a few minutes the first time) ..."
 cargo build --release --bin lamina
 
 mkdir -p "$data"
-nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" --no-analytics >"$data/server.log" 2>&1 &
+nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" >"$data/server.log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   curl -s -o /dev/null --max-time 1 "$url/health" && break

@@ -108,7 +108,7 @@ fn what_cannot_work_is_said_at_once() {
     failed(&import(&server, &["absent.ndjson"], b""), "absent.ndjson");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at byte 12");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside a document");
-    failed(&import(&server, &["--primary-key", ""], b"{\"title\": \"x\"}"), "primary");
+    failed(&import(&server, &["--primary-key", "isbn"], b"{\"title\": \"x\"}"), "isbn");
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let output = Command::new(binary())
         .args(["import", "--url", &nobody, "--index", "films", "--patience", "1"])

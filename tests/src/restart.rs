@@ -36,7 +36,7 @@ fn a_second_process_on_the_folder_is_refused() {
     let second = Command::new(binary())
         .arg("--db-path")
         .arg(server.data_folder())
-        .args(["--http-addr", &format!("127.0.0.1:{}", free_port()), "--no-analytics"])
+        .args(["--http-addr", &format!("127.0.0.1:{}", free_port())])
         .stdin(Stdio::null())
         .output()
         .expect("the binary starts");

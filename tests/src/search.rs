@@ -124,13 +124,16 @@ fn long_queries_keep_working() {
 fn wrong_parameters_are_refused() {
     let server = films();
     let path = "/indexes/films/search";
+    let unknown = json!({"q": "park", "attributesToSearchOn": ["colour"]});
+    check(&server, unknown.clone(), &[]);
+    server.set("films", json!({"searchableAttributes": ["title"]}));
+    server.post(path, unknown).refused(400, "invalid_search_attributes_to_search_on");
     for (body, code) in [
         (json!({"q": 1}), "invalid_search_q"),
         (json!({"limit": -1}), "invalid_search_limit"),
         (json!({"offset": "x"}), "invalid_search_offset"),
         (json!({"matchingStrategy": "some"}), "invalid_search_matching_strategy"),
         (json!({"rankingScoreThreshold": 1.5}), "invalid_search_ranking_score_threshold"),
-        (json!({"attributesToSearchOn": ["colour"]}), "invalid_search_attributes_to_search_on"),
         (json!({"colour": "red"}), "bad_request"),
     ] {
         server.post(path, body).refused(400, code);

@@ -267,7 +267,7 @@ pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
     command
         .args(["--db-path"])
         .arg(folder.join("data"))
-        .args(["--http-addr", &format!("127.0.0.1:{port}"), "--no-analytics"])
+        .args(["--http-addr", &format!("127.0.0.1:{port}")])
         .args(options)
         // A configuration file or variables of the developer must not reach the test.
         .current_dir(folder)
