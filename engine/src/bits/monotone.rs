@@ -18,6 +18,8 @@ const ENTRY_BYTES: usize = 16;
 const SLOPE_MAX: u64 = (1 << 24) - 1;
 /// The widest value one unaligned 64-bit load serves.
 const WIDTH_MAX: u8 = 57;
+/// Arrays whose values span no more than this can always be encoded.
+pub(crate) const MONOTONE_SPAN_MAX: u64 = (1 << WIDTH_MAX) - 1;
 
 /// Appends the encoding of `values`, which must not decrease and must not span 2^57 or more within 64 values.
 pub(crate) fn put_monotone(out: &mut Vec<u8>, values: &[u64]) {

@@ -20,6 +20,7 @@ use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction, text_options};
+use crate::segment::StoreDictionary;
 use crate::storage::{Directory, MappedDirectory};
 use crate::text::Tokenizer;
 
@@ -210,8 +211,10 @@ impl Index {
         let shared = &*self.shared;
         let writer = shared.lock_writer();
         let base = shared.snapshot();
+        let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
         let resources = Resources {
             directory: &shared.directory,
+            store_dictionary: &store_dictionary,
             next_segment_id: &shared.next_segment_id,
             thread_count: shared.options.indexing_threads,
             memory_bytes: shared.options.indexing_memory_bytes,

@@ -173,10 +173,6 @@ impl SectionWriter {
         Ok(writer)
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     fn failed(&self, source: io::Error) -> SegmentError {
         SegmentError::Io { file: self.name.clone(), source }
     }

@@ -20,6 +20,8 @@
 //! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
 
 mod columns;
+#[cfg(test)]
+mod damage_tests;
 mod error;
 mod format;
 mod geo;
@@ -44,7 +46,7 @@ pub use merge::{DocMap, MergeInput, MergeOptions, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub use postings::{FieldSets, Postings};
 pub use reader::SegmentReader;
-pub use store::Store;
+pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub use tokens::{Run, TokenColumn, TokensOfDoc};
 pub use writer::{SegmentWriter, SegmentWriterOptions};

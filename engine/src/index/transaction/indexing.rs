@@ -108,7 +108,8 @@ impl<'a> Part<'a> {
     }
 
     pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8]) -> Result<(), IndexError> {
-        let writer = self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings)));
+        let writer =
+            self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings, self.resources)));
         self.documents.write(writer, id, key, json)?;
         if writer.memory_bytes() >= self.memory_share {
             self.spill()?;
@@ -132,8 +133,12 @@ impl<'a> Part<'a> {
 }
 
 /// Columns come into being with their first value: in a segment, a field without a column has no values.
-fn writer_options(settings: &Settings) -> SegmentWriterOptions {
-    SegmentWriterOptions { text_fields: text_fields(settings), ..SegmentWriterOptions::default() }
+fn writer_options(settings: &Settings, resources: &Resources<'_>) -> SegmentWriterOptions {
+    SegmentWriterOptions {
+        text_fields: text_fields(settings),
+        store_dictionary: resources.store_dictionary.clone(),
+        ..SegmentWriterOptions::default()
+    }
 }
 
 /// The text fields of a segment written under these settings.

@@ -8,7 +8,7 @@ use super::super::files::FileGuard;
 use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
 use crate::id::SegmentId;
-use crate::segment::{SegmentMeta, SegmentReader, SegmentWriter};
+use crate::segment::{SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
 use crate::storage::Directory;
 
 /// Shared by the threads of a batch.
@@ -18,6 +18,8 @@ pub(in super::super) struct Resources<'a> {
     pub(in super::super) next_segment_id: &'a AtomicU64,
     pub(in super::super) thread_count: usize,
     pub(in super::super) memory_bytes: usize,
+    /// Compression dictionary of the index.
+    pub(in super::super) store_dictionary: &'a StoreDictionary,
     pub(in super::super) progress: &'a Progress,
     pub(in super::super) cancelled: &'a AtomicBool,
 }

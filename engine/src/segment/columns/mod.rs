@@ -31,7 +31,7 @@ mod section;
 pub(crate) use builder::ColumnsBuilder;
 pub use file::ColumnFileWriter;
 pub use reader::{Column, Columns};
-pub(crate) use section::{ColumnData, StringList, write_column};
+pub(crate) use section::{ColumnData, write_column};
 
 /// A value of at least one document in this many is dense.
 const DENSE_SHARE: u32 = 16;

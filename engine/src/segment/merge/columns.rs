@@ -3,8 +3,8 @@
 use super::Merger;
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId};
-use crate::segment::columns::{ColumnData, StringList, write_column};
-use crate::segment::format::SectionWriter;
+use crate::segment::columns::{ColumnData, write_column};
+use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::geo::GeoBuilder;
 use crate::segment::{Column, Geo, SegmentError, SegmentReader};
 use std::cmp::Ordering;
@@ -26,7 +26,11 @@ impl Merger<'_> {
                 segment.columns().get(field).unwrap_or_else(|| Column::without_values(segment.doc_count()))
             };
             let columns: Vec<Column> = self.inputs().map(column).collect();
-            write_column(file, field, &self.merge_column(&columns))?;
+            let data = self.merge_column(&columns);
+            if !data.numbers.is_sorted_by(|a, b| a < b) {
+                return Err(self.damaged(0, SectionKind::Column, "the values of an input do not ascend"));
+            }
+            write_column(file, field, &data)?;
         }
         Ok(fields)
     }

@@ -9,13 +9,14 @@ mod columns;
 mod order;
 mod text;
 
+use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::merge_stores;
 use super::{SegmentError, SegmentMeta, SegmentReader};
 use crate::bits::DocSet;
-use crate::bits::monotone::put_monotone;
+use crate::bits::monotone::{MONOTONE_SPAN_MAX, put_monotone};
 use crate::id::{DocId, FieldId, SegmentId};
 use crate::storage::Directory;
 use fst::Streamer;
@@ -124,14 +125,22 @@ impl Merger<'_> {
         }
     }
 
+    /// A contradiction that shows only when inputs are joined; `input` is where it was met.
+    fn damaged(&self, input: usize, section: SectionKind, what: &'static str) -> SegmentError {
+        Damage(what).at(&self.inputs[input].segment.meta().file.name, section.name())
+    }
+
     /// Writes all sections. The file of the answer is filled in by the caller.
     fn write(&self, file: &mut SectionWriter, id: SegmentId) -> Result<SegmentMeta, SegmentError> {
         let segments: Vec<&SegmentReader> = self.inputs().collect();
         let ids: Vec<u64> = self.docs().map(|(input, doc)| segments[input].internal_id(doc)).collect();
+        let (first_internal_id, last_internal_id) = (ids[0], ids[ids.len() - 1]);
+        if !ids.is_sorted_by(|a, b| a < b) || last_internal_id - first_internal_id > MONOTONE_SPAN_MAX {
+            return Err(self.damaged(0, SectionKind::InternalIds, "the internal ids of an input do not ascend"));
+        }
         let mut section = Vec::new();
         put_monotone(&mut section, &ids);
         file.section(SectionKind::InternalIds, 0, &section)?;
-        let (first_internal_id, last_internal_id) = (ids[0], ids[ids.len() - 1]);
         drop((ids, section));
 
         self.merge_keys(file)?;
@@ -166,7 +175,7 @@ impl Merger<'_> {
         }
         let mut streams = streams.union();
         let mut keys = KeysBuilder::new(self.doc_count as usize);
-        let mut steps = 0;
+        let (mut steps, mut key_count) = (0, 0);
         while let Some((key, docs)) = streams.next() {
             steps += 1;
             if steps % STEPS_PER_CHECK == 0 {
@@ -175,8 +184,12 @@ impl Merger<'_> {
             for doc in docs {
                 if let Some(new) = self.doc_maps[doc.index].get(doc.value as DocId) {
                     keys.push(key, new)?;
+                    key_count += 1;
                 }
             }
+        }
+        if key_count != self.doc_count {
+            return Err(self.damaged(0, SectionKind::Keys, "keys and documents of an input are not one to one"));
         }
         keys.write(file)
     }

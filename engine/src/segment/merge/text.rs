@@ -3,7 +3,6 @@
 use super::{Merger, STEPS_PER_CHECK};
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::SegmentError;
-use crate::segment::error::Damage;
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::postings::{FieldSetTable, PostingsBuilder};
 use crate::segment::terms::TermsBuilder;
@@ -39,8 +38,7 @@ impl Merger<'_> {
                 valid &= *token != NO_ORDINAL;
             }
             if !valid {
-                let name = &segments[input].meta().file.name;
-                return Err(Damage("a document has tokens that no posting knows").at(name, SectionKind::Tokens.name()));
+                return Err(self.damaged(input, SectionKind::Tokens, "a document has tokens that no posting knows"));
             }
             column.push(file, &fields, &tokens)?;
         }

@@ -18,7 +18,6 @@ pub(crate) struct FieldSetTable {
     codes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
     /// The code of a set plus one field that is larger than all of its fields.
     extended: HashMap<(u32, FieldId), u32, foldhash::fast::RandomState>,
-    heap_bytes: usize,
 }
 
 impl FieldSetTable {
@@ -30,7 +29,6 @@ impl FieldSetTable {
             return code;
         }
         let code = self.sets.len() as u32;
-        self.heap_bytes += 2 * (fields.len() * size_of::<FieldId>() + 32);
         self.sets.push(fields.into());
         self.codes.insert(fields.into(), code);
         code
@@ -52,10 +50,6 @@ impl FieldSetTable {
 
     pub(crate) fn len(&self) -> usize {
         self.sets.len()
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.heap_bytes + self.extended.len() * 16
     }
 
     /// New code of each code when they are numbered by falling frequency, and the section. Unused sets are left out.

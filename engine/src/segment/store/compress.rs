@@ -10,10 +10,6 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
 const LEVEL: i32 = 3;
 /// Size of a trained dictionary. Half of it would cost one percent of the documents' size.
 const DICTIONARY_BYTES: usize = 110 * 1024;
-/// A dictionary pays when the documents are at least this many times larger than it.
-const DICTIONARY_SHARE: usize = 16;
-const DICTIONARY_BYTES_MIN: usize = 4 * 1024;
-
 fn failed(code: usize) -> io::Error {
     io::Error::other(get_error_name(code))
 }
@@ -81,13 +77,8 @@ pub(super) fn decompress(
     })
 }
 
-/// Trains a dictionary on sample documents that lie one after the other in `samples`; `None` when there is too little
-/// to learn from.
+/// Trains a dictionary on sample documents that lie one after the other in `samples`.
 pub(super) fn train(samples: &[u8], lengths: &[usize]) -> Option<Vec<u8>> {
-    let size = (samples.len() / DICTIONARY_SHARE).min(DICTIONARY_BYTES);
-    if size < DICTIONARY_BYTES_MIN {
-        return None;
-    }
     // Training fails on samples that are too few or all alike; then plain compression serves as well.
-    zstd::dict::from_continuous(samples, lengths, size).ok()
+    zstd::dict::from_continuous(samples, lengths, DICTIONARY_BYTES).ok()
 }

@@ -32,6 +32,7 @@ pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Res
     builder.finish(file)
 }
 
+/// Small segments have no dictionary; together they may be worth one.
 fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> Result<(), SegmentError> {
     let (mut samples, mut lengths, mut json) = (Vec::new(), Vec::new(), Vec::new());
     for (input, doc) in merger.docs() {
@@ -39,10 +40,10 @@ fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> 
         samples.extend_from_slice(&json);
         lengths.push(json.len());
         if samples.len() >= TRAINING_BYTES {
+            builder.train(&samples, &lengths);
             break;
         }
     }
-    builder.train(&samples, &lengths);
     Ok(())
 }
 
@@ -79,7 +80,7 @@ fn copy_block(
     let docs = store.block_docs(block);
     // A small open block is filled up first.
     let cuts_small = builder.pending_bytes() > 0 && builder.pending_bytes() < COPIED_BYTES_MIN;
-    if docs.start != doc || docs.end > end || cuts_small {
+    if docs.start != doc || docs.is_empty() || docs.end > end || cuts_small {
         return Ok(None);
     }
     let (mut head, frame) = store.block(block)?;

@@ -2,7 +2,7 @@
 //!
 //! The original JSON of the documents, in order, cut into blocks of a few kilobytes that are compressed one by one with
 //! zstd. Small blocks make reading one document cheap; what they lose in ratio comes back from a dictionary trained on
-//! the segment's first documents. A store may hold several dictionaries: merging copies whole compressed blocks together
+//! documents of the index. A store may hold several dictionaries: merging copies whole compressed blocks together
 //! with the number of the dictionary they need.
 //!
 //! ```text
@@ -20,6 +20,7 @@ mod writer;
 
 pub(crate) use merge::merge_stores;
 pub use reader::Store;
+pub use writer::StoreDictionary;
 pub(crate) use writer::StoreParts;
 
 /// A block is closed before it grows past this many raw bytes (a larger document has a block of its own).

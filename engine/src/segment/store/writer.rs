@@ -5,14 +5,42 @@ use super::{BLOCK_BYTES, DICTIONARIES_MAX};
 use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::{put_varint, read_varint};
-use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
+use crate::segment::{SegmentError, SegmentReader};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use zstd::dict::DecoderDictionary;
 
-/// A dictionary is trained on this many bytes of documents.
-pub(super) const TRAINING_BYTES: usize = 2 * 1024 * 1024;
+/// A dictionary is trained on this many bytes of documents. A segment with fewer has none: a hundred kilobytes in each
+/// small segment, written for every update, would cost more than they save.
+pub(super) const TRAINING_BYTES: usize = 1024 * 1024;
+
+/// A compression dictionary that the segments of an index share: the first one that grows large enough trains it.
+///
+/// Training takes some tenths of a second, and blocks of segments with the same dictionary are merged by copying.
+#[derive(Clone, Debug, Default)]
+pub struct StoreDictionary {
+    /// `None` inside: training found nothing to learn.
+    trained: Arc<OnceLock<Option<Arc<[u8]>>>>,
+}
+
+impl StoreDictionary {
+    /// The dictionary of the largest of these segments, or one that is yet to be trained.
+    pub fn of_largest<'a>(segments: impl Iterator<Item = &'a SegmentReader>) -> StoreDictionary {
+        let with_dictionary = segments.filter(|segment| segment.store().dictionary().is_some());
+        let largest = with_dictionary.max_by_key(|segment| segment.doc_count());
+        let dictionary = StoreDictionary::default();
+        if let Some(bytes) = largest.and_then(|segment| segment.store().dictionary()) {
+            dictionary.trained.get_or_init(|| Some(bytes.into()));
+        }
+        dictionary
+    }
+
+    /// The dictionary; trained now, on documents that lie one after the other in `samples`, if nobody did before.
+    fn get_or_train(&self, samples: &[u8], lengths: &[usize]) -> Option<Arc<[u8]>> {
+        self.trained.get_or_init(|| train(samples, lengths).map(Arc::from)).clone()
+    }
+}
 
 /// Where finished blocks go.
 pub(crate) trait BlockSink {
@@ -98,8 +126,13 @@ impl StoreBuilder {
 
     /// Trains the dictionary that the blocks from now on use.
     pub(super) fn train(&mut self, samples: &[u8], lengths: &[usize]) {
-        if let Some(dictionary) = train(samples, lengths) {
-            self.dictionaries.push(dictionary.into());
+        self.use_dictionary(StoreDictionary::default().get_or_train(samples, lengths));
+    }
+
+    /// Sets the dictionary that the blocks from now on use.
+    fn use_dictionary(&mut self, dictionary: Option<Arc<[u8]>>) {
+        if let Some(dictionary) = dictionary {
+            self.dictionaries.push(dictionary);
             self.current = self.dictionaries.len() as u8;
             self.compressor = None;
         }
@@ -233,16 +266,18 @@ pub(crate) struct StoreParts {
     samples: Vec<u8>,
     sample_lengths: Vec<usize>,
     is_trained: bool,
+    dictionary: StoreDictionary,
 }
 
 impl StoreParts {
-    pub(crate) fn new(dictionary: Option<Arc<[u8]>>) -> StoreParts {
+    pub(crate) fn new(dictionary: StoreDictionary) -> StoreParts {
         StoreParts {
-            is_trained: dictionary.is_some(),
-            builder: StoreBuilder::new(dictionary),
+            builder: StoreBuilder::new(None),
             blocks: Blocks::default(),
             samples: Vec::new(),
             sample_lengths: Vec::new(),
+            is_trained: false,
+            dictionary,
         }
     }
 
@@ -253,12 +288,15 @@ impl StoreParts {
         }
         self.samples.extend_from_slice(json);
         self.sample_lengths.push(json.len());
-        if self.samples.len() >= TRAINING_BYTES { self.train() } else { Ok(()) }
+        if self.samples.len() < TRAINING_BYTES {
+            return Ok(());
+        }
+        self.builder.use_dictionary(self.dictionary.get_or_train(&self.samples, &self.sample_lengths));
+        self.pack_samples()
     }
 
-    fn train(&mut self) -> Result<(), SegmentError> {
+    fn pack_samples(&mut self) -> Result<(), SegmentError> {
         self.is_trained = true;
-        self.builder.train(&self.samples, &self.sample_lengths);
         let (samples, lengths) = (std::mem::take(&mut self.samples), std::mem::take(&mut self.sample_lengths));
         let mut at = 0;
         for length in lengths {
@@ -276,7 +314,7 @@ impl StoreParts {
     /// the order of arrival of all. Answers the bytes of JSON.
     pub(crate) fn finish(mut self, file: &mut SectionWriter, order: Option<&[u32]>) -> Result<u64, SegmentError> {
         if !self.is_trained {
-            self.train()?;
+            self.pack_samples()?;
         }
         self.builder.flush(&mut self.blocks)?;
         file.begin(SectionKind::Store, 0)?;

@@ -110,7 +110,6 @@ pub(super) struct CodeShape {
     /// Added to the value of a class to get an index into the table; for class 3 the length of the table, so that
     /// values at or past the table are ordinals.
     pub(super) starts: [u32; CLASS_COUNT],
-    pub(super) table_len: u32,
     /// Where the table starts.
     pub(super) table_at: usize,
     /// Where the bytes behind the table start.
@@ -129,7 +128,7 @@ impl CodeShape {
         let start1 = 1 << widths[0];
         let start2 = start1 + (1 << widths[1]);
         let starts = [0, start1, start2, table_len];
-        (table_len >= 1 && end <= bytes.len()).then_some(CodeShape { widths, starts, table_len, table_at, end })
+        (table_len >= 1 && end <= bytes.len()).then_some(CodeShape { widths, starts, table_at, end })
     }
 }
 
@@ -160,7 +159,7 @@ mod tests {
             let mut bytes = Vec::new();
             codes.put(&mut bytes);
             let shape = CodeShape::open(&bytes).unwrap();
-            assert_eq!(shape.table_len as usize, codes.table.len());
+            assert_eq!((shape.end - shape.table_at) / 4, codes.table.len());
             assert_eq!(shape.widths, codes.widths);
         }
     }

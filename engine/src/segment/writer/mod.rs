@@ -9,11 +9,10 @@ use super::geo::GeoBuilder;
 use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::StoreParts;
-use super::{SegmentError, SegmentMeta, TextFields};
+use super::{SegmentError, SegmentMeta, StoreDictionary, TextFields};
 use crate::bits::monotone::put_monotone;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
 use crate::storage::Directory;
-use std::sync::Arc;
 use text::TextBuilder;
 
 /// What a new segment is to hold.
@@ -25,9 +24,8 @@ pub struct SegmentWriterOptions {
     pub column_fields: Vec<FieldId>,
     /// Whether the segment gets a geo column even when no document has a point.
     pub geo: bool,
-    /// Compression dictionary of an earlier segment ([`Store::dictionary`](super::Store::dictionary)); without one a
-    /// large enough segment trains its own.
-    pub store_dictionary: Option<Arc<[u8]>>,
+    /// Compression dictionary that the segments of the index share.
+    pub store_dictionary: StoreDictionary,
 }
 
 /// A segment in the making. One thread fills it; threads that index together each have their own.

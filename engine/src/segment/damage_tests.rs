@@ -1,0 +1,186 @@
+//! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
+
+use super::tests::{many_docs, write_segment};
+use super::*;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::{FIRST_TERM, SegmentId};
+use crate::storage::{Directory, MemoryDirectory};
+use proptest::prelude::*;
+
+/// Calls everything a query, a listing or a merge may call. What it answers is of no interest.
+fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
+    let docs = segment.doc_count();
+    let (mut fields, mut tokens, mut json, mut ordinals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for doc in (0..docs).chain([docs, u32::MAX]) {
+        segment.internal_id(doc);
+        segment.doc_of_internal_id(u64::from(doc));
+        segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
+        segment.tokens().doc(doc).fields().for_each(|(_, run)| run.decode(&mut tokens));
+        let _ = segment.store().get(doc, &mut json);
+        segment.keys().get(doc.to_string().as_bytes());
+    }
+    let mut set = BitsetBuilder::new(docs);
+    let list: DocSet = (0..docs).filter(|doc| doc % 5 == 0).collect();
+    for ordinal in (0..FIRST_TERM + segment.terms().len()).chain([u32::MAX]) {
+        segment.terms().term(ordinal);
+        segment.postings().doc_freq(ordinal);
+        segment.postings().for_each(ordinal, |_, code| {
+            segment.postings().field_sets().fields(code);
+        });
+        segment.postings().add_to(ordinal, &mut set);
+        segment.postings().docs(ordinal);
+        segment.postings().docs_among(ordinal, &list);
+    }
+    segment.postings().prefix_docs(b"a");
+    segment.postings().add_range_to(segment.terms().prefix_range(b"a"), &mut set);
+    assert!(set.finish().iter().all(|doc| doc < docs));
+    for field in segment.columns().fields().collect::<Vec<_>>() {
+        let column = segment.columns().get(field).expect("it was listed");
+        for doc in (0..docs).chain([docs, u32::MAX]) {
+            column.ordinals_of(doc, &mut ordinals);
+            assert!(ordinals.iter().all(|&ordinal| ordinal < column.value_count()));
+            column.first(doc);
+            column.last(doc);
+        }
+        for ordinal in (0..column.value_count()).chain([u32::MAX]) {
+            column.number(ordinal);
+            column.string(ordinal);
+            column.original(ordinal);
+            column.doc_freq(ordinal);
+            assert!(column.docs_of(ordinal).all(|doc| doc < docs));
+        }
+        let _ = column.find_string("odd");
+        let _ = column.find_number(7.0);
+        let _ = (column.docs_in(0..column.value_count()), column.null(), column.empty(), column.exists());
+    }
+    if let Some(geo) = segment.geo() {
+        for doc in 0..docs {
+            geo.point(doc);
+        }
+        geo.search(|_| BoxRelation::Crossing, |_, _| true);
+        geo.search(|_| BoxRelation::Inside, |_, _| true);
+        geo.nearest(|b| b.lat_min, |_, _, _| 1.0);
+    }
+    let inputs = [MergeInput { segment, deleted: Some(&list) }];
+    let _ = merge(&inputs, directory, SegmentId(77), &MergeOptions::default());
+    let _ = directory.delete("seg-000000000000004d.lam");
+}
+
+fn small_segment() -> (MemoryDirectory, SegmentMeta, Vec<u8>) {
+    let directory = MemoryDirectory::new();
+    let meta = write_segment(&directory, 1, &many_docs(150));
+    let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
+    (directory, meta, bytes)
+}
+
+#[test]
+fn a_cut_file_is_refused() {
+    let (directory, meta, bytes) = small_segment();
+    for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
+        directory.overwrite(&meta.file.name, bytes[..length].to_vec());
+        let refused = SegmentReader::open(&directory, &meta).unwrap_err();
+        assert!(matches!(refused, SegmentError::NotASegment { .. }), "{length}: {refused}");
+        // Also when the manifest was cut to match.
+        let mut shorter = meta.clone();
+        shorter.file.bytes = length as u64;
+        SegmentReader::open(&directory, &shorter).unwrap_err();
+    }
+    directory.delete(&meta.file.name).unwrap();
+    assert!(matches!(SegmentReader::open(&directory, &meta).unwrap_err(), SegmentError::Io { .. }));
+}
+
+#[test]
+fn a_later_version_is_told_apart_from_damage() {
+    let (directory, meta, mut bytes) = small_segment();
+    bytes[8] = 2;
+    directory.overwrite(&meta.file.name, bytes);
+    let refused = SegmentReader::open(&directory, &meta).unwrap_err();
+    assert!(matches!(refused, SegmentError::TooNew { found: 2, supported: 1, .. }), "{refused}");
+}
+
+#[test]
+fn every_flipped_byte_is_found() {
+    let (directory, meta, bytes) = small_segment();
+    for at in (0..bytes.len()).step_by(61) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        directory.overwrite(&meta.file.name, damaged);
+        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+            let found = segment.verify().expect_err("one byte differs");
+            assert!(matches!(found, SegmentError::Checksum { .. }), "byte {at}: {found}");
+            use_everything(&segment, &directory);
+        }
+    }
+}
+
+/// Rewrites all checksums, so that only the structure can tell the damage.
+fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
+    use crate::bits::little_endian::{read_u32, read_u64};
+    let footer = bytes.len() - format::FOOTER_BYTES;
+    let table = read_u64(bytes, footer).unwrap() as usize;
+    for entry in 0..read_u32(bytes, footer + 8).unwrap() as usize {
+        let at = table + entry * format::ENTRY_BYTES;
+        let (offset, length) = (read_u64(bytes, at + 8).unwrap() as usize, read_u64(bytes, at + 16).unwrap() as usize);
+        let checksum = crc32fast::hash(&bytes[offset..offset + length]);
+        bytes[at + 4..at + 8].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let checksum = crc32fast::hash(&bytes[table..footer]);
+    bytes[footer + 12..footer + 16].copy_from_slice(&checksum.to_le_bytes());
+    meta.file.checksum = crc32fast::hash(bytes);
+}
+
+/// Where the sections are that other crates walk unchecked: only their checksum can save them.
+fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    use crate::bits::little_endian::{read_u16, read_u32, read_u64};
+    let footer = bytes.len() - format::FOOTER_BYTES;
+    let table = read_u64(bytes, footer).unwrap() as usize;
+    (0..read_u32(bytes, footer + 8).unwrap() as usize)
+        .map(|entry| table + entry * format::ENTRY_BYTES)
+        .filter(|&at| {
+            let kind = read_u16(bytes, at).unwrap();
+            kind == format::SectionKind::Terms as u16 || kind == format::SectionKind::Keys as u16
+        })
+        .map(|at| {
+            let offset = read_u64(bytes, at + 8).unwrap() as usize;
+            offset..offset + read_u64(bytes, at + 16).unwrap() as usize
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    /// Damage under valid checksums, as a faulty program or an attacker would leave it.
+    #[test]
+    fn signed_damage_is_survived(
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 1usize..9), 1..6),
+    ) {
+        let (directory, mut meta, mut bytes) = small_segment();
+        let end = bytes.len() - format::FOOTER_BYTES;
+        let table = crate::bits::little_endian::read_u64(&bytes, end).unwrap() as usize;
+        let trusted = trusted(&bytes);
+        for (place, value, length) in places {
+            let at = place.index(table - format::HEADER_BYTES) + format::HEADER_BYTES;
+            for at in at..(at + length).min(table) {
+                if !trusted.iter().any(|section| section.contains(&at)) {
+                    bytes[at] = value;
+                }
+            }
+        }
+        sign(&mut bytes, &mut meta);
+        directory.overwrite(&meta.file.name, bytes);
+        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+            let _ = segment.verify();
+            use_everything(&segment, &directory);
+        }
+    }
+}
+
+#[test]
+fn a_manifest_of_another_segment_is_refused() {
+    let (directory, meta, _) = small_segment();
+    let other = write_segment(&directory, 2, &many_docs(20));
+    let mixed = SegmentMeta { doc_count: other.doc_count, ..meta.clone() };
+    assert!(matches!(SegmentReader::open(&directory, &mixed).unwrap_err(), SegmentError::Corrupt { .. }));
+    let mixed = SegmentMeta { file: other.file, ..meta };
+    SegmentReader::open(&directory, &mixed).unwrap_err();
+}
