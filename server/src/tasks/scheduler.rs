@@ -329,3 +329,6 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         deleted: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

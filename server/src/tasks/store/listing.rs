@@ -127,10 +127,10 @@ struct Condition {
 }
 
 impl Condition {
-    /// Adds `text`, in which `?` stands for `value`.
+    /// Adds `text`, in which `@` stands for `value`.
     fn and(&mut self, text: &str, value: impl Into<SqlValue>) {
         self.values.push(value.into());
-        let text = text.replace('?', &format!("?{}", self.values.len()));
+        let text = text.replace('@', &format!("?{}", self.values.len()));
         self.and_text(&text);
     }
 
@@ -141,7 +141,7 @@ impl Condition {
     }
 
     fn list<T: Serialize>(&mut self, column: &str, values: &[T]) {
-        self.and(&format!("{column} IN (SELECT value FROM json_each(?))"), json_text(values));
+        self.and(&format!("{column} IN (SELECT value FROM json_each(@))"), json_text(values));
     }
 
     /// `or_live` names the tasks of the running batch when its start, which is not stored, lies between the bounds.
@@ -165,7 +165,7 @@ impl Condition {
     }
 }
 
-const IN_LIST: &str = "uid IN (SELECT value FROM json_each(?))";
+const IN_LIST: &str = "uid IN (SELECT value FROM json_each(@))";
 
 fn json_text(values: &[impl Serialize]) -> String {
     serde_json::to_string(values).expect("lists of numbers and texts are JSON")
@@ -351,7 +351,7 @@ fn count(connection: &rusqlite::Connection, select: &str, condition: &Condition)
 /// The end of the statement. One more row than the page holds is read: it is where the next page starts.
 fn order(paging: Paging, condition: &mut Condition) -> String {
     if let Some(from) = paging.from {
-        condition.and(if paging.reverse { "uid >= ?" } else { "uid <= ?" }, i64::from(from));
+        condition.and(if paging.reverse { "uid >= @" } else { "uid <= @" }, i64::from(from));
     }
     let limit = i64::try_from(paging.limit.saturating_add(1)).unwrap_or(i64::MAX);
     condition.values.push(limit.into());

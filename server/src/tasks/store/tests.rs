@@ -1,1 +1,274 @@
+//! The store on a real file: uids, filters, ends of batches, restarts.
 
+use std::sync::Arc;
+
+use lamina_engine::index::Progress;
+use serde_json::{Map, json};
+
+use super::*;
+use crate::tasks::Content;
+use crate::tasks::filter::{Bounds, TaskFilter};
+use crate::tasks::kind::{Kind, Status};
+use crate::tasks::live::LiveBatch;
+use crate::tasks::queue::NewTask;
+use crate::tasks::task::StoredError;
+use crate::tasks::uid_set::UidSet;
+use crate::timestamp::Timestamp;
+
+struct Fixture {
+    store: Store,
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        Fixture { store: Store::open(&folder.path().join("tasks.sqlite")).unwrap(), folder }
+    }
+
+    fn reopened(self) -> Fixture {
+        let Fixture { store, folder } = self;
+        drop(store);
+        Fixture { store: Store::open(&folder.path().join("tasks.sqlite")).unwrap(), folder }
+    }
+
+    /// Registers a deletion by ids in each of the indexes.
+    fn enqueue(&self, indexes: &[&str]) -> Vec<u32> {
+        let task = |index: &&str| NewTask::for_index(*index, Content::DeleteIds { ids: vec!["1".into()] });
+        indexes.iter().map(|index| self.store.enqueue(task(index)).unwrap().uid).collect()
+    }
+
+    fn uids(&self, filter: TaskFilter) -> Vec<u32> {
+        self.uids_with(filter, None)
+    }
+
+    fn uids_with(&self, filter: TaskFilter, live: Option<&LiveBatch>) -> Vec<u32> {
+        let page = self.store.list_tasks(&filter, Paging { limit: 1000, from: None, reverse: true }, live).unwrap();
+        assert_eq!(page.total, page.results.len() as u64);
+        page.results.iter().map(|task| task.uid).collect()
+    }
+
+    fn status(&self, uid: u32) -> Status {
+        self.store.task(uid).unwrap().unwrap().status
+    }
+}
+
+fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
+    FinishedBatch {
+        uid,
+        started_at: 1_000 * i64::from(uid + 1),
+        finished_at: 1_000 * i64::from(uid + 1) + 500,
+        strategy: "because".into(),
+        tasks: tasks.iter().map(|(uid, result)| FinishedTask { uid: *uid, result: result.clone() }).collect(),
+        index_changes: Vec::new(),
+        canceled: None,
+        deleted: Vec::new(),
+    }
+}
+
+fn live(uid: u32, tasks: &[u32]) -> LiveBatch {
+    LiveBatch {
+        uid,
+        started_at: Timestamp::from_nanos(7_000),
+        strategy: String::new(),
+        tasks: tasks.to_vec(),
+        index_uid: None,
+        details: Map::new(),
+        stats: json!({}),
+        progress: Progress::new(),
+        cancelled: Default::default(),
+    }
+}
+
+fn ok(count: u64) -> TaskResult {
+    TaskResult::Succeeded(Some(count))
+}
+
+#[test]
+fn uids_ascend_over_restarts_and_deletions() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.enqueue(&["a", "b"]), [0, 1]);
+    let fixture = fixture.reopened();
+    assert_eq!(fixture.enqueue(&["a"]), [2]);
+    fixture.store.finish(&finished(0, &[(0, ok(1)), (1, ok(1)), (2, ok(1))])).unwrap();
+    let tasks: UidSet = [0, 1, 2].into_iter().collect();
+    let deletion = NewTask::global(Content::DeleteTasks { filter: "?uids=*".into(), tasks: tasks.clone() });
+    assert_eq!(fixture.store.enqueue(deletion).unwrap().uid, 3);
+    let mut batch = finished(1, &[(3, TaskResult::Succeeded(None))]);
+    batch.deleted = vec![(3, tasks)];
+    fixture.store.finish(&batch).unwrap();
+    let details = fixture.store.task(3).unwrap().unwrap().details.unwrap();
+    assert_eq!(details.get(), r#"{"matchedTasks":3,"deletedTasks":3,"originalFilter":"?uids=*"}"#);
+    assert!(fixture.store.task(1).unwrap().is_none());
+    assert!(fixture.store.batch(0).unwrap().is_none(), "a batch without tasks goes with them");
+    let fixture = fixture.reopened();
+    assert_eq!(fixture.enqueue(&["a"]), [4]);
+    assert_eq!(fixture.store.next_batch_uid().unwrap(), 2);
+}
+
+#[test]
+fn requests_that_meet_share_a_transaction_and_get_uids_of_their_own() {
+    let fixture = Arc::new(Fixture::new());
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let fixture = Arc::clone(&fixture);
+            std::thread::spawn(move || fixture.enqueue(&["a"; 25]))
+        })
+        .collect();
+    let mut uids: Vec<u32> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    uids.sort_unstable();
+    assert_eq!(uids, (0..200).collect::<Vec<_>>());
+    assert_eq!(fixture.uids(TaskFilter::default()).len(), 200);
+}
+
+#[test]
+fn filters_are_alternatives_within_and_conditions_between() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a", "b", "a", "c"]);
+    fixture.store.enqueue(NewTask::global(Content::SwapIndexes { swaps: vec![] })).unwrap();
+    let error = StoredError::from(&ApiError::index_not_found("b"));
+    fixture.store.finish(&finished(0, &[(0, ok(1))])).unwrap();
+    fixture.store.finish(&finished(1, &[(1, TaskResult::Failed(error))])).unwrap();
+    let of = |filter: TaskFilter| fixture.uids(filter);
+    assert_eq!(of(TaskFilter::default()), [0, 1, 2, 3, 4]);
+    let indexes = Some(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(of(TaskFilter { index_uids: indexes.clone(), ..Default::default() }), [0, 1, 2]);
+    let statuses = Some(vec![Status::Failed, Status::Enqueued]);
+    assert_eq!(of(TaskFilter { statuses: statuses.clone(), ..Default::default() }), [1, 2, 3, 4]);
+    assert_eq!(of(TaskFilter { statuses, index_uids: indexes, ..Default::default() }), [1, 2]);
+    assert_eq!(of(TaskFilter { kinds: Some(vec![Kind::IndexSwap]), ..Default::default() }), [4]);
+    assert_eq!(of(TaskFilter { batch_uids: Some(vec![1, 9]), ..Default::default() }), [1]);
+    assert_eq!(of(TaskFilter { uids: Some(vec![]), ..Default::default() }), [0u32; 0]);
+    let started = |after, before| {
+        let bound = |nanos: Option<i64>| nanos.map(Timestamp::from_nanos);
+        of(TaskFilter { started: Bounds { after: bound(after), before: bound(before) }, ..Default::default() })
+    };
+    // Bounds are exclusive; tasks that did not start match none.
+    assert_eq!(started(Some(999), None), [0, 1]);
+    assert_eq!(started(Some(1_000), None), [1]);
+    assert_eq!(started(Some(999), Some(2_000)), [0]);
+}
+
+#[test]
+fn the_running_batch_counts_as_processing() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a", "b", "a"]);
+    let live = live(5, &[0, 2]);
+    let of = |filter: TaskFilter| fixture.uids_with(filter, Some(&live));
+    let statuses = |statuses: &[Status]| TaskFilter { statuses: Some(statuses.to_vec()), ..Default::default() };
+    assert_eq!(of(statuses(&[Status::Enqueued])), [1]);
+    assert_eq!(of(statuses(&[Status::Processing])), [0, 2]);
+    assert_eq!(of(statuses(&[Status::Enqueued, Status::Processing])), [0, 1, 2]);
+    assert_eq!(of(statuses(&[Status::Succeeded])), [0u32; 0]);
+    assert_eq!(of(TaskFilter { batch_uids: Some(vec![5]), ..Default::default() }), [0, 2]);
+    let after = Bounds { after: Some(Timestamp::from_nanos(6_999)), before: None };
+    assert_eq!(of(TaskFilter { started: after, ..Default::default() }), [0, 2]);
+    let page = Paging { limit: 10, from: None, reverse: false };
+    assert_eq!(fixture.store.list_batches(&TaskFilter::default(), page, Some(&live)).unwrap().total, 1);
+    let other = TaskFilter { uids: Some(vec![1]), ..Default::default() };
+    assert_eq!(fixture.store.list_batches(&other, page, Some(&live)).unwrap().total, 0);
+}
+
+#[test]
+fn pages_follow_one_another() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a"; 5]);
+    let page = |limit, from, reverse| {
+        let page = fixture.store.list_tasks(&TaskFilter::default(), Paging { limit, from, reverse }, None).unwrap();
+        assert_eq!((page.total, page.limit), (5, limit));
+        (page.results.iter().map(|task| task.uid).collect::<Vec<_>>(), page.from, page.next)
+    };
+    assert_eq!(page(2, None, false), (vec![4, 3], Some(4), Some(2)));
+    assert_eq!(page(2, Some(2), false), (vec![2, 1], Some(2), Some(0)));
+    assert_eq!(page(2, Some(0), false), (vec![0], Some(0), None));
+    assert_eq!(page(3, Some(1), true), (vec![1, 2, 3], Some(1), Some(4)));
+    assert_eq!(page(0, None, false), (vec![], None, Some(4)));
+}
+
+#[test]
+fn cancelations_end_what_waits_and_nothing_else() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a", "a", "a"]);
+    fixture.store.finish(&finished(0, &[(0, ok(1))])).unwrap();
+    let tasks: UidSet = [0, 1, 2].into_iter().collect();
+    let cancelation = NewTask::global(Content::CancelTasks { filter: "?uids=0,1,2".into(), tasks: tasks.clone() });
+    let by = fixture.store.enqueue(cancelation).unwrap().uid;
+    let mut batch = finished(1, &[(by, TaskResult::Succeeded(None))]);
+    batch.canceled = Some((by, tasks));
+    fixture.store.finish(&batch).unwrap();
+    assert_eq!([0, 1, 2].map(|uid| fixture.status(uid)), [Status::Succeeded, Status::Canceled, Status::Canceled]);
+    let canceled = fixture.store.task(1).unwrap().unwrap();
+    assert_eq!((canceled.canceled_by, canceled.batch_uid), (Some(by), Some(1)));
+    assert_eq!(canceled.details.unwrap().get(), r#"{"providedIds":1,"deletedDocuments":0,"originalFilter":null}"#);
+    let details = fixture.store.task(by).unwrap().unwrap().details.unwrap();
+    assert_eq!(details.get(), r#"{"matchedTasks":3,"canceledTasks":2,"originalFilter":"?uids=0,1,2"}"#);
+    assert_eq!(fixture.uids(TaskFilter { canceled_by: Some(vec![by]), ..Default::default() }), [1, 2]);
+}
+
+#[test]
+fn swaps_move_the_history() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a", "b"]);
+    let created = |uid: &str| IndexChange::Created { uid: uid.into(), folder: format!("folder of {uid}") };
+    let mut batch = finished(0, &[(0, ok(0)), (1, ok(0))]);
+    batch.index_changes = vec![created("a"), created("b")];
+    fixture.store.finish(&batch).unwrap();
+    let swap = fixture.store.enqueue(NewTask::global(Content::SwapIndexes { swaps: vec![] })).unwrap().uid;
+    let later = fixture.enqueue(&["a"])[0];
+    let mut batch = finished(1, &[(swap, TaskResult::Succeeded(None))]);
+    batch.index_changes = vec![IndexChange::Swapped { one: "a".into(), other: "b".into(), task: swap }];
+    fixture.store.finish(&batch).unwrap();
+    let index = |uid: u32| fixture.store.task(uid).unwrap().unwrap().index_uid.unwrap();
+    assert_eq!((index(0), index(1), index(later)), ("b".to_owned(), "a".to_owned(), "a".to_owned()));
+    let folder = |uid: &str| (uid.to_owned(), format!("folder of {}", if uid == "a" { "b" } else { "a" }));
+    assert_eq!(fixture.store.indexes().unwrap(), [folder("a"), folder("b")]);
+    let mut batch = finished(2, &[]);
+    batch.index_changes =
+        vec![IndexChange::Renamed { from: "a".into(), to: "c".into() }, IndexChange::Deleted { uid: "b".into() }];
+    fixture.store.finish(&batch).unwrap();
+    assert_eq!(fixture.store.indexes().unwrap(), [("c".to_owned(), "folder of b".to_owned())]);
+}
+
+#[test]
+fn payloads_go_when_their_task_is_final() {
+    let fixture = Fixture::new();
+    let documents = b"{\"id\":1}\n".to_vec();
+    let new = NewTask { inline_payload: Some(documents.clone()), ..NewTask::for_index("a", Content::Clear) };
+    let uid = fixture.store.enqueue(new).unwrap().uid;
+    let fixture = fixture.reopened();
+    assert_eq!(fixture.store.inline_payload(uid).unwrap(), Some(documents));
+    fixture.store.finish(&finished(0, &[(uid, ok(1))])).unwrap();
+    assert_eq!(fixture.store.inline_payload(uid).unwrap(), None);
+}
+
+#[test]
+fn a_finished_batch_tells_about_its_tasks() {
+    let fixture = Fixture::new();
+    fixture.enqueue(&["a", "a"]);
+    let error = StoredError::from(&ApiError::index_not_found("a"));
+    fixture.store.finish(&finished(0, &[(0, ok(2)), (1, TaskResult::Failed(error))])).unwrap();
+    let batch = serde_json::to_value(fixture.store.batch(0).unwrap().unwrap()).unwrap();
+    assert_eq!(
+        batch["stats"],
+        json!({
+            "totalNbTasks": 2,
+            "status": {"succeeded": 1, "failed": 1},
+            "types": {"documentDeletion": 2},
+            "indexUids": {"a": 2}
+        })
+    );
+    // Null keys are dropped at the end.
+    assert_eq!(batch["details"], json!({"providedIds": 2, "deletedDocuments": 2}));
+    assert_eq!(batch["duration"], "PT0.000000500S");
+    let failed = fixture.store.task(1).unwrap().unwrap();
+    assert_eq!(failed.error.unwrap(), ApiError::index_not_found("a"));
+}
+
+#[test]
+fn newer_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tasks.sqlite");
+    drop(Store::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert!(Store::open(&path).unwrap_err().to_string().contains("version 99"));
+}

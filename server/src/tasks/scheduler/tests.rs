@@ -1,0 +1,265 @@
+//! The scheduler with real indexes: tasks are carried out in order, once, also when the process dies in between.
+
+use std::path::Path;
+
+use lamina_engine::index::{IndexOptions, SettingsPatch};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::error::ErrorDocs;
+use crate::tasks::content::{Method, PayloadPlace, Swap, Upsert};
+use crate::tasks::{NewTask, UidSet};
+
+const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX };
+
+/// A database folder and what a server has open of it.
+struct Server {
+    queue: Arc<TaskQueue>,
+    instance: Arc<Instance>,
+}
+
+impl Server {
+    fn open(folder: &Path) -> Server {
+        let options = IndexOptions { indexing_threads: 1, indexing_memory_bytes: 64 << 20, ..IndexOptions::default() };
+        let (instance, store) = Instance::open(folder, options).unwrap();
+        Server { queue: Arc::new(TaskQueue::new(store)), instance: Arc::new(instance) }
+    }
+
+    fn worker(&self) -> Worker {
+        let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
+        Worker { queue, instance, limits: LIMITS, next_batch: 0, stop: Arc::default() }
+    }
+
+    fn enqueue(&self, index: &str, content: Content) -> u32 {
+        self.queue.enqueue_now(NewTask::for_index(index, content)).unwrap().uid
+    }
+
+    fn add(&self, index: &str, documents: &[Value]) -> u32 {
+        let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
+        let content = Content::Upsert(Upsert {
+            method: Method::Replace,
+            primary_key: None,
+            skip_creation: false,
+            may_create_index: true,
+            received: documents.len() as u64,
+            payload: PayloadPlace::Inline,
+            payload_bytes: lines.len() as u64,
+        });
+        let task = NewTask { inline_payload: Some(lines.into_bytes()), ..NewTask::for_index(index, content) };
+        self.queue.enqueue_now(task).unwrap().uid
+    }
+
+    /// Carries out everything that is enqueued; returns the tasks of each batch.
+    fn run(&self) -> Vec<Vec<u32>> {
+        let mut worker = self.worker();
+        worker.recover().unwrap();
+        let mut batches = Vec::new();
+        while let Some(plan) = worker.plan().unwrap() {
+            batches.push(plan.tasks.iter().map(|task| task.uid).collect());
+            worker.process(&plan);
+        }
+        batches
+    }
+
+    fn task(&self, uid: u32) -> Value {
+        serde_json::to_value(self.queue.task(uid).unwrap().view(&ErrorDocs::default())).unwrap()
+    }
+
+    fn code(&self, uid: u32) -> Value {
+        self.task(uid)["error"]["code"].clone()
+    }
+
+    fn document_count(&self, index: &str) -> u64 {
+        self.instance.snapshot(index).unwrap().document_count()
+    }
+}
+
+fn document(id: u32) -> Value {
+    json!({"id": id, "title": "a film"})
+}
+
+#[test]
+fn documents_create_their_index_and_share_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1), document(2), document(2)]);
+    server.add("books", &[document(1)]);
+    server.add("films", &[document(3)]);
+    server.enqueue("films", Content::DeleteIds { ids: vec!["1".into(), "9".into()] });
+    assert_eq!(server.run(), [vec![0, 2, 3], vec![1]]);
+    assert_eq!(server.document_count("films"), 2);
+    let task = server.task(0);
+    assert_eq!((&task["status"], &task["batchUid"]), (&json!("succeeded"), &json!(0)));
+    assert_eq!(task["details"], json!({"receivedDocuments": 3, "indexedDocuments": 2}));
+    assert_eq!(server.task(3)["details"], json!({"providedIds": 2, "deletedDocuments": 1, "originalFilter": null}));
+    assert_eq!(server.instance.uids(), ["books", "films"]);
+}
+
+#[test]
+fn a_bad_payload_hurts_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1)]);
+    server.add("films", &[json!({"title": "without an id"})]);
+    server.add("films", &[document(2)]);
+    assert_eq!(server.run(), [vec![0, 1, 2]]);
+    assert_eq!(server.code(1), "missing_document_id");
+    assert_eq!(server.task(1)["details"]["indexedDocuments"], 0);
+    assert_eq!(server.document_count("films"), 2);
+}
+
+#[test]
+fn what_needs_an_index_fails_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.enqueue("none", Content::Clear);
+    server.enqueue("none", Content::DeleteIndex);
+    server.enqueue("none", Content::UpdateIndex { primary_key: Some("id".into()), new_uid: None });
+    let settings = Content::Settings { patch: Box::new(SettingsPatch::reset_all()), may_create_index: false };
+    server.enqueue("none", settings);
+    server.run();
+    for uid in 0..4 {
+        assert_eq!(server.code(uid), "index_not_found", "task {uid}");
+    }
+    assert!(server.instance.uids().is_empty());
+}
+
+#[test]
+fn deletions_report_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1), document(2)]);
+    server.run();
+    let clear = server.enqueue("films", Content::Clear);
+    server.run();
+    assert_eq!(server.task(clear)["details"], json!({"deletedDocuments": 2}));
+    server.add("films", &[document(1)]);
+    server.run();
+    let absorbed = server.add("films", &[document(7)]);
+    let deletion = server.enqueue("films", Content::DeleteIndex);
+    assert_eq!(server.run(), [vec![absorbed, deletion]]);
+    assert_eq!(server.task(absorbed)["status"], "succeeded");
+    assert_eq!(server.task(deletion)["details"], json!({"deletedDocuments": 1}));
+    assert!(server.instance.uids().is_empty());
+    assert_eq!(std::fs::read_dir(folder.path().join("indexes")).unwrap().count(), 0);
+}
+
+#[test]
+fn indexes_are_created_renamed_and_swapped() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.enqueue("a", Content::CreateIndex { primary_key: Some("key".into()) });
+    server.enqueue("a", Content::CreateIndex { primary_key: None });
+    server.enqueue("a", Content::UpdateIndex { primary_key: None, new_uid: Some("b".into()) });
+    server.add("c", &[document(1)]);
+    let swap = Content::SwapIndexes { swaps: vec![Swap { indexes: ["b".into(), "c".into()], rename: false }] };
+    server.queue.enqueue_now(NewTask::global(swap)).unwrap();
+    let after = server.add("b", &[document(2)]);
+    server.run();
+    assert_eq!(server.code(1), "index_already_exists");
+    assert_eq!(server.task(2)["details"], json!({"primaryKey": null, "oldIndexUid": "a", "newIndexUid": "b"}));
+    assert_eq!(server.task(4)["status"], "succeeded");
+    assert_eq!(server.task(after)["status"], "succeeded", "{}", server.task(after));
+    // The documents of `c` are now in `b`, and what came after the swap joined them there.
+    assert_eq!((server.document_count("b"), server.document_count("c")), (2, 0));
+    assert_eq!(server.instance.snapshot("c").unwrap().primary_key.as_deref(), Some("key"));
+    drop(server);
+    let server = Server::open(folder.path());
+    assert_eq!((server.document_count("b"), server.document_count("c")), (2, 0));
+}
+
+#[test]
+fn a_swap_is_not_overtaken() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("a", &[document(1)]);
+    server.add("b", &[document(1)]);
+    server.run();
+    server.add("a", &[document(2)]);
+    let swap = Content::SwapIndexes { swaps: vec![Swap { indexes: ["a".into(), "b".into()], rename: false }] };
+    server.queue.enqueue_now(NewTask::global(swap)).unwrap();
+    server.add("a", &[document(3)]);
+    assert_eq!(server.run(), [vec![2], vec![3], vec![4]]);
+    assert_eq!((server.document_count("a"), server.document_count("b")), (2, 2));
+}
+
+#[test]
+fn cancelations_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    let first = server.add("films", &[document(1)]);
+    let second = server.add("films", &[document(2)]);
+    let tasks: UidSet = [first].into_iter().collect();
+    let cancelation = Content::CancelTasks { filter: "?uids=0".into(), tasks };
+    let cancelation = server.queue.enqueue_now(NewTask::global(cancelation)).unwrap().uid;
+    assert_eq!(server.run(), [vec![cancelation], vec![second]]);
+    assert_eq!(server.task(first)["status"], "canceled");
+    assert_eq!(server.task(first)["canceledBy"], cancelation);
+    assert_eq!(server.document_count("films"), 1);
+}
+
+#[test]
+fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1), document(2)]);
+    server.run();
+    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
+    // The engine commits; the process dies before the end is stored.
+    let mut worker = server.worker();
+    worker.recover().unwrap();
+    let plan = worker.plan().unwrap().unwrap();
+    let live = worker.live(&plan);
+    assert!(worker.carry_out(&live, &plan.tasks).is_some());
+    drop((worker, live));
+    drop(server);
+
+    let server = Server::open(folder.path());
+    assert_eq!(server.task(deletion)["status"], "enqueued");
+    assert_eq!(server.run(), [[0u32; 0]; 0], "nothing is left to do");
+    let task = server.task(deletion);
+    assert_eq!((&task["status"], &task["batchUid"]), (&json!("succeeded"), &json!(1)));
+    // Carried out again, it would have found nothing to delete.
+    assert_eq!(task["details"]["deletedDocuments"], 1);
+    // Batches go on after the recorded one.
+    server.add("films", &[document(3)]);
+    server.run();
+    assert_eq!(server.task(2)["batchUid"], 2);
+}
+
+#[test]
+fn a_new_index_whose_name_was_not_stored_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1)]);
+    let mut worker = server.worker();
+    worker.recover().unwrap();
+    let plan = worker.plan().unwrap().unwrap();
+    let live = worker.live(&plan);
+    assert!(worker.carry_out(&live, &plan.tasks).is_some());
+    drop((worker, live));
+    drop(server);
+    assert_eq!(std::fs::read_dir(folder.path().join("indexes")).unwrap().count(), 1);
+
+    let server = Server::open(folder.path());
+    assert!(server.instance.uids().is_empty());
+    server.run();
+    assert_eq!(server.document_count("films"), 1);
+    assert_eq!(std::fs::read_dir(folder.path().join("indexes")).unwrap().count(), 1, "the orphan is gone");
+}
+
+#[test]
+fn the_thread_wakes_for_work_and_stops_when_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    let scheduler = Scheduler::start(Arc::clone(&server.queue), Arc::clone(&server.instance), LIMITS).unwrap();
+    let uid = server.add("films", &[document(1)]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.task(uid)["finishedAt"].is_null() {
+        assert!(Instant::now() < deadline, "the task is not carried out");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    scheduler.stop(Duration::from_secs(10));
+    let late = server.add("films", &[document(2)]);
+    assert_eq!(server.task(late)["status"], "enqueued");
+}
