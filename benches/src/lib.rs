@@ -53,3 +53,13 @@ pub fn add(index: &Index, batch: u64, ndjson: &[u8]) {
         .expect("a batch of films commits");
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
+
+/// Changes settings in one commit; `patch` is their public JSON.
+pub fn set(index: &Index, batch: u64, patch: &str) {
+    let patch = serde_json::from_str(patch).expect("the settings are valid");
+    let note = CommitNote::new(batch, |_| Vec::new());
+    let results = index
+        .apply(&[Operation::Settings(Box::new(patch))], note, &Progress::new(), &AtomicBool::new(false))
+        .expect("settings commit");
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}

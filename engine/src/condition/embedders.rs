@@ -4,7 +4,8 @@ use levenshtein_automata::{Distance, LevenshteinAutomatonBuilder};
 use serde_json::Value;
 
 use super::ConditionError;
-use crate::filter::{Vectors, VectorsKind};
+use super::error::UnknownName;
+use crate::filter::{Located, Vectors, VectorsKind};
 use crate::index::settings::Settings;
 
 /// How many edits a suggested name may be away.
@@ -14,26 +15,24 @@ const SUGGESTION_DISTANCE: u8 = 2;
 pub(super) fn check(vectors: &Vectors, settings: &Settings) -> Result<(), ConditionError> {
     let Some(embedder) = &vectors.embedder else { return Ok(()) };
     let Some(config) = settings.embedders.get(&embedder.value) else {
-        let available: Vec<String> = sorted(settings.embedders.keys());
-        return Err(ConditionError::UnknownEmbedder {
-            suggestion: suggestion(&embedder.value, &available),
-            name: embedder.value.clone(),
-            available,
-            at: embedder.at.clone(),
-        });
+        let available = sorted(settings.embedders.keys());
+        return Err(ConditionError::UnknownEmbedder(unknown(embedder, available)));
     };
     let Some(VectorsKind::Fragment(fragment)) = &vectors.kind else { return Ok(()) };
     let fragments = config.get("indexingFragments").and_then(Value::as_object);
     if fragments.is_some_and(|fragments| fragments.contains_key(&fragment.value)) {
         return Ok(());
     }
-    let available: Vec<String> = sorted(fragments.into_iter().flat_map(|fragments| fragments.keys()));
-    Err(ConditionError::UnknownFragment {
-        suggestion: suggestion(&fragment.value, &available),
-        name: fragment.value.clone(),
-        embedder: embedder.value.clone(),
+    let available = sorted(fragments.into_iter().flat_map(|fragments| fragments.keys()));
+    Err(ConditionError::UnknownFragment { embedder: embedder.value.clone(), fragment: unknown(fragment, available) })
+}
+
+fn unknown(name: &Located<String>, available: Vec<String>) -> Box<UnknownName> {
+    Box::new(UnknownName {
+        suggestion: suggestion(&name.value, &available),
+        name: name.value.clone(),
         available,
-        at: fragment.at.clone(),
+        at: name.at.clone(),
     })
 }
 

@@ -27,24 +27,27 @@ pub enum ConditionError {
         name: String,
         at: Location,
     },
-    UnknownEmbedder {
-        name: String,
-        available: Vec<String>,
-        suggestion: Option<String>,
-        at: Location,
-    },
+    UnknownEmbedder(Box<UnknownName>),
     UnknownFragment {
-        name: String,
         embedder: String,
-        available: Vec<String>,
-        suggestion: Option<String>,
-        at: Location,
+        fragment: Box<UnknownName>,
     },
     /// The function needs shapes or other indexes, which this engine does not hold.
     Unsupported {
         function: &'static str,
         at: Location,
     },
+}
+
+/// A name that the settings don't have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnknownName {
+    pub name: String,
+    /// The names they have, sorted.
+    pub available: Vec<String>,
+    /// One of them that is nearly the same.
+    pub suggestion: Option<String>,
+    pub at: Location,
 }
 
 impl std::error::Error for ConditionError {}
@@ -79,25 +82,23 @@ impl fmt::Display for ConditionError {
                  `_geoRadius(latitude, longitude, distance)` or `_geoBoundingBox([latitude, longitude], [latitude, \
                  longitude])` built-in rules to filter on `_geo` coordinates.\n{at}"
             ),
-            ConditionError::UnknownEmbedder { name, available, suggestion, at } => {
-                write!(f, "The embedder `{name}` does not exist. ")?;
-                if available.is_empty() {
+            ConditionError::UnknownEmbedder(unknown) => {
+                write!(f, "The embedder `{}` does not exist. ", unknown.name)?;
+                if unknown.available.is_empty() {
                     f.write_str("This index does not have configured embedders.")?;
                 } else {
-                    write!(f, "Available embedders are: {}.", quoted(available))?;
+                    write!(f, "Available embedders are: {}.", quoted(&unknown.available))?;
                 }
-                write_suggestion(f, suggestion.as_deref())?;
-                write!(f, "\n{at}")
+                write_suggestion(f, unknown)
             }
-            ConditionError::UnknownFragment { name, embedder, available, suggestion, at } => {
-                write!(f, "The fragment `{name}` does not exist on embedder `{embedder}`. ")?;
-                if available.is_empty() {
+            ConditionError::UnknownFragment { embedder, fragment } => {
+                write!(f, "The fragment `{}` does not exist on embedder `{embedder}`. ", fragment.name)?;
+                if fragment.available.is_empty() {
                     f.write_str("This embedder does not have configured fragments.")?;
                 } else {
-                    write!(f, "Available fragments on this embedder are: {}.", quoted(available))?;
+                    write!(f, "Available fragments on this embedder are: {}.", quoted(&fragment.available))?;
                 }
-                write_suggestion(f, suggestion.as_deref())?;
-                write!(f, "\n{at}")
+                write_suggestion(f, fragment)
             }
             ConditionError::Unsupported { function, at } => {
                 write!(f, "The `{function}` filter is not supported by this index.\n{at}")
@@ -122,6 +123,9 @@ fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn write_suggestion(f: &mut fmt::Formatter<'_>, suggestion: Option<&str>) -> fmt::Result {
-    suggestion.map_or(Ok(()), |name| write!(f, " Did you mean `{name}`?"))
+fn write_suggestion(f: &mut fmt::Formatter<'_>, unknown: &UnknownName) -> fmt::Result {
+    if let Some(name) = &unknown.suggestion {
+        write!(f, " Did you mean `{name}`?")?;
+    }
+    write!(f, "\n{}", unknown.at)
 }

@@ -15,5 +15,5 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
-pub use error::ConditionError;
+pub use error::{ConditionError, UnknownName};
 pub use prepare::PreparedFilter;

@@ -100,7 +100,7 @@ fn embedders_must_exist() {
 
 #[test]
 fn values_are_compared_by_their_forms() {
-    let documents = vec![
+    let documents = [
         json!({ "id": 1, "tag": "Red", "size": 12, "deep": { "a": "x" } }),
         json!({ "id": 2, "tag": " red ", "size": "12", "maybe": null }),
         json!({ "id": 3, "tag": "Éclair", "size": 2.5, "maybe": [] }),

@@ -1,5 +1,7 @@
 //! The values of a field among the candidates of a search.
 
+use std::cmp::Reverse;
+
 use rayon::prelude::*;
 
 use super::count::{count_values, number_extremes};
@@ -93,7 +95,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
 pub(super) fn ordered<K>(mut values: Vec<(K, u64)>, order: FacetOrder, limit: usize) -> Vec<(K, u64)> {
     if order == FacetOrder::Count {
         // Stable: equal counts stay in the order of values.
-        values.sort_by(|a, b| b.1.cmp(&a.1));
+        values.sort_by_key(|&(_, count)| Reverse(count));
     }
     values.truncate(limit);
     values

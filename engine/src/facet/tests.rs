@@ -66,7 +66,7 @@ fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
 
 #[test]
 fn values_are_listed_as_first_written_numbers_first() {
-    let documents = vec![
+    let documents = [
         json!({ "id": 1, "mixed": ["Red", 12, "b"] }),
         json!({ "id": 2, "mixed": [" red", 2.5, -1] }),
         json!({ "id": 3, "mixed": [true, "12", "RED", "red"] }),

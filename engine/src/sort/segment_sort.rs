@@ -13,7 +13,7 @@ use crate::segment::{Column, Geo};
 const MISSING: u64 = u64::MAX;
 
 pub(super) enum Source<'a> {
-    Column(Option<Column>),
+    Column(Option<Box<Column>>),
     Geo(Option<&'a Geo>),
 }
 
@@ -29,7 +29,7 @@ impl<'a> SegmentSort<'a> {
             .iter()
             .map(|c| match &c.target {
                 SortTarget::Field(field) => {
-                    Source::Column(snapshot.fields.get(field).and_then(|f| view.reader.columns().get(f)))
+                    Source::Column(snapshot.fields.get(field).and_then(|f| view.reader.columns().get(f)).map(Box::new))
                 }
                 SortTarget::GeoPoint { .. } => Source::Geo(view.reader.geo()),
             })
