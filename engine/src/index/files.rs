@@ -27,7 +27,7 @@ impl FileGuard {
     }
 
     /// One provisional guard for each file of a segment just written.
-    pub(super) fn of_new_segment(directory: &Arc<dyn Directory>, meta: &SegmentMeta) -> Vec<Arc<FileGuard>> {
+    pub(super) fn of_new_segment(directory: &Arc<dyn Directory>, meta: &SegmentMeta) -> Arc<[Arc<FileGuard>]> {
         meta.files().map(|file| FileGuard::provisional(directory.clone(), file.name.clone())).collect()
     }
 

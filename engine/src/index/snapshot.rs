@@ -22,7 +22,8 @@ pub struct SegmentView {
     pub reader: Arc<SegmentReader>,
     /// `None` when nothing is deleted.
     pub deleted: Option<Arc<Tombstones>>,
-    pub(super) files: Vec<Arc<FileGuard>>,
+    /// One for each file, shared by all snapshots with the segment.
+    pub(super) files: Arc<[Arc<FileGuard>]>,
 }
 
 /// Where a document is in a snapshot.

@@ -93,10 +93,10 @@ impl<'a> Transaction<'a> {
     }
 
     /// The state as the next snapshot.
-    pub(super) fn into_snapshot(self, batch: u64, outcome: Vec<u8>, now_nanos: u64) -> Snapshot {
+    pub(super) fn into_snapshot(mut self, batch: u64, outcome: Vec<u8>, now_nanos: u64) -> Snapshot {
         debug_assert!(self.plan.is_empty(), "run() carries out the plan");
-        let mut snapshot = self.snapshot();
-        snapshot.generation += 1;
+        let segments = mem::take(&mut self.state.segments);
+        let mut snapshot = Snapshot { segments, generation: self.base.generation + 1, ..self.snapshot() };
         // A segment without live documents is no use to anybody.
         snapshot.segments.retain(|segment| segment.live_count() > 0);
         if self.state.is_changed {

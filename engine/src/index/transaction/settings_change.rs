@@ -159,8 +159,8 @@ fn add_columns_to(
         resources.progress.advance(length);
     }
     let file = writer.finish(&**resources.directory, meta)?;
-    let mut files = segment.files.clone();
-    files.push(FileGuard::provisional(resources.directory.clone(), file.file.name.clone()));
+    let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
+    let files = segment.files.iter().cloned().chain([added]).collect();
     let mut meta = meta.clone();
     meta.column_files.push(file);
     let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
