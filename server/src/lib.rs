@@ -7,6 +7,7 @@ pub mod engine_errors;
 pub mod error;
 pub mod http;
 pub mod import;
+pub mod inspect;
 pub mod instance;
 mod logs;
 pub mod options;

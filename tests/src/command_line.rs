@@ -1,8 +1,11 @@
 //! The binary without a server: help, version, wrong options.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::server::binary;
+use serde_json::json;
+
+use crate::server::{Server, binary};
 
 fn run(arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -37,4 +40,56 @@ fn wrong_options_are_explained() {
         assert!(!output.status.success(), "{arguments:?} was accepted");
         assert!(said.contains(word), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_folder_can_be_inspected_and_verified() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 7, "title": "Alien: the return. Again", "cast": ["A B", "C"]}]));
+    server.add("films", json!([{"id": 8, "title": "Aliens return"}]));
+    let folder = server.data_folder();
+    let look = |arguments: &[&str]| {
+        let output =
+            Command::new(binary()).args(arguments).arg("--db-path").arg(&folder).output().expect("the binary starts");
+        (output.status.success(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr))
+    };
+    let (done, said) = look(&["verify"]);
+    assert!(!done && said.contains("in use"), "a running server is left alone: {said}");
+    assert!(server.terminate().success());
+
+    for (arguments, words) in [
+        (&["inspect"][..], &["films", "2 documents"][..]),
+        (&["inspect", "--index", "films"], &["primary key  id", "id, title, cast", "postings", "tokens"]),
+        (&["inspect", "--index", "films", "--term", "Return"], &["ordinal", "title"]),
+        (&["inspect", "--index", "films", "--term", "absent"], &["no document"]),
+        (&["inspect", "--index", "films", "--document", "7"], &["alien the return | again", "cast: a b | c"]),
+        (&["verify"], &["films", "sound"]),
+    ] {
+        let (done, said) = look(arguments);
+        assert!(done && words.iter().all(|word| said.contains(word)), "{arguments:?}: {said}");
+    }
+    for (arguments, word) in [
+        (&["inspect", "--index", "absent"][..], "not found"),
+        (&["inspect", "--index", "films", "--document", "9"], "no document `9`"),
+    ] {
+        let (done, said) = look(arguments);
+        assert!(!done && said.contains(word), "{arguments:?}: {said}");
+    }
+    damage_one_segment(&folder);
+    let (done, said) = look(&["verify"]);
+    assert!(!done && said.contains("DAMAGED"), "{said}");
+}
+
+/// Flips one bit in the middle of a segment file.
+fn damage_one_segment(data_folder: &Path) {
+    let indexes = std::fs::read_dir(data_folder.join("indexes")).expect("a folder of indexes");
+    let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
+    let segment = files
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "lam"))
+        .expect("a segment");
+    let mut bytes = std::fs::read(&segment).expect("a readable segment");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&segment, bytes).expect("a writable segment");
 }

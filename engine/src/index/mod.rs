@@ -9,6 +9,7 @@ mod error;
 mod files;
 mod handle;
 mod insertion_order;
+mod inspect;
 mod lock;
 mod manifest;
 mod merge_policy;
@@ -27,6 +28,7 @@ mod transaction;
 
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError};
 pub use handle::Index;
+pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use merge_policy::{MergePolicy, SegmentSize};
 pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
 pub use options::{IndexOptions, MergeLimit};

@@ -19,7 +19,7 @@ pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 
 use crate::error::ErrorDocs;
-use crate::import;
+use crate::{import, inspect};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -46,6 +46,10 @@ pub struct Cli {
 pub enum Command {
     /// Load documents from files or standard input into an index of a running server.
     Import(import::Args),
+    /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
+    Inspect(inspect::InspectArgs),
+    /// Re-read every byte of a database folder and check it against its checksums.
+    Verify(inspect::VerifyArgs),
 }
 
 /// Options of the server.

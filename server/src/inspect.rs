@@ -1,0 +1,210 @@
+//! `lamina inspect` and `lamina verify`: looking into a database folder that no server uses.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use lamina_engine::index::{
+    DocumentReport, Index, IndexError, IndexOptions, SegmentReport, Snapshot, TermReport, TokenReport,
+};
+use lamina_engine::text::normalize_word;
+use thiserror::Error;
+
+use crate::error::ApiError;
+use crate::instance::{Instance, InstanceError};
+use crate::options::human_size;
+
+const POSTINGS_SHOWN_MAX: usize = 20;
+
+/// What to print.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// Folder of the database; no server may be using it.
+    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
+    db_path: PathBuf,
+    /// One index in detail: its manifest, its segments and their sections.
+    #[arg(long, value_name = "UID")]
+    index: Option<String>,
+    /// The postings of a word.
+    #[arg(long, value_name = "WORD", requires = "index")]
+    term: Option<String>,
+    /// A document by its id: as stored, and the words that are indexed of it.
+    #[arg(long, value_name = "ID", requires = "index")]
+    document: Option<String>,
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Folder of the database; no server may be using it.
+    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
+    db_path: PathBuf,
+}
+
+#[derive(Debug, Error)]
+enum InspectError {
+    #[error("there is no database in {0:?}")]
+    NoDatabase(PathBuf),
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    #[error("{}", .0.message)]
+    Index(ApiError),
+    #[error("document: {0}")]
+    Document(#[from] IndexError),
+    #[error("there is no document `{0}`")]
+    NoDocument(String),
+}
+
+/// Prints; fails when there is nothing to print.
+pub fn inspect(args: &InspectArgs) -> ExitCode {
+    match open(&args.db_path).and_then(|instance| describe(&instance, args)) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("lamina inspect: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Checks every index; fails when one is damaged, after having checked the others.
+pub fn verify(args: &VerifyArgs) -> ExitCode {
+    let instance = match open(&args.db_path) {
+        Ok(instance) => instance,
+        Err(error) => {
+            eprintln!("lamina verify: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for uid in instance.uids() {
+        let checked = instance
+            .index(&uid)
+            .map_err(|error| error.message)
+            .and_then(|index| index.verify().map(|()| index).map_err(|error| error.to_string()));
+        match checked {
+            Ok(index) => {
+                let report = index.report();
+                println!("{uid}: {} in {} segments, sound", human_size(report.segment_bytes), report.segments.len());
+            }
+            Err(reason) => {
+                println!("{uid}: DAMAGED: {reason}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    code
+}
+
+fn open(folder: &Path) -> Result<Instance, InspectError> {
+    // Opening would create one.
+    if !folder.join("VERSION").is_file() {
+        return Err(InspectError::NoDatabase(folder.to_owned()));
+    }
+    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let (instance, _store) = Instance::open(folder, options)?;
+    Ok(instance)
+}
+
+fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectError> {
+    let index = |uid: &str| instance.index(uid).map_err(InspectError::Index);
+    let mut out = String::new();
+    let Some(uid) = &args.index else {
+        for uid in instance.uids() {
+            let report = index(&uid)?.report();
+            let (documents, segments) = (report.document_count, report.segments.len());
+            line(
+                &mut out,
+                format_args!(
+                    "{uid:<24} {documents:>12} documents {segments:>3} segments {:>12}",
+                    human_size(report.segment_bytes)
+                ),
+            );
+        }
+        return Ok(out);
+    };
+    let index = index(uid)?;
+    let snapshot = index.snapshot();
+    if let Some(word) = &args.term {
+        describe_term(&mut out, &snapshot.inspect_term(&normalize_word(word), POSTINGS_SHOWN_MAX));
+    }
+    if let Some(key) = &args.document {
+        let report = snapshot.inspect_document(key)?.ok_or_else(|| InspectError::NoDocument(key.clone()))?;
+        describe_document(&mut out, &report);
+    }
+    if args.term.is_none() && args.document.is_none() {
+        describe_index(&mut out, &index, &snapshot);
+    }
+    Ok(out)
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(out, "{text}").expect("a String takes everything");
+}
+
+fn describe_index(out: &mut String, index: &Index, snapshot: &Snapshot) {
+    let report = index.report();
+    line(out, format_args!("generation   {}", report.generation));
+    line(out, format_args!("documents    {}", report.document_count));
+    line(out, format_args!("primary key  {}", snapshot.primary_key.as_deref().unwrap_or("none")));
+    let last_batch = snapshot.last_outcome().map_or_else(|| "none".to_owned(), |(batch, _)| batch.to_string());
+    line(out, format_args!("last batch   {last_batch}"));
+    line(out, format_args!("fields       {}", snapshot.fields.names().collect::<Vec<_>>().join(", ")));
+    line(out, format_args!("size         {}", human_size(report.segment_bytes)));
+    for segment in &report.segments {
+        describe_segment(out, segment);
+    }
+}
+
+fn describe_segment(out: &mut String, segment: &SegmentReport) {
+    let SegmentReport { doc_count, deleted_count, term_count, token_count, .. } = segment;
+    line(
+        out,
+        format_args!(
+            "segment {:016x}: {doc_count} documents, {deleted_count} of them deleted, {term_count} terms, {token_count} \
+         tokens, {} for {} of JSON",
+            segment.id.0,
+            human_size(segment.bytes),
+            human_size(segment.raw_bytes)
+        ),
+    );
+    for (name, bytes) in &segment.sections {
+        line(out, format_args!("  {name:<24} {bytes:>14} bytes"));
+    }
+}
+
+fn describe_term(out: &mut String, reports: &[TermReport]) {
+    if reports.is_empty() {
+        line(out, format_args!("no document holds this word"));
+    }
+    for report in reports {
+        let TermReport { ordinal, doc_freq, .. } = report;
+        line(out, format_args!("segment {:016x}: ordinal {ordinal}, {doc_freq} documents", report.segment.0));
+        for posting in &report.postings {
+            let deleted = if posting.deleted { ", deleted" } else { "" };
+            line(out, format_args!("  document {}: {}{deleted}", posting.doc, posting.fields.join(", ")));
+        }
+        if *doc_freq as usize > report.postings.len() {
+            line(out, format_args!("  and {} more", *doc_freq as usize - report.postings.len()));
+        }
+    }
+}
+
+fn describe_document(out: &mut String, report: &DocumentReport) {
+    line(
+        out,
+        format_args!("segment {:016x}, document {}, internal id {}", report.segment.0, report.doc, report.internal_id),
+    );
+    line(out, format_args!("{}", String::from_utf8_lossy(&report.json)));
+    for (field, tokens) in &report.fields {
+        let words = tokens.iter().map(|token| match token {
+            TokenReport::Word(word) => word.as_str(),
+            TokenReport::Hole => "(too long)",
+            TokenReport::Gap => "|",
+        });
+        line(out, format_args!("  {field}: {}", words.collect::<Vec<_>>().join(" ")));
+    }
+}
