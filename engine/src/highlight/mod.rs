@@ -9,6 +9,8 @@ mod formatter;
 mod matcher;
 mod matches;
 mod projection;
+#[cfg(test)]
+mod properties;
 mod selection;
 mod terms;
 mod value;

@@ -290,3 +290,15 @@ fn nothing_is_formatted_unless_asked_for() {
     };
     assert_eq!(formatter.format(br#"{"a":"red"}"#).unwrap(), Formatted::default());
 }
+
+#[test]
+fn deep_documents_are_walked() {
+    // Deeper than documents are accepted.
+    let depth = 200;
+    let deep = "{\"a\":".repeat(depth) + "\"red\"" + &"}".repeat(depth);
+    let path = vec!["a"; depth].join(".");
+    assert_eq!(shown(&deep, &["*"], &[&path]), deep);
+    assert_eq!(shown(&deep, &["*"], &[&format!("{path}.a")]), "{}");
+    let (marked, _) = formatted(&deep, Asked { terms: terms("red"), ..Asked::default() });
+    assert_eq!(marked, deep.replace("red", "<em>red</em>"));
+}
