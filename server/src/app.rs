@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::access::Access;
 use crate::error::ErrorDocs;
+use crate::features::Features;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::search_pool::SearchPool;
@@ -24,6 +25,8 @@ pub struct AppState {
     pub queue: Arc<TaskQueue>,
     /// Where searches run.
     pub searches: SearchPool,
+    /// Switches that clients turn.
+    pub features: Features,
 }
 
 impl AppState {
@@ -33,6 +36,7 @@ impl AppState {
             access: Access::new(options.master_key.as_deref()),
             error_docs: ErrorDocs::new(&options.error_docs_url),
             searches: SearchPool::new(&options),
+            features: Features::open(&options.db_path),
             instance,
             queue,
             options,

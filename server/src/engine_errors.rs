@@ -3,7 +3,6 @@
 use lamina_engine::condition::ConditionError;
 use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError};
 use lamina_engine::filter::FilterError;
-use lamina_engine::index::settings::SettingsError;
 use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError};
 
 use crate::error::{ApiError, Code};
@@ -111,14 +110,7 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
             };
             ApiError::new(code, error.to_string())
         }
-        OperationError::Settings(SettingsError::TypoSizesInverted { one_typo, two_typos }) => named(ApiError::new(
-            Code::InvalidSettingsTypoTolerance,
-            format!(
-                "`minWordSizeForTypos` setting is invalid. `oneTypo` and `twoTypos` fields should be between `0` and \
-                 `255`, and `twoTypos` should be greater or equals to `oneTypo` but found `oneTypo: {one_typo}` and \
-                 `twoTypos: {two_typos}`."
-            ),
-        )),
+        OperationError::Settings(error) => named(error.into()),
         OperationError::Selection(source) => {
             let is_about_the_filter = source.is::<ConditionError>() || source.is::<FilterError>();
             let code = if is_about_the_filter { Code::InvalidDocumentFilter } else { Code::Internal };

@@ -5,6 +5,7 @@ pub mod app;
 mod banner;
 pub mod engine_errors;
 pub mod error;
+pub mod features;
 pub mod http;
 pub mod import;
 pub mod inspect;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use warp::Filter;
 use warp::reply::Response;
 
-use super::search::asks_metadata;
+use super::search::{asks_metadata, context};
 use crate::app::AppState;
 use crate::error::{ApiResult, Code};
 use crate::http::{Request, Routes, json_text, request, respond};
 use crate::instance::Instance;
-use crate::search::{Context, Snapshots, run_federated, run_multi};
+use crate::search::{Snapshots, run_federated, run_multi};
 use crate::wire::multi_search::MultiSearch;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -19,7 +19,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
-    let context = Context::now();
+    let context = context(request.state());
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let asked = MultiSearch::from_body(&request.json().await?)?;
     let instance = Arc::clone(&state.instance);

@@ -7,6 +7,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
+use crate::features::Feature;
 use crate::http::{Request, Routes, json_text, request, respond};
 use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
 use crate::wire::identifier::index_uid_in_path;
@@ -38,8 +39,13 @@ pub(super) fn asks_metadata(request: &Request) -> bool {
     request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
+/// What surrounds a search that comes in now.
+pub(super) fn context(state: &AppState) -> Context {
+    Context { contains_filter: state.features.is_on(Feature::ContainsFilter), ..Context::now() }
+}
+
 async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
-    let context = Context::now();
+    let context = context(request.state());
     let uid = index_uid_in_path(&uid)?;
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let query = SearchQuery::from_body(&request.json().await?)?;
@@ -47,7 +53,7 @@ async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
 }
 
 async fn search_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
-    let context = Context::now();
+    let context = context(request.state());
     let uid = index_uid_in_path(&uid)?;
     let query = SearchQuery::from_parameters(&request.query())?;
     search(request.state(), uid, query, context, asks_metadata(&request)).await
@@ -72,7 +78,7 @@ async fn search(
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
-    let context = Context::now();
+    let context = context(request.state());
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&request.json().await?)?;
@@ -98,7 +104,7 @@ async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Respo
 }
 
 async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery) -> ApiResult<Response> {
-    let context = Context::now();
+    let context = context(state);
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshot = instance.snapshot(&uid)?;

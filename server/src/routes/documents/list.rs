@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
-use lamina_engine::filter::Filter;
 use lamina_engine::highlight::{Projection, Selection};
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
@@ -14,7 +13,9 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
 use crate::http::{Request, json_text};
+use crate::search::parse_filter;
 use crate::wire::documents::{ListQuery, get_parameters};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
@@ -46,7 +47,8 @@ pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> 
 /// Lists share the queue of the searches: a filter and a sort cost as much.
 async fn answer(uid: String, query: ListQuery, state: &AppState) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
-    let body = state.searches.run(move || list(&*instance.snapshot(&uid)?, &query));
+    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
+    let body = state.searches.run(move || list(&*instance.snapshot(&uid)?, &query, contains_allowed));
     Ok(json_text(body.await??))
 }
 
@@ -60,9 +62,9 @@ fn unretrievable(error: impl std::fmt::Display) -> ApiError {
 }
 
 /// The body of a list.
-fn list(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<u8>> {
+fn list(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) -> ApiResult<Vec<u8>> {
     let criteria = sort_criteria(snapshot, query)?;
-    let among = candidates(snapshot, query)?;
+    let among = candidates(snapshot, query, contains_allowed)?;
     let (offset, limit) = (query.offset, query.limit);
     let (page, total) = match (&among, criteria.as_slice()) {
         (None, []) => (snapshot.documents(offset, limit), snapshot.document_count()),
@@ -97,8 +99,9 @@ fn total_len(sets: &[DocSet]) -> u64 {
 }
 
 /// The documents that filter and ids leave, by segment; `None` when neither is given.
-fn candidates(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Option<Vec<DocSet>>> {
-    let filtered = query.filter.as_ref().map(|filter| matching(snapshot, filter)).transpose()?.flatten();
+fn candidates(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) -> ApiResult<Option<Vec<DocSet>>> {
+    let filtered =
+        query.filter.as_ref().map(|filter| matching(snapshot, filter, contains_allowed)).transpose()?.flatten();
     let named = query.ids.as_ref().map(|ids| with_ids(snapshot, ids));
     Ok(match (filtered, named) {
         (Some(filtered), Some(named)) => Some(filtered.iter().zip(&named).map(|(one, other)| one.and(other)).collect()),
@@ -106,11 +109,11 @@ fn candidates(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Option<Vec<Do
     })
 }
 
-fn matching(snapshot: &Snapshot, filter: &Value) -> ApiResult<Option<Vec<DocSet>>> {
-    let refuse = |text: String| ApiError::new(Code::InvalidDocumentFilter, text);
-    let Some(filter) = Filter::from_json(filter).map_err(|error| refuse(error.to_string()))? else { return Ok(None) };
+fn matching(snapshot: &Snapshot, filter: &Value, contains_allowed: bool) -> ApiResult<Option<Vec<DocSet>>> {
+    let code = Code::InvalidDocumentFilter;
+    let Some(filter) = parse_filter(filter, code, contains_allowed)? else { return Ok(None) };
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
-        .map_err(|error| refuse(error.to_string()))?;
+        .map_err(|error| ApiError::new(code, error.to_string()))?;
     Ok(Some(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect()))
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use lamina_engine::filter::Filter;
 use warp::http::header;
 use warp::reply::Response;
 
-use crate::error::{ApiError, ApiResult, Code};
+use crate::error::{ApiResult, Code};
+use crate::features::Feature;
 use crate::http::Request;
 use crate::payload;
 use crate::routes::enqueue;
+use crate::search::parse_filter;
 use crate::tasks::{Content, Method, NewTask, Upsert};
 use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::documents::{AddParameters, custom_metadata, empty_filter, filter_to_delete, ids_to_delete};
@@ -73,9 +74,8 @@ pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Re
     let state = Arc::clone(request.state());
     let filter = filter_to_delete(&request.json().await?)?;
     // What the settings allow is decided when the task runs; a filter that cannot be read never will.
-    let parsed =
-        Filter::from_json(&filter).map_err(|error| ApiError::new(Code::InvalidDocumentFilter, error.to_string()))?;
-    if parsed.is_none() {
+    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
+    if parse_filter(&filter, Code::InvalidDocumentFilter, contains_allowed)?.is_none() {
         return Err(empty_filter());
     }
     let content = Content::DeleteByFilter { filter };

@@ -1,11 +1,12 @@
 //! Batches of documents and settings of one index: one commit of the engine.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{
-    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Upsert, WriteMethod,
+    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Upsert, WriteMethod,
 };
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult};
 use crate::tasks::content::{Content, Method, PayloadPlace};
 use crate::tasks::store::{FinishedTask, IndexChange, Queued};
+use crate::wire::settings::merged;
 
 /// What is known of a task before the engine ran: its end, or the operation that decides it.
 #[derive(Clone, Debug)]
@@ -154,13 +156,15 @@ fn operations(
     // Documents that a later task of the batch deletes all need no work, as long as their payloads cannot decide
     // anything else: they could still name the primary key.
     let first_clear = tasks.iter().position(|task| matches!(task.content, Content::Clear));
-    let absorbed = first_clear.filter(|_| index.snapshot().primary_key.is_some()).unwrap_or(0);
+    let snapshot = index.snapshot();
+    let absorbed = first_clear.filter(|_| snapshot.primary_key.is_some()).unwrap_or(0);
+    let mut settings = Cow::Borrowed(&*snapshot.settings);
     for (position, task) in tasks.iter().enumerate().skip(outline.prospects.len()) {
         if position < absorbed && !matches!(task.content, Content::Settings { .. }) {
             outline.prospects.push(Prospect::Decided(succeeded(task.uid, None)));
             continue;
         }
-        let operation = match operation(context, task) {
+        let operation = match operation(context, task, &mut settings) {
             Ok(operation) => operation,
             Err(error) if error.status() < 500 => {
                 let error = error.prefixed(format_args!("Index `{}`: ", outline.index_uid));
@@ -176,7 +180,8 @@ fn operations(
     Ok(operations)
 }
 
-fn operation(context: Context<'_>, task: &Queued) -> ApiResult<Operation> {
+/// `settings` are those of the index once the tasks before this one are done.
+fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Settings>) -> ApiResult<Operation> {
     Ok(match &task.content {
         Content::Upsert(upsert) => Operation::Upsert(Upsert {
             payload: payload(context, task.uid, &upsert.payload)?,
@@ -190,7 +195,10 @@ fn operation(context: Context<'_>, task: &Queued) -> ApiResult<Operation> {
         Content::DeleteIds { ids } => Operation::DeleteIds(ids.clone()),
         Content::DeleteByFilter { filter } => Operation::DeleteMatching(selector(filter)),
         Content::Clear => Operation::Clear,
-        Content::Settings { patch, .. } => Operation::Settings(patch.clone()),
+        Content::Settings { patch, .. } => {
+            *settings = Cow::Owned(merged(settings, patch)?);
+            Operation::Settings(patch.clone())
+        }
         other => return Err(ApiError::internal(format!("a `{}` task is no change of documents", other.kind()))),
     })
 }

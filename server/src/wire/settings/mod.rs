@@ -1,7 +1,7 @@
 //! The settings of an index on the wire: the table of them, reading changes, showing values.
 //!
 //! Everything decidable from the request alone is checked here and refused at once; what depends on the stored values
-//! is checked by [`check_merged`] when the task runs.
+//! is checked by [`merged`] when the task runs.
 
 mod embedders;
 mod filterable;
@@ -330,16 +330,16 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
     sent
 }
 
-/// Checks the rules that depend on stored values, before the task applies `patch` to `current`.
+/// `current` with `patch` applied, after a check of the rules that depend on stored values.
 ///
 /// # Errors
 /// With the code of the setting that contradicts what is stored.
-pub fn check_merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<()> {
+pub fn merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<Settings> {
     let merged = current.patched(patch).map_err(|error| ApiError::from(&error))?;
     if matches!(patch.embedders, Setting::Set(_)) {
         embedders::check_merged(&merged.embedders)?;
     }
-    Ok(())
+    Ok(merged)
 }
 
 impl From<&SettingsError> for ApiError {

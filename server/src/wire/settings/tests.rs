@@ -181,7 +181,7 @@ fn typo_tolerance() {
     );
     // Alone it is fine, against what is stored it is not.
     let patch = read(&json!({"typoTolerance": {"minWordSizeForTypos": {"twoTypos": 3}}})).unwrap();
-    assert_eq!(check_merged(&Settings::default(), &patch).unwrap_err().code, Code::InvalidSettingsTypoTolerance);
+    assert_eq!(merged(&Settings::default(), &patch).unwrap_err().code, Code::InvalidSettingsTypoTolerance);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn embedders_are_shown_with_their_defaults_and_without_their_secret() {
     assert_eq!(shown.as_object().unwrap().len(), 2);
     // Merged with what is stored, a forbidden field comes to light.
     let change = read(&json!({"embedders": {"own": {"url": "http://x/"}}})).unwrap();
-    assert_eq!(check_merged(&settings, &change).unwrap_err().code, Code::InvalidSettingsEmbedders);
+    assert_eq!(merged(&settings, &change).unwrap_err().code, Code::InvalidSettingsEmbedders);
 }
 
 #[test]

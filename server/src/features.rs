@@ -1,0 +1,173 @@
+//! Experimental features: switches that clients turn while the server runs. They survive restarts.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Map, Value};
+
+use crate::error::ApiResult;
+use crate::wire::json::At;
+
+macro_rules! features {
+    ($($variant:ident = $name:literal,)*) => {
+        /// A feature. Most of them are listed so that clients can ask for them, and change nothing here.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Feature { $(#[doc = $name] $variant,)* }
+
+        impl Feature {
+            /// All features, in the order in which they are shown.
+            pub const ALL: &'static [Feature] = &[$(Feature::$variant,)*];
+
+            /// The public name.
+            pub fn name(self) -> &'static str { match self { $(Feature::$variant => $name,)* } }
+        }
+    };
+}
+
+features! {
+    Metrics = "metrics",
+    LogsRoute = "logsRoute",
+    EditDocumentsByFunction = "editDocumentsByFunction",
+    ContainsFilter = "containsFilter",
+    DynamicSearchRules = "dynamicSearchRules",
+    Network = "network",
+    GetTaskDocumentsRoute = "getTaskDocumentsRoute",
+    TaskQueueCompactionRoute = "taskQueueCompactionRoute",
+    CompositeEmbedders = "compositeEmbedders",
+    ChatCompletions = "chatCompletions",
+    Multimodal = "multimodal",
+    ForeignKeys = "foreignKeys",
+    DisableDocumentsFetchQueue = "disableDocumentsFetchQueue",
+    LegacySearch = "legacySearch",
+    RenderRoute = "renderRoute",
+}
+
+type Switches = [bool; Feature::ALL.len()];
+
+/// The switches of a server and the file that remembers them.
+#[derive(Debug)]
+pub struct Features {
+    path: PathBuf,
+    on: RwLock<Switches>,
+    /// Held while the file is written, so that the file ends up with the last change.
+    writing: Mutex<()>,
+}
+
+impl Features {
+    /// Reads the switches from the database folder. A file that can't be read leaves everything off, and says so: the
+    /// features are extras, and no reason not to start.
+    pub fn open(folder: &Path) -> Features {
+        let path = folder.join("experimental-features.json");
+        let on = match read(&path) {
+            Ok(on) => on,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "experimental features are off: cannot read them");
+                Switches::default()
+            }
+        };
+        Features { path, on: RwLock::new(on), writing: Mutex::new(()) }
+    }
+
+    /// Whether a feature is on.
+    pub fn is_on(&self, feature: Feature) -> bool {
+        self.on.read()[feature as usize]
+    }
+
+    /// All switches as clients see them.
+    pub fn show(&self) -> Map<String, Value> {
+        shown(&self.on.read())
+    }
+
+    /// Turns the switches that `body` names; blocks until the file is durable.
+    ///
+    /// # Errors
+    /// `bad_request`, or what the file system says; nothing changes then.
+    pub fn change(&self, body: &Value) -> ApiResult<Map<String, Value>> {
+        let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+        let _one_at_a_time = self.writing.lock();
+        let mut on = *self.on.read();
+        At::root(body).fields(&names, |name, field| {
+            let feature =
+                Feature::ALL.iter().find(|feature| feature.name() == name).expect("only known names come here");
+            if let Some(switch) = field.optional(|field| field.boolean())? {
+                on[*feature as usize] = switch;
+            }
+            Ok(())
+        })?;
+        let shown = shown(&on);
+        if on != *self.on.read() {
+            write(&self.path, &Value::Object(shown.clone()).to_string())?;
+            *self.on.write() = on;
+        }
+        Ok(shown)
+    }
+}
+
+fn shown(on: &Switches) -> Map<String, Value> {
+    Feature::ALL.iter().map(|feature| (feature.name().to_owned(), on[*feature as usize].into())).collect()
+}
+
+fn read(path: &Path) -> io::Result<Switches> {
+    let stored: Map<String, Value> = serde_json::from_str(&fs::read_to_string(path)?)?;
+    let mut on = Switches::default();
+    for feature in Feature::ALL {
+        on[*feature as usize] = stored.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
+    }
+    Ok(on)
+}
+
+/// All or nothing, also when the machine stops.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let temporary = path.with_extension("tmp");
+    let mut file = File::create(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+    use serde_json::json;
+
+    #[test]
+    fn switches_survive_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let features = Features::open(folder.path());
+        assert!(!features.is_on(Feature::ContainsFilter));
+        let shown = features.change(&json!({"containsFilter": true, "metrics": null})).unwrap();
+        assert_eq!((&shown["containsFilter"], &shown["metrics"]), (&json!(true), &json!(false)));
+        assert_eq!(shown.keys().next().unwrap(), "metrics");
+        let again = Features::open(folder.path());
+        assert!(again.is_on(Feature::ContainsFilter));
+        assert_eq!(again.show(), shown);
+    }
+
+    #[test]
+    fn a_refused_change_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let features = Features::open(folder.path());
+        let unknown = features.change(&json!({"containsFilter": true, "nope": true})).unwrap_err();
+        assert_eq!(unknown.code, Code::BadRequest);
+        assert!(unknown.message.starts_with("Unknown field `nope`: expected one of `metrics`, `logsRoute`, "));
+        let wrong = features.change(&json!({"metrics": 1})).unwrap_err();
+        assert_eq!(
+            wrong.message,
+            "Invalid value type at `.metrics`: expected a boolean, but found a positive integer: `1`"
+        );
+        assert!(!features.is_on(Feature::ContainsFilter));
+    }
+
+    #[test]
+    fn a_damaged_file_leaves_everything_off() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("experimental-features.json"), "{").unwrap();
+        assert_eq!(Features::open(folder.path()).show().len(), 15);
+        assert!(!Features::open(folder.path()).is_on(Feature::Metrics));
+    }
+}
