@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::bulk::BulkActivity;
 use super::commit::{persist, retire};
 use super::error::{IndexError, OperationError};
 use super::lock::IndexLock;
@@ -40,6 +41,7 @@ pub(super) struct Shared {
     /// Held by whoever makes the next snapshot, from reading the current one to publishing.
     writer: Mutex<()>,
     pub(super) merges: MergeControl,
+    pub(super) bulk: BulkActivity,
     /// The tokenizer of the last batch and the settings it was made for.
     tokenizer: Mutex<Option<(Arc<Settings>, Tokenizer)>>,
     _lock: Option<IndexLock>,
@@ -179,6 +181,7 @@ impl Index {
             next_segment_id: AtomicU64::new(recovered.next_segment_id),
             writer: Mutex::new(()),
             merges: MergeControl::default(),
+            bulk: BulkActivity::default(),
             tokenizer: Mutex::new(None),
             _lock: lock,
         };
@@ -209,6 +212,7 @@ impl Index {
         cancelled: &AtomicBool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let shared = &*self.shared;
+        let _bulk = shared.bulk.note(operations);
         let writer = shared.lock_writer();
         let base = shared.snapshot();
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));

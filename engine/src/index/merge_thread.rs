@@ -26,6 +26,13 @@ use crate::segment::{MergeInput, MergeOptions, Merged, SegmentError, SegmentRead
 /// After a failure (a full disk, most likely) commits start no merge for this long.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
+/// A merge of this many bytes takes long enough to be felt by a bulk load.
+const LARGE_MERGE_BYTES: u64 = 16 << 20;
+/// With more segments than this, queries suffer more than a load would.
+const SEGMENT_COUNT_TOLERATED: usize = 64;
+/// How often a merge that stands back looks again.
+const STAND_BACK_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The merges of an index.
 #[derive(Debug, Default)]
 pub(super) struct MergeControl {
@@ -109,11 +116,27 @@ impl Shared {
     }
 
     fn merge_once(&self) -> Result<(), IndexError> {
+        self.stand_back();
         let merging = Merging::begin(self);
         // Waiting for its turn may have taken a while.
         match self.next_merge() {
             Some(chosen) => merging.merge(&chosen, &self.merges.closing).map(drop),
             None => Ok(()),
+        }
+    }
+
+    /// Waits while the next merge is a large one and a bulk load is going on, unless segments become too many.
+    fn stand_back(&self) {
+        while self.bulk.is_going_on() && !self.merges.closing.load(Ordering::Relaxed) {
+            let snapshot = self.snapshot();
+            let sizes = sizes(&snapshot);
+            let Some(chosen) = self.options.merge_policy.choose(&sizes) else { return };
+            let chosen = sizes.iter().filter(|segment| chosen.contains(&segment.id));
+            let bytes: u64 = chosen.map(SegmentSize::live_bytes).sum();
+            if bytes < LARGE_MERGE_BYTES || sizes.len() > SEGMENT_COUNT_TOLERATED {
+                return;
+            }
+            std::thread::sleep(STAND_BACK_INTERVAL);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! batch of [`Operation`]s becomes new segments and tombstones, and one commit makes it visible and durable at once.
 //! A thread merges segments in the background.
 
+mod bulk;
 mod commit;
 mod error;
 mod files;
