@@ -4,10 +4,7 @@
 //! the block; the excess is bit-packed at the block's own width. Equal steps (documents that follow each other, fixed
 //! sized records) therefore cost nothing but the 16 bytes of the block entry.
 //!
-//! ```text
-//! array := count u32, zero u32, entry{ceil(count/64)}, excess bits of block 0, of block 1, …, 8 bytes of padding
-//! entry := base u64, start u32 (byte of the block's bits behind the entries), slope u24, width u8
-//! ```
+//! The layout is in `segment-format.md`.
 
 use super::bitpack::{bit_width_u64, packed_bytes};
 use super::little_endian::{put_u32, put_u64, read_u32, read_u64, read_u64_padded};

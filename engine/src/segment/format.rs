@@ -71,7 +71,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    const ALL: [SectionKind; 17] = [
+    pub(crate) const ALL: [SectionKind; 17] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,

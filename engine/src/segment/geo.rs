@@ -4,13 +4,7 @@
 //! Z-curve through the world: 64 neighbours on the curve share a bounding box, 16 boxes share a larger one, and so on. A
 //! region is found by walking down the boxes it touches; only points of boxes on its border are looked at.
 //!
-//! ```text
-//! geo    := point_count u32, encoding u8, document width u8, zero u16, end of each part u64 {4}, parts
-//! parts  := documents with a point (monotone; left out when all have one), points, curve order, boxes
-//! points := (latitude, longitude) {point_count}: encoding 0: f64; 1: i32 in 1e-7 degrees
-//! order  := index of the point {point_count}, packed at the document width
-//! boxes  := (lat_min, lat_max, lng_min, lng_max) f64 of each 64 points on the curve, then of each 16 of those, …
-//! ```
+//! The layout is in `segment-format.md`.
 
 use super::SegmentError;
 use super::error::Damage;

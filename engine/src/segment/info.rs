@@ -2,9 +2,7 @@
 
 use crate::bits::little_endian::{put_u32, put_u64, read_u32, read_u64};
 
-/// ```text
-/// info := doc_count u32, term_count u32, token_count u64, raw_bytes u64
-/// ```
+/// The layout is in `segment-format.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
     pub(crate) doc_count: u32,

@@ -24,6 +24,8 @@ mod columns;
 mod damage_tests;
 mod error;
 mod format;
+#[cfg(test)]
+mod format_tests;
 mod geo;
 mod info;
 mod keys;

@@ -1,11 +1,6 @@
 //! Sets of documents in a section.
 //!
-//! ```text
-//! set := 0                          no document
-//!      | 1                          all documents
-//!      | 2 count u32, width u8, packed documents
-//!      | 3 bitset (8 × ceil(doc_count / 64) bytes)
-//! ```
+//! The layout is in `segment-format.md`.
 
 use crate::bits::bitpack::{bit_width, pack, packed_bytes, unpack};
 use crate::bits::little_endian::{put_u32, read_u32};

@@ -3,9 +3,7 @@
 //! An fst from key to document, behind a Bloom filter: nearly all lookups of an upsert are for keys that this segment
 //! does not have, and the filter answers those with one load of 64 bytes instead of a walk through the fst.
 //!
-//! ```text
-//! filter := line of 64 bytes {…}
-//! ```
+//! The layout is in `segment-format.md`.
 //! A key sets `PROBES` bits of one line: the line is chosen by the high half of the key's 64-bit xxh3 hash, the bits by
 //! nine-bit pieces of the low half.
 //!

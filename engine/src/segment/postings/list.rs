@@ -1,18 +1,6 @@
 //! The bytes of one posting list of at least two postings.
 //!
-//! ```text
-//! list   := blocks when the first byte is not 255, else 255 dense
-//! blocks := [0 entry{full}] full_block{full} [tail]   (the part in brackets: only with full blocks;
-//!                                                      full = doc_freq / 128, tail has doc_freq % 128 postings)
-//! entry  := last document u32, end of the block u32 (bytes behind the entries)
-//! full_block := doc_width u8, codes head, 16 × doc_width bytes, code bits
-//! tail   := doc_width u8, codes head, packed gaps, code bits
-//! dense  := bitset of the documents (8 × ceil(doc_count / 64) bytes), (codes head, code bits){blocks of 128 and a tail}
-//! codes head := 0..=32: the width of the codes, which follow the documents
-//!             | 255, varint: all codes of the block have this value
-//!             | 254, varint, width u8, count u8: all but `count` codes have this value; the others follow the documents,
-//!               each as its place in the block (7 bits) and, at the width, its code
-//! ```
+//! The layout is in `segment-format.md`.
 //!
 //! Documents of full blocks are strictly ascending deltas in the four-lane layout of the `bitpacking` crate; tails hold
 //! `document - previous - 1` (the first one counts from -1) in plain little-endian bit order.

@@ -22,11 +22,6 @@ pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 use super::format::DOCS_MAX;
 
 /// The unpacked form of the eight bytes of a term.
-///
-/// ```text
-/// single := 1 bit set at 63, code in bits 27..63, document in bits 0..27
-/// list   := 0 at bit 63, number of postings in bits 36..63, offset in the postings section in bits 0..36
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TermInfo {
     Single { doc: u32, code: u32 },

@@ -5,10 +5,7 @@
 //! join, the union is stored: as a posting list without field sets, in a share of the segment that is bounded by bytes
 //! per document.
 //!
-//! ```text
-//! unions := count varint, entry{count}, lists
-//! entry  := prefix length u8, prefix, doc_freq varint, offset of the list behind the entries varint
-//! ```
+//! The layout is in `segment-format.md`.
 //! Entries are in byte order of the prefixes.
 
 use super::list::{List, put_list};

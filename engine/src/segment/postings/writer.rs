@@ -53,10 +53,6 @@ impl FieldSetTable {
     }
 
     /// New code of each code when they are numbered by falling frequency, and the section. Unused sets are left out.
-    ///
-    /// ```text
-    /// field sets := count varint, (number of fields varint, distances of the fields, number of postings varint) {…}
-    /// ```
     pub(crate) fn finish(&self, counts: &[u64]) -> (Vec<u32>, Vec<u8>) {
         let mut order: Vec<u32> = (0..self.sets.len() as u32).filter(|&c| counts[c as usize] > 0).collect();
         order.sort_by_key(|&code| (std::cmp::Reverse(counts[code as usize]), code));

@@ -5,13 +5,7 @@
 //! documents of the index. A store may hold several dictionaries: merging copies whole compressed blocks together
 //! with the number of the dictionary they need.
 //!
-//! ```text
-//! store := block{…}
-//! block := dictionary u8 (0: none, else its number from 1), bytes of the lengths varint, bytes of JSON varint, zstd frame
-//! raw   := length varint {documents of the block}, JSON {documents of the block}
-//! index := first document of each block and the document count (monotone), ends of the blocks (monotone, from 0)
-//! dictionaries := count u8, length u32 {count}, bytes
-//! ```
+//! The layout is in `segment-format.md`.
 
 mod compress;
 mod merge;

@@ -10,10 +10,6 @@ const WIDTH_MAX: [u8; 3] = [8, 12, 16];
 const ENTRIES_MAX: usize = (1 << WIDTH_MAX[0]) + (1 << WIDTH_MAX[1]) + (1 << WIDTH_MAX[2]);
 
 /// The code table of a segment.
-///
-/// ```text
-/// codes := width of class 0..3 (u8 each), number of table entries u32, ordinal u32 {entries}
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenCodes {
     pub(super) widths: [u8; CLASS_COUNT],

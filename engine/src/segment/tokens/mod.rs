@@ -14,10 +14,7 @@
 //! decoding costs one to two nanoseconds per token. Good for whole documents and fields; random access to a single token
 //! must count the classes before it.
 //!
-//! ```text
-//! tokens   := document {…}, 8 zero bytes
-//! document := shape varint, token count varint {fields of the shape}, classes (2 bits each), values
-//! ```
+//! The layout is in `segment-format.md`.
 
 mod codes;
 mod reader;

@@ -202,14 +202,16 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// An index into the table, or an ordinal past it.
+    /// An index into the table, or an ordinal past it. Both are computed and one is masked out: one token in ten is an
+    /// ordinal, at random, and a branch would be guessed wrongly each time.
     #[inline(always)]
     fn ordinal(&self, value: u32, class: usize) -> TermOrdinal {
         let code = value.wrapping_add(self.starts[class]);
-        match self.table.get(code as usize) {
-            Some(ordinal) => u32::from_le_bytes(*ordinal),
-            None => code.wrapping_sub(self.table.len() as u32),
-        }
+        let length = self.table.len() as u32;
+        let place = code.min(length.wrapping_sub(1)) as usize;
+        let short = self.table.get(place).map_or(0, |ordinal| u32::from_le_bytes(*ordinal));
+        let is_ordinal = u32::from(code >= length).wrapping_neg();
+        (short & !is_ordinal) | (code.wrapping_sub(length) & is_ordinal)
     }
 
     /// Bits of the values of the first `count` tokens.

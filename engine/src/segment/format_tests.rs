@@ -1,0 +1,91 @@
+//! `segment-format.md` and the code say the same.
+
+use super::format::*;
+use super::*;
+use crate::id::{Gap, SegmentId};
+use crate::storage::MemoryDirectory;
+use std::collections::BTreeMap;
+
+const PAGE: &str = include_str!("../../../segment-format.md");
+
+/// The segment of the worked example.
+fn example(directory: &MemoryDirectory) -> SegmentMeta {
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    writer.begin_document(5, "a", br#"{"id":"a"}"#);
+    writer.word(0, "red", Gap::Soft);
+    writer.word(0, "fox", Gap::Soft);
+    writer.column_number(4, 1.5);
+    writer.end_document();
+    writer.begin_document(9, "b", br#"{"id":"b"}"#);
+    writer.word(0, "fox", Gap::Soft);
+    writer.word(0, "ox", Gap::Hard);
+    writer.word(1, "red", Gap::Soft);
+    writer.column_string(4, "blue", "Blue");
+    writer.column_null(4);
+    writer.geo(48.5, 2.25);
+    writer.end_document();
+    writer.finish(directory, SegmentId(1)).unwrap()
+}
+
+/// Name and bytes of the examples of the page.
+fn examples() -> BTreeMap<&'static str, Vec<u8>> {
+    let block = |block: &'static str| {
+        let (name, rest) = block.split_once('\n').unwrap();
+        let (hex, _) = rest.split_once("```").unwrap();
+        let bytes = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+        (name, bytes)
+    };
+    PAGE.split("```hex ").skip(1).map(block).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let line = |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    bytes.chunks(16).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_worked_example_is_what_is_written_and_read() {
+    let directory = MemoryDirectory::new();
+    let meta = example(&directory);
+    SegmentReader::open(&directory, &meta).unwrap().verify().unwrap();
+    let table = SectionTable::open(&directory, &meta.file).unwrap();
+    let examples = examples();
+    let mut compared = 0;
+    for kind in SectionKind::ALL {
+        // What zstd and the fst crate write, and how long it is, is theirs to describe.
+        if matches!(kind, SectionKind::Terms | SectionKind::Keys | SectionKind::Store | SectionKind::StoreIndex) {
+            continue;
+        }
+        let bytes = table.optional(kind).unwrap();
+        let example = examples.get(kind.name()).unwrap_or_else(|| panic!("the page has no example of {}", kind.name()));
+        assert_eq!(hex(example), hex(&bytes), "example of {}", kind.name());
+        compared += 1;
+    }
+    assert_eq!(compared, examples.len());
+}
+
+#[test]
+fn the_tables_of_the_page_are_the_constants() {
+    let rows: Vec<Vec<&str>> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let has = |name: &str, value: String| {
+        assert!(rows.iter().any(|row| row[0] == name && row[1] == value), "the page lacks | {name} | {value} |");
+    };
+    has("magic", format!("`{}`", std::str::from_utf8(&MAGIC).unwrap()));
+    has("version", VERSION.to_string());
+    has("header bytes", HEADER_BYTES.to_string());
+    has("entry bytes", ENTRY_BYTES.to_string());
+    has("footer bytes", FOOTER_BYTES.to_string());
+    has("alignment", ALIGNMENT.to_string());
+    has("documents, at most", DOCS_MAX.to_string());
+    has("bytes of postings, at most", POSTINGS_BYTES_MAX.to_string());
+    has("bytes of a term, at most", TERM_BYTES_MAX.to_string());
+    has("positions of a field, at most", POSITIONS_MAX.to_string());
+    for kind in SectionKind::ALL {
+        has(&(kind as u16).to_string(), kind.name().to_owned());
+        assert!(PAGE.contains(&format!("\n### {}\n", kind.name())), "the page does not describe {}", kind.name());
+    }
+}
