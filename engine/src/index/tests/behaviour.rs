@@ -374,3 +374,32 @@ fn one_document_costs_three_syncs() {
     apply_one(&index, delete(&["2"])).expect("deleted");
     assert_eq!(directory.sync_count() - before, 5, "manifest, folder");
 }
+
+#[test]
+fn readers_never_see_half_of_a_batch() {
+    let directory = MemoryDirectory::default();
+    let options = IndexOptions { background_merges: true, ..options() };
+    let index = Index::create_in(Arc::new(directory), options).expect("empty directory");
+    let all = |version: u32| -> Operation {
+        add(&(0..20).map(|id| json!({"id": id, "version": version})).collect::<Vec<_>>())
+    };
+    apply_one(&index, all(0)).expect("added");
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut snapshot_count = 0;
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                let found = documents(&index.snapshot());
+                assert_eq!(found.len(), 20);
+                assert!(found.windows(2).all(|pair| pair[0]["version"] == pair[1]["version"]), "{found:?}");
+                snapshot_count += 1;
+            }
+            snapshot_count
+        });
+        for version in 1..100 {
+            apply_one(&index, all(version)).expect("replaced");
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().expect("no panic") > 0);
+    });
+}

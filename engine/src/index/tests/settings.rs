@@ -163,3 +163,25 @@ fn settings_that_contradict_each_other_fail_alone() {
     assert_eq!(stored.typo_tolerance, Default::default());
     assert_eq!(stored.stop_words.len(), 1);
 }
+
+#[test]
+fn columns_of_a_large_segment_are_read_by_all_threads_and_stay_in_order() {
+    let index = create(&MemoryDirectory::default());
+    let films: Vec<Value> = (0..6000)
+        .map(|id| json!({"id": id, "n": id % 7, "name": format!("Name {}", id % 5), "text": "word ".repeat(100)}))
+        .collect();
+    apply_one(&index, add(&films)).expect("added");
+    apply_one(&index, delete(&["0", "3001", "5999"])).expect("deleted");
+    index.compact(&AtomicBool::new(false)).expect("merges");
+    apply_one(&index, delete(&["2049"])).expect("deleted");
+    let meta_bytes = index.snapshot().segments[0].reader.meta().raw_bytes;
+    assert!(meta_bytes > 2 << 20 && index.snapshot().segments.len() == 1, "{meta_bytes} bytes");
+    apply_one(&index, settings(json!({"filterableAttributes": ["n", "name"]}))).expect("set");
+    let mut expected: Vec<(String, Vec<String>)> = (0..6000)
+        .filter(|id| ![0, 2049, 3001, 5999].contains(id))
+        .map(|id| (id.to_string(), vec![format!("name {}", id % 5)]))
+        .collect();
+    expected.sort();
+    assert_eq!(columns(&index, "name"), expected);
+    assert_eq!(columns(&index, "n").len(), 5996);
+}

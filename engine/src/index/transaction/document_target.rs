@@ -1,7 +1,7 @@
-//! Where the content of a document goes: a new segment, or columns for a segment that is there.
+//! Where the content of a document goes: a new segment, or a log of values for the columns of one that is there.
 
 use crate::id::{FieldId, Gap};
-use crate::segment::{ColumnFileWriter, SegmentWriter};
+use crate::segment::SegmentWriter;
 
 pub(super) trait DocumentTarget {
     fn word(&mut self, field: FieldId, word: &str, gap: Gap);
@@ -14,34 +14,6 @@ pub(super) trait DocumentTarget {
     fn geo(&mut self, lat: f64, lng: f64);
 }
 
-macro_rules! forward_columns {
-    () => {
-        fn column_number(&mut self, field: FieldId, value: f64) {
-            self.column_number(field, value);
-        }
-
-        fn column_string(&mut self, field: FieldId, normalised: &str, original: &str) {
-            self.column_string(field, normalised, original);
-        }
-
-        fn column_null(&mut self, field: FieldId) {
-            self.column_null(field);
-        }
-
-        fn column_empty(&mut self, field: FieldId) {
-            self.column_empty(field);
-        }
-
-        fn column_exists(&mut self, field: FieldId) {
-            self.column_exists(field);
-        }
-
-        fn geo(&mut self, lat: f64, lng: f64) {
-            self.geo(lat, lng);
-        }
-    };
-}
-
 impl DocumentTarget for SegmentWriter {
     fn word(&mut self, field: FieldId, word: &str, gap: Gap) {
         self.word(field, word, gap);
@@ -51,14 +23,27 @@ impl DocumentTarget for SegmentWriter {
         self.next_value(field);
     }
 
-    forward_columns!();
-}
+    fn column_number(&mut self, field: FieldId, value: f64) {
+        self.column_number(field, value);
+    }
 
-/// Columns have no words; none are extracted for them.
-impl DocumentTarget for ColumnFileWriter {
-    fn word(&mut self, _field: FieldId, _word: &str, _gap: Gap) {}
+    fn column_string(&mut self, field: FieldId, normalised: &str, original: &str) {
+        self.column_string(field, normalised, original);
+    }
 
-    fn next_value(&mut self, _field: FieldId) {}
+    fn column_null(&mut self, field: FieldId) {
+        self.column_null(field);
+    }
 
-    forward_columns!();
+    fn column_empty(&mut self, field: FieldId) {
+        self.column_empty(field);
+    }
+
+    fn column_exists(&mut self, field: FieldId) {
+        self.column_exists(field);
+    }
+
+    fn geo(&mut self, lat: f64, lng: f64) {
+        self.geo(lat, lng);
+    }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::super::error::IndexError;
 use super::super::settings::{Settings, VECTORS_FIELD, has_text, locales_of};
+use super::column_log::ColumnLog;
 use super::document_target::DocumentTarget;
 use super::geo::{document_id_json, parse_geo};
 use crate::document::{DocumentParser, DocumentVisitor, FieldMap, Leaf, Number, PathId};
 use crate::id::{FieldId, Gap, InternalId};
-use crate::segment::{ColumnFileWriter, SegmentWriter};
+use crate::segment::SegmentWriter;
 use crate::text::{self, Language, TextBuffer, Tokenizer, normalize_facet};
 
 /// What documents are read with: the same for all threads of a batch.
@@ -73,9 +74,9 @@ impl<'a> DocumentWriter<'a> {
     ///
     /// # Errors
     /// As [`DocumentWriter::write`].
-    pub(super) fn write_columns(&mut self, writer: &mut ColumnFileWriter, json: &[u8]) -> Result<(), IndexError> {
-        writer.begin_document();
-        self.visit(writer, json)
+    pub(super) fn write_columns(&mut self, log: &mut ColumnLog, json: &[u8]) -> Result<(), IndexError> {
+        log.begin_document();
+        self.visit(log, json)
     }
 
     fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {

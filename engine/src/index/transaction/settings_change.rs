@@ -4,11 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::progress::Phase;
 use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
+use super::column_log::ColumnLog;
 use super::document_writer::{DocumentWriter, Extraction, Reading};
 use super::indexing::{Part, text_fields};
 use super::resources::Resources;
@@ -108,22 +111,12 @@ fn add_columns(
     }
     let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
     resources.progress.enter(Phase::BuildingColumns, total);
-    let next_segment = AtomicUsize::new(0);
-    let thread_count = resources.thread_count.clamp(1, segments.len());
-    let parts = on_threads(thread_count, |_| {
-        let mut adapted = Vec::new();
-        loop {
-            let index = next_segment.fetch_add(1, Ordering::Relaxed);
-            let Some(segment) = segments.get(index) else { return Ok(adapted) };
-            let view = add_columns_to(resources, reading, &wanted, geo, segment)?;
-            adapted.push((index, view));
-        }
-    })?;
-    let mut adapted = segments.to_vec();
-    for (index, view) in parts.into_iter().flatten() {
-        adapted[index] = view;
-    }
-    Ok(Some(adapted))
+    // One segment after the other: a column is gathered in memory before it is written.
+    segments
+        .iter()
+        .map(|segment| add_columns_to(resources, reading, &wanted, geo, segment))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 fn add_columns_to(
@@ -141,22 +134,22 @@ fn add_columns_to(
         resources.progress.advance(u64::from(meta.doc_count));
         return Ok(segment.clone());
     }
-    let mut documents = DocumentWriter::new(reading, Extraction::Columns { wanted: &missing, geo });
-    let missing_fields: Vec<FieldId> = (0..).zip(&missing).filter(|(_, missing)| **missing).map(|(id, _)| id).collect();
+    let thread_count = resources.threads_for(meta.raw_bytes);
+    let extraction = Extraction::Columns { wanted: &missing, geo };
+    let readers: Vec<_> = (0..thread_count).map(|_| Mutex::new(DocumentWriter::new(reading, extraction))).collect();
+    let missing_fields: Vec<FieldId> =
+        (0..).zip(&missing).filter(|(_, missing)| **missing).map(|(field, _)| field).collect();
     let mut writer = ColumnFileWriter::new(&missing_fields, geo);
-    for run in runs_of(meta.doc_count) {
+    let runs: Vec<Range<DocId>> = runs_of(meta.doc_count).collect();
+    for round in runs.chunks(thread_count) {
         check(resources.cancelled)?;
-        let length = u64::from(run.end - run.start);
-        for_each_document(&segment.reader, run, |doc, json| {
-            if segment.is_live(doc) {
-                documents.write_columns(&mut writer, json)
-            } else {
-                // Keeps the count; what is wrong with a deleted document concerns nobody.
-                writer.begin_document();
-                Ok(())
-            }
+        let logs = on_threads(round.len(), |thread| {
+            read_columns(&mut readers[thread].lock(), segment, round[thread].clone())
         })?;
-        resources.progress.advance(length);
+        for (log, run) in logs.iter().zip(round) {
+            log.play(&mut writer);
+            resources.progress.advance(u64::from(run.end - run.start));
+        }
     }
     let file = writer.finish(&**resources.directory, meta)?;
     let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
@@ -165,6 +158,24 @@ fn add_columns_to(
     meta.column_files.push(file);
     let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
     Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
+}
+
+fn read_columns(
+    documents: &mut DocumentWriter<'_>,
+    segment: &SegmentView,
+    run: Range<DocId>,
+) -> Result<ColumnLog, IndexError> {
+    let mut log = ColumnLog::default();
+    for_each_document(&segment.reader, run, |doc, json| {
+        if segment.is_live(doc) {
+            documents.write_columns(&mut log, json)
+        } else {
+            // Keeps the count; what is wrong with a deleted document concerns nobody.
+            log.begin_document();
+            Ok(())
+        }
+    })?;
+    Ok(log)
 }
 
 fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
