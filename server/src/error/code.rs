@@ -1,10 +1,9 @@
-//! What a request or a task may fail with: the one table of public codes, with their type and HTTP status.
+//! The one table of public codes, with their type and HTTP status.
 //!
 //! Codes are a closed list: client libraries and people's programs match on them, so a code is never renamed and a
-//! new one is added here or nowhere. Everything else (which message, which link) is built around a [`Code`].
+//! new one is added here (and to `docs/errors.md`) or nowhere.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -361,141 +360,6 @@ impl fmt::Display for Code {
     }
 }
 
-/// Where the documentation of the codes lives (`--error-docs-url`); a code's link is `<base>#<code>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorDocs(Arc<str>);
-
-impl ErrorDocs {
-    /// The project's own page of errors, as it ships.
-    pub const DEFAULT_BASE: &'static str = "docs/errors.md";
-
-    /// Links below `base`, an address without a fragment.
-    pub fn new(base: &str) -> ErrorDocs {
-        ErrorDocs(base.trim_end_matches('#').into())
-    }
-
-    /// The text of the `link` key.
-    pub fn link(&self, code: Code) -> String {
-        format!("{}#{code}", self.0)
-    }
-}
-
-impl Default for ErrorDocs {
-    fn default() -> ErrorDocs {
-        ErrorDocs::new(Self::DEFAULT_BASE)
-    }
-}
-
-/// A failed request: the answer's status and body, without the link (which depends on a launch option).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct ApiError {
-    /// The public code; the type follows from it.
-    pub code: Code,
-    /// What happened, for a person.
-    pub message: String,
-    status: u16,
-}
-
-/// Result of everything that answers a request.
-pub type ApiResult<T> = Result<T, ApiError>;
-
-impl ApiError {
-    /// An error with the status that the table gives to its code.
-    pub fn new(code: Code, message: impl Into<String>) -> ApiError {
-        ApiError { code, message: message.into(), status: code.status() }
-    }
-
-    /// The same error under another HTTP status: `/multi-search` answers 400 for a missing index.
-    #[must_use]
-    pub fn with_status(self, status: u16) -> ApiError {
-        ApiError { status, ..self }
-    }
-
-    /// The same error with `prefix` before its message.
-    #[must_use]
-    pub fn prefixed(self, prefix: impl fmt::Display) -> ApiError {
-        ApiError { message: format!("{prefix}{}", self.message), ..self }
-    }
-
-    /// ``Index `x` not found.``
-    pub fn index_not_found(uid: &str) -> ApiError {
-        ApiError::new(Code::IndexNotFound, format!("Index `{uid}` not found."))
-    }
-
-    /// ``Document `x` not found.``
-    pub fn document_not_found(id: &str) -> ApiError {
-        ApiError::new(Code::DocumentNotFound, format!("Document `{id}` not found."))
-    }
-
-    /// ``<action> requires enabling the `<feature>` experimental feature.``
-    pub fn feature_not_enabled(action: impl fmt::Display, feature: &str) -> ApiError {
-        let link = ErrorDocs::default().link(Code::FeatureNotEnabled);
-        ApiError::new(
-            Code::FeatureNotEnabled,
-            format!("{action} requires enabling the `{feature}` experimental feature. See {link}"),
-        )
-    }
-
-    /// A bug or a broken store, for what has no code of its own.
-    pub fn internal(message: impl Into<String>) -> ApiError {
-        ApiError::new(Code::Internal, message)
-    }
-
-    /// HTTP status.
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Seconds for the `Retry-After` header of answers that ask to come back.
-    pub fn retry_after_seconds(&self) -> Option<u32> {
-        (self.status == 503).then_some(10)
-    }
-
-    /// The JSON body, also shown as `error` of a failed task.
-    pub fn body(&self, docs: &ErrorDocs) -> ErrorBody {
-        ErrorBody {
-            message: self.message.clone(),
-            code: self.code.as_str().to_owned(),
-            r#type: self.code.error_type(),
-            link: docs.link(self.code),
-        }
-    }
-}
-
-impl From<std::io::Error> for ApiError {
-    fn from(error: std::io::Error) -> ApiError {
-        // Raw numbers because not every one of these conditions has a stable kind: ENOSPC, EDQUOT; ENFILE, EMFILE.
-        match error.raw_os_error() {
-            Some(28 | 122) => ApiError::new(
-                Code::NoSpaceLeftOnDevice,
-                "There is no more space left on the device. Consider increasing the size of the disk/partition.",
-            ),
-            Some(23 | 24) => ApiError::new(Code::TooManyOpenFiles, error.to_string()),
-            _ => ApiError::new(
-                Code::IoError,
-                format!(
-                    "{error}. This error generally happens when you have no space left on device or when your \
-                     database doesn't have read or write right."
-                ),
-            ),
-        }
-    }
-}
-
-/// The four keys of an error, in the order in which they are written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorBody {
-    /// What happened, for a person.
-    pub message: String,
-    /// Text of a [`Code`].
-    pub code: String,
-    /// Who has to act.
-    pub r#type: ErrorType,
-    /// Where to read about the code.
-    pub link: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -559,7 +423,7 @@ mod tests {
     /// The page that links lead to says the same as the table, in the same order.
     #[test]
     fn every_code_is_documented() {
-        let page = include_str!("../../docs/errors.md");
+        let page = include_str!("../../../docs/errors.md");
         let documented: Vec<(&str, &str)> = page
             .split("\n### ")
             .skip(1)
@@ -574,22 +438,5 @@ mod tests {
             assert!(text.starts_with(&start), "{heading}: {text}");
         }
         assert_eq!(in_table.next(), None);
-    }
-
-    #[test]
-    fn the_body_has_four_keys_in_order() {
-        let docs = ErrorDocs::new("https://example.org/errors");
-        let body = serde_json::to_string(&ApiError::index_not_found("x").body(&docs)).unwrap();
-        assert_eq!(
-            body,
-            r#"{"message":"Index `x` not found.","code":"index_not_found","type":"invalid_request","link":"https://example.org/errors#index_not_found"}"#
-        );
-    }
-
-    #[test]
-    fn a_full_disk_has_its_own_code() {
-        let error = ApiError::from(std::io::Error::from_raw_os_error(28));
-        assert_eq!((error.code, error.status()), (Code::NoSpaceLeftOnDevice, 422));
-        assert_eq!(ApiError::from(std::io::Error::from_raw_os_error(13)).code, Code::IoError);
     }
 }
