@@ -40,12 +40,13 @@ impl Automaton for PrefixesOf<'_> {
 pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
     for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.can_split) {
         // By length of the left part: documents that have both parts next to each other.
+        let joined = (node.joined.len() == 2).then(|| node.joined[0].len());
         let mut counts: HashMap<usize, u64> = HashMap::new();
         for segment in segments.iter() {
             let terms = segment.reader().terms();
             let mut cuts = Vec::new();
             terms.search(PrefixesOf(node.text.as_bytes()), |left, _| cuts.push(left.len()));
-            for cut in cuts.into_iter().filter(|&c| c < node.text.len()) {
+            for cut in cuts.into_iter().filter(|&c| c < node.text.len() && Some(c) != joined) {
                 let (left, right) = node.text.split_at(cut);
                 if let Some(words) = sequence(terms, [Some(left), Some(right)], segment.stop()) {
                     *counts.entry(cut).or_default() += u64::from(segment.phrase(&words).len());
@@ -53,10 +54,22 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
             }
         }
         let best = counts.into_iter().filter(|c| c.1 > 0).max_by_key(|&(cut, count)| (count, std::cmp::Reverse(cut)));
-        let Some((cut, _)) = best else { continue };
+        let Some((cut, count)) = best else { continue };
         let (left, right) = node.text.split_at(cut);
-        if node.joined.len() == 2 && node.joined[0] == left && node.joined[1] == right {
-            continue;
+        if let Some(joined) = joined {
+            // The two words of the query themselves are no split of their concatenation, but where they are the best
+            // one there is none. They are often frequent, so they are counted only against another cut.
+            let (left, right) = node.text.split_at(joined);
+            let own: u64 = segments
+                .iter()
+                .filter_map(|s| {
+                    let words = sequence(s.reader().terms(), [Some(left), Some(right)], s.stop())?;
+                    Some(u64::from(s.phrase(&words).len()))
+                })
+                .sum();
+            if own > count || (own == count && joined < cut) {
+                continue;
+            }
         }
         for segment in segments.iter_mut() {
             segment.set_split(index, left, right);

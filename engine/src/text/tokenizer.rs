@@ -278,7 +278,7 @@ mod tests {
         check("a=b a|b $5", "a=b 0, a|b 1, $5 2");
         check("end.\nNext. Then", "end 0, next 1, then 9");
         check("  !? a ! b \u{301} c", "a 0, b 8, c 9");
-        check("War\u{a0}II… why", "war 0, ii 1, why 9");
+        check("War\u{a0}II… why", "war ii 0, why 8");
         check("", "");
         check(" ,. ", "");
         check("Привет, Мир", "привет 0, мир 8");
