@@ -416,10 +416,10 @@ impl BitsetBuilder {
     /// Adds `doc`; ignored when it is not below the document count (only a damaged file says so).
     #[inline]
     pub fn insert(&mut self, doc: DocId) {
-        if doc < self.doc_count {
-            if let Some(word) = self.words.get_mut(doc as usize / 64) {
-                *word |= 1u64 << (doc % 64);
-            }
+        if doc < self.doc_count
+            && let Some(word) = self.words.get_mut(doc as usize / 64)
+        {
+            *word |= 1u64 << (doc % 64);
         }
     }
 
@@ -501,10 +501,10 @@ fn count_ones(words: &[u64]) -> u32 {
 
 /// Clears the bits at or past `doc_count` in the last word.
 fn clear_tail(words: &mut [u64], doc_count: u32) {
-    if doc_count % 64 != 0 {
-        if let Some(last) = words.last_mut() {
-            *last &= (1u64 << (doc_count % 64)) - 1;
-        }
+    if !doc_count.is_multiple_of(64)
+        && let Some(last) = words.last_mut()
+    {
+        *last &= (1u64 << (doc_count % 64)) - 1;
     }
 }
 

@@ -160,9 +160,10 @@ proptest! {
         let trusted = trusted(&bytes);
         for (place, value, length) in places {
             let at = place.index(table - format::HEADER_BYTES) + format::HEADER_BYTES;
-            for at in at..(at + length).min(table) {
+            let end = (at + length).min(table);
+            for (at, byte) in (at..end).zip(&mut bytes[at..end]) {
                 if !trusted.iter().any(|section| section.contains(&at)) {
-                    bytes[at] = value;
+                    *byte = value;
                 }
             }
         }

@@ -359,7 +359,7 @@ pub(super) fn docs(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<D
             doc.id = 1000 + 3 * number as u64;
             doc.key = format!("key-{number}");
         }
-        if docs.len() % 2 == 0 {
+        if docs.len().is_multiple_of(2) {
             docs.sort_by_key(|entry| entry.1);
         }
         docs.into_iter().map(|entry| entry.0).collect()

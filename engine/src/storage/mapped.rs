@@ -73,10 +73,10 @@ impl Directory for MappedDirectory {
                 continue;
             }
             // A name that is not UTF-8 is not one of ours.
-            if let Ok(name) = entry.file_name().into_string() {
-                if !name.ends_with(TEMPORARY_SUFFIX) {
-                    names.push(name);
-                }
+            if let Ok(name) = entry.file_name().into_string()
+                && !name.ends_with(TEMPORARY_SUFFIX)
+            {
+                names.push(name);
             }
         }
         names.sort_unstable();

@@ -377,7 +377,7 @@ impl Column {
         let range = self.inverted_range(ordinals.clone());
         let mut index = range.start;
         // `unpack` starts at a whole byte: eight values always end at one.
-        while index < range.end && index % 8 != 0 {
+        while index < range.end && !index.is_multiple_of(8) {
             set.insert(self.inverted(index));
             index += 1;
         }
@@ -389,10 +389,10 @@ impl Column {
         let bytes = self.part(DENSE);
         for entry in 0..self.dense_count as usize {
             let Some(ordinal) = read_u32(bytes, entry * DENSE_ENTRY_BYTES) else { return };
-            if ordinals.contains(&ordinal) {
-                if let Some((_, bits)) = self.dense(ordinal) {
-                    set.insert_bitset_bytes(bits);
-                }
+            if ordinals.contains(&ordinal)
+                && let Some((_, bits)) = self.dense(ordinal)
+            {
+                set.insert_bitset_bytes(bits);
             }
         }
     }

@@ -33,7 +33,7 @@ pub struct Keys {
 /// Line and bits of a key in a filter of `lines` lines.
 fn probes(key: &[u8], lines: usize) -> (usize, impl Iterator<Item = usize>) {
     let hash = xxh3_64(key);
-    let line = ((hash >> 32) * lines as u64 >> 32) as usize;
+    let line = (((hash >> 32) * lines as u64) >> 32) as usize;
     // Five pieces of nine bits need 45: the low half is stretched by a multiplication.
     let pieces = (hash as u32 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (line, (0..PROBES).map(move |i| (pieces >> (64 - 9 * (i + 1)) & (LINE_BITS - 1)) as usize))

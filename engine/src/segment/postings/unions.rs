@@ -29,6 +29,7 @@ pub(crate) struct UnionsBuilder {
     /// Closed prefixes, for their buffers.
     spare: Vec<OpenPrefix>,
     done: Vec<Union>,
+    done_bytes: u64,
 }
 
 /// A prefix whose terms are being written. Its documents are a list with repeats until it proves to be crowded: most
@@ -72,7 +73,7 @@ struct Union {
 
 impl UnionsBuilder {
     pub(super) fn new(doc_count: u32) -> UnionsBuilder {
-        UnionsBuilder { doc_count, open: Vec::new(), spare: Vec::new(), done: Vec::new() }
+        UnionsBuilder { doc_count, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
     }
 
     pub(super) fn push(&mut self, term: &[u8], docs: &[DocId]) {
@@ -105,26 +106,40 @@ impl UnionsBuilder {
                 let mut list = Vec::new();
                 put_list(&mut list, &docs, &codes, self.doc_count);
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
+                self.done_bytes += list.len() as u64;
                 self.done.push(Union { prefix, cost, doc_freq: docs.len() as u32, list });
             }
             self.spare.push(open);
         }
+        // Memory is bounded all the time, not only what is written in the end.
+        if self.done_bytes > 4 * self.bytes_max() {
+            self.keep_best();
+        }
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
-        self.close_from(0);
-        // The unions that save most work per byte stay.
+    fn bytes_max(&self) -> u64 {
+        u64::from(self.doc_count) * BYTES_PER_DOC_MAX
+    }
+
+    /// Drops the unions that save the least work per byte.
+    fn keep_best(&mut self) {
         self.done.sort_by(|a, b| {
             let gain = |union: &Union| union.cost / (union.list.len() as u64 + 1);
             gain(b).cmp(&gain(a)).then_with(|| a.prefix.cmp(&b.prefix))
         });
-        let mut left = u64::from(self.doc_count) * BYTES_PER_DOC_MAX;
+        let mut left = self.bytes_max();
         self.done.retain(|union| {
             let bytes = union.list.len() as u64;
             let keep = bytes <= left;
             left -= if keep { bytes } else { 0 };
             keep
         });
+        self.done_bytes = self.bytes_max() - left;
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.close_from(0);
+        self.keep_best();
         self.done.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         let mut section = Vec::new();
         put_varint(&mut section, self.done.len() as u64);

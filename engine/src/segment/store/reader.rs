@@ -38,6 +38,9 @@ struct Dictionary {
     prepared: OnceLock<Option<DecoderDictionary<'static>>>,
 }
 
+/// A larger block is not kept.
+const CACHED_BYTES_MAX: usize = 1024 * 1024;
+
 thread_local! {
     /// The block decompressed last, as (store, block) and content: neighbours are often read together.
     static LAST_BLOCK: RefCell<(u64, usize, Vec<u8>)> = const { RefCell::new((0, 0, Vec::new())) };
@@ -137,7 +140,13 @@ impl Store {
                 self.decompress(block, raw)?;
                 (*identity, *last) = (self.identity, block);
             }
-            f(raw, self.block_docs(block))
+            let answer = f(raw, self.block_docs(block));
+            if raw.capacity() > CACHED_BYTES_MAX {
+                // One huge document must not stay with every thread that ever read it.
+                *identity = 0;
+                *raw = Vec::new();
+            }
+            answer
         })
     }
 
