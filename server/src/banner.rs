@@ -7,13 +7,14 @@ use crate::app::AppState;
 use crate::options::{ByteSize, human_size};
 
 /// Prints the banner on standard error, whatever the log level.
-pub(crate) fn print(state: &AppState, config_file: Option<&Path>, address: SocketAddr) {
+pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {
     let options = &state.options;
     let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+    let listening = addresses.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(", ");
     let lines = [
         ("Configuration file", config_file),
         ("Database path", options.db_path.display().to_string()),
-        ("Listening on", format!("http://{address}")),
+        ("Listening on", listening),
         ("Environment", options.env.as_str().to_owned()),
         ("Version", env!("CARGO_PKG_VERSION").to_owned()),
         ("Commit", option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown").to_owned()),

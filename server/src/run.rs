@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::AppState;
 use crate::banner;
-use crate::http::{Front, serve as accept};
+use crate::http::{Front, listen, serve as accept};
 use crate::instance::{Instance, InstanceError};
 use crate::logs;
 use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
@@ -65,29 +65,34 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.
-    let listener = runtime
-        .block_on(TcpListener::bind(&options.http_addr))
+    let listeners = runtime
+        .block_on(listen(&options.http_addr))
         .map_err(|source| ServeError::Listen { address: options.http_addr.clone(), source })?;
+    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
     let scheduler = Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), limits(&options))?;
     let state = Arc::new(AppState::new(options, instance, queue));
-    banner::print(&state, config_file, listener.local_addr()?);
+    banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
     }
     open_indexes(&state);
     let service = Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))));
-    let mut stop = Stop::new()?;
+    let stop = Stop::new()?;
     let code = runtime.block_on(async {
         let mut code = ExitCode::SUCCESS;
-        accept(listener, service, async { code = stop.wait().await }).await;
+        let shutdown = async {
+            let mut stop = stop;
+            code = stop.wait().await;
+            // A second signal means: now. Whatever is under way is carried out again at the next start.
+            tokio::spawn(async move {
+                stop.wait().await;
+                std::process::exit(INTERRUPTED.into());
+            });
+        };
+        accept(listeners, service, shutdown).await;
         code
-    });
-    // A second signal means: now. Whatever is under way is carried out again at the next start.
-    runtime.spawn(async move {
-        stop.wait().await;
-        std::process::exit(INTERRUPTED.into());
     });
     tracing::info!("waiting for the batch under way");
     scheduler.stop(BATCH_GRACE);

@@ -1,7 +1,9 @@
 //! Answers.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
+use futures_util::FutureExt;
 use serde::Serialize;
 use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -9,6 +11,7 @@ use warp::reply::Response;
 use super::request::Request;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
+use crate::search_pool::panic_text;
 
 /// A JSON answer.
 pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
@@ -46,7 +49,12 @@ where
 {
     let state = request.state().clone();
     let result = match state.access.check(request.headers()) {
-        Ok(()) => handler(request).await,
+        Ok(()) => {
+            // A bug answers one request with an error instead of closing the connection on all that share it.
+            AssertUnwindSafe(async { handler(request).await }).catch_unwind().await.unwrap_or_else(|panic| {
+                Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))
+            })
+        }
         Err(error) => Err(error),
     };
     result.unwrap_or_else(|error| error_answer(&state, &error))

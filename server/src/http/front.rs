@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Instant;
 
 use warp::filters::BoxedFilter;
 use warp::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
@@ -43,9 +44,15 @@ where
         if let Some(uri) = normalized(request.uri()) {
             *request.uri_mut() = uri;
         }
+        let log = tracing::enabled!(tracing::Level::DEBUG)
+            .then(|| (Instant::now(), request.method().clone(), request.uri().path().to_owned()));
         let answer = self.routes.call(request);
         Box::pin(async move {
             let mut answer = answer.await?;
+            if let Some((start, method, path)) = log {
+                let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
+                tracing::debug!(%method, path, status, micros, "request");
+            }
             // Sent to everybody: an answer that depends on `Origin` could not be cached.
             answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
             Ok(answer)

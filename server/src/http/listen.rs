@@ -10,7 +10,7 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream, lookup_host};
 use warp::http::Request;
 use warp::reply::Response;
 
@@ -21,8 +21,46 @@ const HEAD_TIME: Duration = Duration::from_secs(60);
 /// Pause after an accept that failed for lack of resources, which the next one would too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Listens on every address that `address` (`host:port`) stands for: `localhost` is one in each family.
+///
+/// # Errors
+/// When there is none, or one of them is taken. A family that the machine lacks is skipped when another one works.
+pub async fn listen(address: &str) -> io::Result<Vec<TcpListener>> {
+    let (mut listeners, mut missing) = (Vec::new(), None);
+    let mut port = None;
+    for mut socket in lookup_host(address).await? {
+        // Port 0 is any free one, but the same for all.
+        if let Some(port) = port.filter(|_| socket.port() == 0) {
+            socket.set_port(port);
+        }
+        match TcpListener::bind(socket).await {
+            Ok(listener) => {
+                port = Some(listener.local_addr()?.port());
+                listeners.push(listener);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    if listeners.is_empty() {
+        return Err(missing.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")));
+    }
+    Ok(listeners)
+}
+
+/// The next connection of any listener.
+async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
+    match listeners {
+        [one] => one.accept().await.map(|(stream, _)| stream),
+        several => {
+            let accepts = several.iter().map(|listener| Box::pin(listener.accept()));
+            futures_util::future::select_all(accepts).await.0.map(|(stream, _)| stream)
+        }
+    }
+}
+
 /// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
-pub async fn serve<S>(listener: TcpListener, service: S, shutdown: impl Future<Output = ()>)
+pub async fn serve<S>(listeners: Vec<TcpListener>, service: S, shutdown: impl Future<Output = ()>)
 where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -34,11 +72,11 @@ where
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listeners) => accepted,
             () = &mut shutdown => break,
         };
         let stream = match accepted {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
                 if !is_about_one_connection(&error) {
                     tracing::error!(%error, "cannot accept connections");
@@ -59,7 +97,7 @@ where
             }
         });
     }
-    drop(listener);
+    drop(listeners);
     if tokio::time::timeout(DRAIN_TIME, graceful.shutdown()).await.is_err() {
         tracing::warn!("some connections did not finish in time");
     }

@@ -11,7 +11,7 @@ pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
-pub use listen::serve;
+pub use listen::{listen, serve};
 #[cfg(test)]
 pub(crate) use request::BodyBroken;
 pub(crate) use request::{BodyStream, content_length};

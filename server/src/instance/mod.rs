@@ -124,6 +124,8 @@ impl Instance {
                 error => error,
             }
         })?;
+        // The store will name the folder durably: it must be as durable itself.
+        File::open(self.folder.join("indexes"))?.sync_all()?;
         Ok((folder, Arc::new(index)))
     }
 

@@ -1,6 +1,7 @@
 //! Tasks: every change is one. They are durable before they are acknowledged, and one thread carries them out.
 
 mod batch;
+mod cleanup;
 mod content;
 mod details;
 mod filter;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Map;
 
 use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
+use super::cleanup::Retention;
 use super::content::Content;
 use super::details::{self, Progress};
 use super::kind::{Kind, Status};
@@ -62,7 +63,14 @@ impl Scheduler {
     /// When the stored state cannot be read.
     pub fn start(queue: Arc<TaskQueue>, instance: Arc<Instance>, limits: Limits) -> Result<Scheduler, StartError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut worker = Worker { queue: Arc::clone(&queue), instance, limits, next_batch: 0, stop: Arc::clone(&stop) };
+        let mut worker = Worker {
+            queue: Arc::clone(&queue),
+            instance,
+            limits,
+            next_batch: 0,
+            retention: Retention::default(),
+            stop: Arc::clone(&stop),
+        };
         worker.recover()?;
         let thread = std::thread::Builder::new()
             .name("scheduler".to_owned())
@@ -103,6 +111,7 @@ struct Worker {
     instance: Arc<Instance>,
     limits: Limits,
     next_batch: u32,
+    retention: Retention,
     stop: Arc<AtomicBool>,
 }
 
@@ -135,7 +144,12 @@ impl Worker {
     fn work(&mut self) {
         while !self.stop.load(Ordering::Acquire) {
             match self.plan() {
-                Ok(Some(plan)) => self.process(&plan),
+                Ok(Some(plan)) => {
+                    self.process(&plan);
+                    if let Err(error) = self.clean_up() {
+                        tracing::error!(%error, "cannot delete old tasks");
+                    }
+                }
                 Ok(None) => self.queue.wait(None),
                 Err(error) => {
                     tracing::error!(%error, "cannot read the task queue");
@@ -143,6 +157,14 @@ impl Worker {
                 }
             }
         }
+    }
+
+    fn clean_up(&mut self) -> Result<(), StoreError> {
+        if let Some(deletion) = self.retention.due(self.queue.store())? {
+            tracing::info!("the queue holds too many tasks: deleting the oldest finished ones");
+            self.queue.enqueue_now(deletion)?;
+        }
+        Ok(())
     }
 
     /// What comes next, if anything.

@@ -27,7 +27,7 @@ impl Server {
 
     fn worker(&self) -> Worker {
         let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
-        Worker { queue, instance, limits: LIMITS, next_batch: 0, stop: Arc::default() }
+        Worker { queue, instance, limits: LIMITS, next_batch: 0, retention: Retention::default(), stop: Arc::default() }
     }
 
     fn enqueue(&self, index: &str, content: Content) -> u32 {
@@ -246,6 +246,28 @@ fn a_new_index_whose_name_was_not_stored_is_made_again() {
     server.run();
     assert_eq!(server.document_count("films"), 1);
     assert_eq!(std::fs::read_dir(folder.path().join("indexes")).unwrap().count(), 1, "the orphan is gone");
+}
+
+#[test]
+fn old_tasks_are_deleted_by_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    for id in 0..6 {
+        server.add("films", &[document(id)]);
+    }
+    server.run();
+    let mut worker = server.worker();
+    worker.retention = Retention::for_tests(7, 4);
+    worker.clean_up().unwrap();
+    assert!(worker.plan().unwrap().is_none(), "six tasks are not too many");
+    worker.retention = Retention::for_tests(6, 4);
+    worker.clean_up().unwrap();
+    drop(worker);
+    assert_eq!(server.run(), [vec![6]]);
+    let details = &server.task(6)["details"];
+    assert_eq!((&details["matchedTasks"], &details["deletedTasks"]), (&json!(4), &json!(4)));
+    assert!(details["originalFilter"].as_str().unwrap().ends_with("&statuses=succeeded,failed,canceled"));
+    assert!(server.queue.task(3).is_err() && server.queue.task(4).is_ok());
 }
 
 #[test]

@@ -41,12 +41,10 @@ impl Store {
                 }
             }
             Err(error) => {
-                let text = error.to_string();
+                let error = Arc::new(error);
                 for one in &waiting {
-                    *one.answer.lock() = Some(Err(StoreError::Shared(text.clone())));
+                    *one.answer.lock() = Some(Err(StoreError::Shared(Arc::clone(&error))));
                 }
-                // Ours keeps its cause.
-                return Err(error);
             }
         }
         drop(writer);

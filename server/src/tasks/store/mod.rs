@@ -14,6 +14,7 @@ mod schedule;
 mod schema;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -47,8 +48,16 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// A request that shared its transaction with others failed with them.
-    #[error("task store: {0}")]
-    Shared(String),
+    #[error(transparent)]
+    Shared(Arc<StoreError>),
+    /// Written by a newer program.
+    #[error("task store: the file has version {found}, this program reads up to {supported}")]
+    TooNew {
+        /// Version of the file.
+        found: u32,
+        /// Newest version that can be read.
+        supported: u32,
+    },
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
@@ -56,15 +65,26 @@ pub enum StoreError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
-        if let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) = &error
-            && failure.code == rusqlite::ErrorCode::DiskFull
-        {
+        if error.is_out_of_space() {
             return ApiError::new(
                 Code::NoSpaceLeftOnDevice,
                 "There is no more space left on the device. Consider increasing the size of the disk/partition.",
             );
         }
         ApiError::internal(error.to_string())
+    }
+}
+
+impl StoreError {
+    /// Whether the disk is full: the same call may succeed once there is room.
+    pub fn is_out_of_space(&self) -> bool {
+        match self {
+            StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {
+                failure.code == rusqlite::ErrorCode::DiskFull
+            }
+            StoreError::Shared(error) => error.is_out_of_space(),
+            _ => false,
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use rusqlite::{OptionalExtension, Row};
 use super::{Store, StoreError, rows};
 use crate::tasks::content::Content;
 use crate::tasks::kind::Kind;
+use crate::tasks::uid_set::UidSet;
+use crate::timestamp::Timestamp;
 
 /// An enqueued task with its work.
 #[derive(Clone, Debug)]
@@ -94,6 +96,39 @@ impl Store {
     pub fn payload_files(&self) -> Result<Vec<String>, StoreError> {
         let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;
         Ok(tasks.iter().filter_map(|task| task.content.payload_file()).map(str::to_owned).collect())
+    }
+
+    /// The lowest and the highest uid of all tasks.
+    pub fn uid_range(&self) -> Result<Option<(u32, u32)>, StoreError> {
+        self.read(|connection| {
+            // Two subqueries, because each of them alone is a step down the tree.
+            let sql = "SELECT (SELECT min(uid) FROM tasks), (SELECT max(uid) FROM tasks)";
+            let range = connection
+                .prepare_cached(sql)?
+                .query_row([], |row| Ok(row.get::<_, Option<u32>>(0)?.zip(row.get::<_, Option<u32>>(1)?)))?;
+            Ok(range)
+        })
+    }
+
+    /// Number of all tasks. Walks an index.
+    pub fn task_count(&self) -> Result<u64, StoreError> {
+        self.read(|connection| {
+            let count: i64 =
+                connection.prepare_cached("SELECT count(*) FROM tasks")?.query_row([], |row| row.get(0))?;
+            Ok(u64::try_from(count).unwrap_or(0))
+        })
+    }
+
+    /// The oldest finished tasks, at most `limit`, and when the newest of them was registered.
+    pub fn oldest_finished(&self, limit: u32) -> Result<Option<(UidSet, Timestamp)>, StoreError> {
+        self.read(|connection| {
+            let sql = "SELECT uid, enqueued_at FROM tasks WHERE status IN (2, 3, 4) ORDER BY uid LIMIT ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows: Vec<(u32, i64)> =
+                statement.query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+            let newest = rows.last().map(|&(_, enqueued_at)| Timestamp::from_nanos(enqueued_at));
+            Ok(newest.map(|newest| (rows.iter().map(|&(uid, _)| uid).collect(), newest)))
+        })
     }
 
     /// The uid of the next batch.

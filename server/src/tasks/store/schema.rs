@@ -67,11 +67,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
             transaction.commit()?;
         }
         VERSION => {}
-        newer => {
-            return Err(StoreError::Shared(format!(
-                "the file has version {newer}; this program reads up to {VERSION}"
-            )));
-        }
+        found => return Err(StoreError::TooNew { found, supported: VERSION }),
     }
     Ok(connection)
 }
