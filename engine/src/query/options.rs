@@ -23,6 +23,9 @@ pub struct QueryOptions {
     pub proximity_by_attribute: bool,
     /// Per field: position in the searchable attributes, or [`NOT_SEARCHED`].
     pub weights: Vec<u16>,
+    /// Per field: whether it is one of the index's searchable attributes, searched by this request or not. A document
+    /// must match in a searched field; how near and how early its words stand is looked up in all searchable ones.
+    pub searchable: Vec<bool>,
     /// Largest weight any field of the index can have.
     pub max_weight: u16,
     /// Per field: words there are matched by typos too.
@@ -82,6 +85,11 @@ impl QueryOptions {
     /// Weight of a field; [`NOT_SEARCHED`] for fields that appeared after the options were resolved.
     pub fn weight(&self, field: FieldId) -> u16 {
         self.weights.get(usize::from(field)).copied().unwrap_or(NOT_SEARCHED)
+    }
+
+    /// Whether words of a field are looked at.
+    pub fn is_searchable(&self, field: FieldId) -> bool {
+        self.searchable.get(usize::from(field)).copied().unwrap_or(false)
     }
 
     /// Whether typos reach words of a field.

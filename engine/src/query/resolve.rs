@@ -132,8 +132,9 @@ pub fn resolve(
         }
         _ => true,
     };
+    let searchable = |field: &str| !is_never_searched(field) && settings.searchable_attributes.selects(field);
     let weight = |field: &str| -> u16 {
-        if !searched(field) || is_never_searched(field) {
+        if !searched(field) || !searchable(field) {
             return NOT_SEARCHED;
         }
         settings.searchable_attributes.position(field).map_or(NOT_SEARCHED, |p| p.min(NOT_SEARCHED - 1))
@@ -153,6 +154,7 @@ pub fn resolve(
         prefix_search: settings.prefix_search == PrefixSearch::IndexingTime,
         proximity_by_attribute: settings.proximity_precision == ProximityPrecision::ByAttribute,
         weights: names().map(weight).collect(),
+        searchable: names().map(searchable).collect(),
         max_weight: match &settings.searchable_attributes {
             AttributeList::All => 0,
             AttributeList::These(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),

@@ -13,7 +13,7 @@ use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
-use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::{Matcher, Occurrences};
@@ -506,7 +506,7 @@ impl<'a> Scanner<'a> {
         for &(field, end) in &self.fields {
             let run = &self.tokens[start..end as usize];
             start = end as usize;
-            if self.options.weight(field) != NOT_SEARCHED {
+            if self.options.is_searchable(field) {
                 matcher.field(field, run, self.options.typos_reach(field), found);
             }
         }

@@ -1,7 +1,7 @@
 //! The best path of one document through the query graph, and its cost under every graph rule.
 
 use crate::query::graph::{Node, QueryGraph};
-use crate::query::options::QueryOptions;
+use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::key::{Key, KeyLayout, Slice};
 use crate::rank::level::Level;
 use crate::rank::matcher::{NOWHERE, Occurrence, Occurrences};
@@ -113,7 +113,7 @@ impl<'q> PathFinder<'q> {
                 for class in 0..CLASSES {
                     let v = vertex(node_index, class);
                     let occurrences = found.of(v);
-                    if occurrences.is_empty() {
+                    if !occurrences.iter().any(|o| self.is_searched(o)) {
                         continue;
                     }
                     let own = self.node_cost(node, class, occurrences);
@@ -131,6 +131,10 @@ impl<'q> PathFinder<'q> {
             key += slice.put(self.exact_attribute(found));
         }
         Some(key)
+    }
+
+    fn is_searched(&self, occurrence: &Occurrence) -> bool {
+        self.options.weight(occurrence.field) != NOT_SEARCHED
     }
 
     /// Vertices of the best path of the last document, in order.
@@ -178,7 +182,8 @@ impl<'q> PathFinder<'q> {
         let starts = || occurrences.iter().filter(|o| o.first != NOWHERE);
         let mut cost = put(self.slices.typo, node.base_cost() + class as u32);
         if let Some(slice) = self.slices.rank {
-            let weight = starts().map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);
+            let searched = starts().filter(|o| self.is_searched(o));
+            let weight = searched.map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);
             cost += slice.put(weight * words);
         }
         if let Some(slice) = self.slices.position {
@@ -193,7 +198,7 @@ impl<'q> PathFinder<'q> {
             cost += slice.put(best);
         }
         if let Some(slice) = self.slices.exact_words {
-            let exact = class == 0 && !node.is_ngram() && occurrences.iter().any(|o| o.exact);
+            let exact = class == 0 && !node.is_ngram() && occurrences.iter().any(|o| o.exact && self.is_searched(o));
             cost += slice.put(if exact { 0 } else { words });
         }
         cost
