@@ -205,6 +205,61 @@ fn bad_query_strings() {
 }
 
 #[test]
+fn every_parameter_refuses_a_bad_value_with_its_own_code() {
+    for (name, code) in [
+        ("offset", Code::InvalidSearchOffset),
+        ("limit", Code::InvalidSearchLimit),
+        ("page", Code::InvalidSearchPage),
+        ("hitsPerPage", Code::InvalidSearchHitsPerPage),
+        ("cropLength", Code::InvalidSearchCropLength),
+    ] {
+        for bad in ["x", "-1", "1.5", "", "99999999999999999999"] {
+            assert_eq!(
+                refused_get(&format!("{name}={bad}")),
+                (code, format!("Invalid value in parameter `{name}`: could not parse `{bad}` as a positive integer"))
+            );
+        }
+    }
+    for (name, code) in [
+        ("retrieveVectors", Code::InvalidSearchRetrieveVectors),
+        ("showMatchesPosition", Code::InvalidSearchShowMatchesPosition),
+        ("showRankingScore", Code::InvalidSearchShowRankingScore),
+        ("showRankingScoreDetails", Code::InvalidSearchShowRankingScoreDetails),
+        ("showPerformanceDetails", Code::InvalidSearchShowPerformanceDetails),
+        ("useNetwork", Code::InvalidSearchUseNetwork),
+    ] {
+        assert_eq!(refused_get(&format!("{name}=1")).0, code);
+    }
+    for (name, code) in [
+        ("q", Code::InvalidSearchQ),
+        ("vector", Code::InvalidSearchVector),
+        ("attributesToRetrieve", Code::InvalidSearchAttributesToRetrieve),
+        ("attributesToCrop", Code::InvalidSearchAttributesToCrop),
+        ("attributesToHighlight", Code::InvalidSearchAttributesToHighlight),
+        ("filter", Code::InvalidSearchFilter),
+        ("sort", Code::InvalidSearchSort),
+        ("distinct", Code::InvalidSearchDistinct),
+        ("facets", Code::InvalidSearchFacets),
+        ("highlightPreTag", Code::InvalidSearchHighlightPreTag),
+        ("highlightPostTag", Code::InvalidSearchHighlightPostTag),
+        ("cropMarker", Code::InvalidSearchCropMarker),
+        ("matchingStrategy", Code::InvalidSearchMatchingStrategy),
+        ("attributesToSearchOn", Code::InvalidSearchAttributesToSearchOn),
+        ("hybridEmbedder", Code::InvalidSearchEmbedder),
+        ("hybridSemanticRatio", Code::InvalidSearchSemanticRatio),
+        ("rankingScoreThreshold", Code::InvalidSearchRankingScoreThreshold),
+        ("locales", Code::InvalidSearchLocales),
+    ] {
+        assert_eq!(
+            refused_get(&format!("{name}=a&{name}=b")),
+            (code, format!("Invalid value type for parameter `{name}`: expected a string, but found multiple values"))
+        );
+    }
+    assert_eq!(refused_get("personalizeUserContext=x").0, Code::FeatureNotEnabled);
+    assert_eq!(refused_get("useNetwork=true").0, Code::FeatureNotEnabled);
+}
+
+#[test]
 fn kinds() {
     let kind = |body: Value| {
         let query = SearchQuery::from_body(&body).unwrap();
