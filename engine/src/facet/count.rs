@@ -13,14 +13,14 @@ pub(super) struct ValueCount {
     pub(super) count: u32,
 }
 
-/// Reading a document's values jumps through the column, reading a value's documents does not: how much more one of
-/// the former costs.
-const JUMP_COST: u64 = 4;
+/// How many documents of values are passed in the time that the values of one candidate take.
+const CANDIDATE_COST: u64 = 2;
 
 /// The values of `ordinals` that candidates have, ascending, and their counts; at most `limit` of them, the smallest.
 ///
 /// `candidates` are documents of the segment of `doc_count` documents that `column` belongs to. Cost: the candidates'
-/// values, or the documents of the values up to the last one given, whichever is less.
+/// values, or the documents of the values up to the last one given, whichever promises to be less; the values alone when
+/// every document is a candidate.
 pub(super) fn count_values(
     column: &Column,
     ordinals: Range<u32>,
@@ -31,11 +31,20 @@ pub(super) fn count_values(
     if candidates.is_empty() || ordinals.is_empty() || limit == 0 {
         return Vec::new();
     }
-    if u64::from(candidates.len()) * JUMP_COST < u64::from(doc_count) {
-        by_document(column, ordinals, candidates, limit)
-    } else {
-        by_value(column, ordinals, candidates, doc_count, limit)
+    if candidates.len() == doc_count {
+        return stored(column, ordinals, limit);
     }
+    let passed_max = u64::from(candidates.len()) * CANDIDATE_COST;
+    let by_value = (passed_by_value(column, &ordinals, limit) <= passed_max)
+        .then(|| by_value(column, ordinals.clone(), candidates, limit, passed_max));
+    by_value.flatten().unwrap_or_else(|| by_document(column, ordinals, candidates, limit))
+}
+
+/// About how many documents of values are passed before `limit` values are found, if candidates have most values.
+fn passed_by_value(column: &Column, ordinals: &Range<u32>, limit: usize) -> u64 {
+    let pairs = u64::from(column.pair_count_of(ordinals.clone()));
+    let values = ordinals.len() as u64;
+    pairs * values.min(limit as u64) / values
 }
 
 fn by_document(column: &Column, ordinals: Range<u32>, candidates: &DocSet, limit: usize) -> Vec<ValueCount> {
@@ -65,20 +74,41 @@ fn by_document(column: &Column, ordinals: Range<u32>, candidates: &DocSet, limit
     counted.map(|(ordinal, count)| ValueCount { ordinal, count }).collect()
 }
 
+/// Counts by going through the documents of each value; `None` when these turn out to be more than `passed_max`, because
+/// candidates have but a few of the values.
 fn by_value(
     column: &Column,
     ordinals: Range<u32>,
     candidates: &DocSet,
-    doc_count: u32,
     limit: usize,
-) -> Vec<ValueCount> {
-    let everything = candidates.len() == doc_count;
-    let counted = ordinals.map(|ordinal| {
-        let count = if everything { column.doc_freq(ordinal) } else { column.count_in(ordinal, candidates) };
-        ValueCount { ordinal, count }
-    });
+    passed_max: u64,
+) -> Option<Vec<ValueCount>> {
+    let mut counted = Vec::new();
+    let mut passed = 0;
+    for ordinal in ordinals {
+        passed += u64::from(column.doc_freq(ordinal));
+        if passed > passed_max {
+            return None;
+        }
+        let count = column.count_in(ordinal, candidates);
+        if count > 0 {
+            counted.push(ValueCount { ordinal, count });
+            if counted.len() == limit {
+                break;
+            }
+        }
+    }
+    Some(counted)
+}
+
+/// The counts when every document is a candidate: they are stored.
+fn stored(column: &Column, ordinals: Range<u32>, limit: usize) -> Vec<ValueCount> {
+    let counted = ordinals.map(|ordinal| ValueCount { ordinal, count: column.doc_freq(ordinal) });
     counted.filter(|value| value.count > 0).take(limit).collect()
 }
+
+/// Below one candidate in this many documents, the candidates are read instead of the values from both ends.
+const FEW_CANDIDATES_SHARE: u64 = 4;
 
 /// The smallest and the largest number that candidates have. Cost: as [`count_values`], mostly less.
 pub(super) fn number_extremes(column: &Column, candidates: &DocSet, doc_count: u32) -> Option<(f64, f64)> {
@@ -86,7 +116,7 @@ pub(super) fn number_extremes(column: &Column, candidates: &DocSet, doc_count: u
     if candidates.is_empty() || numbers.is_empty() {
         return None;
     }
-    let (first, last) = if u64::from(candidates.len()) * JUMP_COST < u64::from(doc_count) {
+    let (first, last) = if u64::from(candidates.len()) * FEW_CANDIDATES_SHARE < u64::from(doc_count) {
         let (mut first, mut last) = (u32::MAX, 0);
         candidates.for_each(|doc| {
             column.for_each_ordinal(doc, |ordinal| {
