@@ -25,8 +25,15 @@ pub struct TokenColumn {
     shape_count: u32,
     shape_offsets: Monotone,
     shape_offsets_at: usize,
+    /// Field lists of the first shapes, which nearly all documents have.
+    common_shapes: Vec<Box<[FieldId]>>,
     ordinal_count: u32,
 }
+
+/// So many field lists are decoded when a segment is opened.
+const COMMON_SHAPES_MAX: u32 = 64;
+/// Longer ones are not.
+const COMMON_SHAPE_FIELDS_MAX: usize = 64;
 
 impl TokenColumn {
     pub(crate) fn open(
@@ -50,8 +57,7 @@ impl TokenColumn {
             .and_then(Monotone::open)
             .filter(|offsets| offsets.len() == shape_count as usize + 1)
             .ok_or(Damage("the field shapes are cut"))?;
-        let (offsets_shape, shape_offsets_at) = (offsets_shape, shape_offsets_at);
-        Ok(TokenColumn {
+        let mut column = TokenColumn {
             tokens,
             offsets,
             offsets_shape,
@@ -60,8 +66,17 @@ impl TokenColumn {
             shape_count,
             shape_offsets,
             shape_offsets_at,
+            common_shapes: Vec::new(),
             ordinal_count,
-        })
+        };
+        for shape in 0..u64::from(shape_count.min(COMMON_SHAPES_MAX)) {
+            let list: Vec<FieldId> = FieldIds::encoded(column.shape(shape)).take(COMMON_SHAPE_FIELDS_MAX + 1).collect();
+            if list.len() > COMMON_SHAPE_FIELDS_MAX {
+                break;
+            }
+            column.common_shapes.push(list.into());
+        }
+        Ok(column)
     }
 
     fn table(&self) -> &[[u8; 4]] {
@@ -87,24 +102,18 @@ impl TokenColumn {
     pub fn doc(&self, doc: DocId) -> TokensOfDoc<'_> {
         let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
         let end = self.offsets_shape.get(&self.offsets, doc as usize + 1) as usize;
-        let bytes = self.tokens.as_slice().get(start..end).unwrap_or_default();
+        // The slice reaches to the end of the section, so that whole words can be loaded at the end of the document.
+        let bytes = self.tokens.as_slice().get(start..).unwrap_or_default();
         let mut at = 0;
-        let shape = read_varint(bytes, &mut at).map_or(&[][..], |shape| self.shape(shape));
-        let mut shape_at = 0;
-        let field_count = read_varint(shape, &mut shape_at).unwrap_or(0) as usize;
+        let fields = match read_varint(bytes, &mut at) {
+            Some(shape) if end > start => match self.common_shapes.get(shape as usize) {
+                Some(fields) => FieldIds::Common(fields.iter()),
+                None => FieldIds::encoded(self.shape(shape)),
+            },
+            _ => FieldIds::Common([].iter()),
+        };
         let counts = bytes.get(at..).unwrap_or_default();
-        let (mut len, mut used) = (0usize, 0);
-        for _ in 0..field_count {
-            let Some(count) = read_varint(counts, &mut used) else { break };
-            len = len.saturating_add(count as usize);
-        }
-        // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
-        let packed_bytes = counts.len().saturating_sub(used);
-        let len = len.min(packed_bytes.saturating_mul(4)).min(TOKENS_MAX);
-        let classes = self.tokens.as_slice().get(start + at + used..).unwrap_or_default();
-        let values = classes.get(len.div_ceil(4)..).unwrap_or_default();
-        let fields = shape.get(shape_at..).unwrap_or_default();
-        TokensOfDoc { column: self, fields, field_count, counts, len, packed: Packed { classes, values } }
+        TokensOfDoc { column: self, fields, counts, bytes_max: end.saturating_sub(start + at) }
     }
 
     /// Checks every document.
@@ -233,44 +242,91 @@ impl<'a> Decoder<'a> {
     }
 }
 
+/// The fields of a shape, ascending.
+#[derive(Clone, Debug)]
+enum FieldIds<'a> {
+    Common(std::slice::Iter<'a, FieldId>),
+    Encoded { bytes: &'a [u8], at: usize, left: u64, next: u64 },
+}
+
+impl<'a> FieldIds<'a> {
+    fn encoded(bytes: &'a [u8]) -> FieldIds<'a> {
+        let mut at = 0;
+        let left = read_varint(bytes, &mut at).unwrap_or(0);
+        FieldIds::Encoded { bytes, at, left, next: 0 }
+    }
+}
+
+impl Iterator for FieldIds<'_> {
+    type Item = FieldId;
+
+    #[inline]
+    fn next(&mut self) -> Option<FieldId> {
+        match self {
+            FieldIds::Common(fields) => fields.next().copied(),
+            FieldIds::Encoded { bytes, at, left, next } => {
+                *left = left.checked_sub(1)?;
+                let field = FieldId::try_from(next.checked_add(read_varint(bytes, at)?)?).ok()?;
+                *next = u64::from(field) + 1;
+                Some(field)
+            }
+        }
+    }
+}
+
 /// The runs of one document, in ascending order of fields. Only fields with at least one token have a run.
 #[derive(Clone, Debug)]
 pub struct TokensOfDoc<'a> {
     column: &'a TokenColumn,
-    fields: &'a [u8],
-    field_count: usize,
+    fields: FieldIds<'a>,
+    /// Token counts of the fields, then classes and values.
     counts: &'a [u8],
-    len: usize,
-    packed: Packed<'a>,
+    /// Bytes of `counts` that belong to the document.
+    bytes_max: usize,
 }
 
 impl<'a> TokensOfDoc<'a> {
+    /// Calls `f` with each field and where its run ends, and answers the number of tokens and where they are.
+    #[inline]
+    fn read_counts(&self, mut f: impl FnMut(FieldId, usize)) -> (usize, Packed<'a>) {
+        // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
+        let len_max = (self.bytes_max * 4).min(TOKENS_MAX);
+        let (mut end, mut at) = (0usize, 0);
+        for field in self.fields.clone() {
+            let Some(count) = read_varint(self.counts, &mut at) else { break };
+            end = end.saturating_add(count as usize).min(len_max);
+            f(field, end);
+        }
+        let classes = self.counts.get(at..).unwrap_or_default();
+        let values = classes.get(end.div_ceil(4)..).unwrap_or_default();
+        (end, Packed { classes, values })
+    }
+
     /// Number of fields.
     pub fn field_count(&self) -> usize {
-        self.field_count
+        self.fields.clone().count()
     }
 
     /// Number of tokens of all fields, gaps included.
     pub fn len(&self) -> usize {
-        self.len
+        self.read_counts(|_, _| {}).0
     }
 
     /// Whether the document has no token.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// The runs.
     pub fn fields(&self) -> impl Iterator<Item = (FieldId, Run<'a>)> + use<'a> {
-        let (column, packed, fields, counts, len) = (self.column, self.packed, self.fields, self.counts, self.len);
-        let (mut field_at, mut count_at, mut next_field, mut start) = (0, 0, 0u64, 0usize);
-        (0..self.field_count).map_while(move |_| {
-            let field = next_field.checked_add(read_varint(fields, &mut field_at)?)?;
-            next_field = field + 1;
-            let count = (read_varint(counts, &mut count_at)? as usize).min(len - start);
+        let (len, packed) = self.read_counts(|_, _| {});
+        let (column, fields, counts) = (self.column, self.fields.clone(), self.counts);
+        let (mut at, mut start) = (0, 0usize);
+        fields.map_while(move |field| {
+            let count = (read_varint(counts, &mut at)? as usize).min(len - start);
             let run = Run { column, packed, start, len: count };
             start += count;
-            Some((FieldId::try_from(field).ok()?, run))
+            Some((field, run))
         })
     }
 
@@ -283,10 +339,10 @@ impl<'a> TokensOfDoc<'a> {
     /// each field with the index in `tokens` at which its run ends. The cheapest way to read a whole document.
     pub fn decode(&self, fields: &mut Vec<(FieldId, u32)>, tokens: &mut Vec<TermOrdinal>) {
         fields.clear();
-        fields.extend(self.fields().map(|(field, run)| (field, (run.start + run.len) as u32)));
+        let (len, packed) = self.read_counts(|field, end| fields.push((field, end as u32)));
         // Every slot is overwritten: only growth costs.
-        tokens.resize(self.len, 0);
-        Decoder::new(self.column).decode(self.packed, 0, tokens);
+        tokens.resize(len, 0);
+        Decoder::new(self.column).decode(packed, 0, tokens);
     }
 }
 

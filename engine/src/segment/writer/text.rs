@@ -183,10 +183,12 @@ impl TextBuilder {
         file.begin(SectionKind::Postings, 0)?;
         let mut postings = PostingsBuilder::new(order.len() as u32, terms.len());
         let mut dictionary = TermsBuilder::new();
+        let mut term = Vec::new();
         for rank in 0..terms.len() {
             let range = starts[rank]..starts[rank + 1];
-            postings.push(file, terms.text(rank), &docs[range.clone()], &codes[range])?;
-            dictionary.push(terms.text(rank));
+            terms.text_into(rank, &mut term);
+            postings.push(file, &term, &docs[range.clone()], &codes[range])?;
+            dictionary.push(&term);
         }
         postings.finish(file)?;
         drop((docs, codes));

@@ -2,20 +2,22 @@
 
 use crate::id::FIRST_TERM;
 use hashbrown::HashTable;
+use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 
 /// A document number that no document has.
 const NO_DOC: u32 = u32::MAX;
-const LENGTH_BITS: u32 = 8;
-const _: () = assert!(crate::segment::format::TERM_BYTES_MAX < 1 << LENGTH_BITS);
+/// Words up to this length live in their entry: most of a text's words are found without touching the arena.
+const INLINE_BYTES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Offset in the arena, above the length of the word in the low eight bits.
+    /// The bytes of a short word, first one highest, zeros behind; the offset in the arena of a longer one.
     place: u64,
     hash: u32,
     last_doc: u32,
     doc_freq: u32,
+    length: u32,
 }
 
 /// Words with the number of documents they are in. Local ids start at [`FIRST_TERM`], in order of appearance.
@@ -37,17 +39,24 @@ impl Vocabulary {
         let Vocabulary { table, entries, arena, .. } = self;
         // The table needs the high bits for its tags and the low ones for its slots: 32 mixed bits, twice.
         let short = (hash ^ hash >> 32) as u32;
+        let length = word.len() as u32;
+        let is_inline = word.len() <= INLINE_BYTES;
+        let bytes = first_bytes(word);
         let found = table.find(spread(short), |&index| {
             let entry = &entries[index as usize];
-            entry.hash == short && text_at(arena, entry.place) == word
+            entry.hash == short
+                && entry.length == length
+                && if is_inline { entry.place == bytes } else { text_at(arena, entry) == word }
         });
         if let Some(&index) = found {
             return FIRST_TERM + index;
         }
         let index = entries.len() as u32;
-        let place = (arena.len() as u64) << LENGTH_BITS | word.len() as u64;
-        arena.extend_from_slice(word);
-        entries.push(Entry { place, hash: short, last_doc: NO_DOC, doc_freq: 0 });
+        let place = if is_inline { bytes } else { arena.len() as u64 };
+        if !is_inline {
+            arena.extend_from_slice(word);
+        }
+        entries.push(Entry { place, hash: short, last_doc: NO_DOC, doc_freq: 0, length });
         table.insert_unique(spread(short), index, |&index| spread(entries[index as usize].hash));
         FIRST_TERM + index
     }
@@ -72,8 +81,19 @@ impl Vocabulary {
         self.arena.capacity() + self.entries.capacity() * size_of::<Entry>() + self.table.capacity() * 5
     }
 
-    fn text(&self, index: u32) -> &[u8] {
-        text_at(&self.arena, self.entries[index as usize].place)
+    fn first_bytes(&self, index: u32) -> u64 {
+        let entry = &self.entries[index as usize];
+        if entry.length as usize <= INLINE_BYTES { entry.place } else { first_bytes(text_at(&self.arena, entry)) }
+    }
+
+    /// Order of two words with the same first bytes. A short word is a prefix of the other one, or they are both long.
+    fn compare_rest(&self, a: u32, b: u32) -> Ordering {
+        let (a, b) = (&self.entries[a as usize], &self.entries[b as usize]);
+        if a.length as usize > INLINE_BYTES && b.length as usize > INLINE_BYTES {
+            text_at(&self.arena, a).cmp(text_at(&self.arena, b))
+        } else {
+            a.length.cmp(&b.length)
+        }
     }
 
     /// The words that are in a document, in byte order: text and number of documents; and the ordinal of each local id
@@ -81,8 +101,8 @@ impl Vocabulary {
     pub(super) fn sorted(&self) -> (SortedTerms<'_>, Vec<u32>) {
         let used = (0..self.entries.len() as u32).filter(|&index| self.entries[index as usize].doc_freq > 0);
         // Most comparisons are decided by the first eight bytes.
-        let mut order: Vec<(u64, u32)> = used.map(|index| (first_bytes(self.text(index)), index)).collect();
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.text(a.1).cmp(self.text(b.1))));
+        let mut order: Vec<(u64, u32)> = used.map(|index| (self.first_bytes(index), index)).collect();
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.compare_rest(a.1, b.1)));
         let mut ordinals: Vec<u32> = (0..FIRST_TERM).collect();
         ordinals.resize(self.entries.len() + FIRST_TERM as usize, u32::MAX);
         for (rank, &(_, index)) in order.iter().enumerate() {
@@ -103,8 +123,15 @@ impl SortedTerms<'_> {
         self.order.len()
     }
 
-    pub(super) fn text(&self, rank: usize) -> &[u8] {
-        self.vocabulary.text(self.order[rank].1)
+    /// Replaces `out` by the term.
+    pub(super) fn text_into(&self, rank: usize, out: &mut Vec<u8>) {
+        out.clear();
+        let entry = &self.vocabulary.entries[self.order[rank].1 as usize];
+        if entry.length as usize <= INLINE_BYTES {
+            out.extend_from_slice(&entry.place.to_be_bytes()[..entry.length as usize]);
+        } else {
+            out.extend_from_slice(text_at(&self.vocabulary.arena, entry));
+        }
     }
 
     pub(super) fn doc_freq(&self, rank: usize) -> u32 {
@@ -116,21 +143,64 @@ fn spread(short: u32) -> u64 {
     u64::from(short).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn text_at(arena: &[u8], place: u64) -> &[u8] {
-    let start = (place >> LENGTH_BITS) as usize;
-    &arena[start..start + (place & ((1 << LENGTH_BITS) - 1)) as usize]
+fn text_at<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
+    let start = entry.place as usize;
+    &arena[start..start + entry.length as usize]
 }
 
+/// The first eight bytes as a number that orders like them; zeros stand for missing ones.
+#[inline]
 fn first_bytes(text: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    let length = text.len().min(8);
-    first[..length].copy_from_slice(&text[..length]);
-    u64::from_be_bytes(first)
+    if let Some(first) = text.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    // Two overlapping loads instead of a copy of unknown length.
+    let length = text.len();
+    match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(head), Some(tail)) => {
+            let (head, tail) = (u64::from(u32::from_be_bytes(*head)), u64::from(u32::from_be_bytes(*tail)));
+            head << 32 | tail << (8 * (8 - length))
+        }
+        _ => text.iter().enumerate().fold(0, |all, (i, &byte)| all | u64::from(byte) << (56 - 8 * i)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn texts(terms: &SortedTerms<'_>) -> Vec<String> {
+        let mut text = Vec::new();
+        (0..terms.len())
+            .map(|rank| {
+                terms.text_into(rank, &mut text);
+                String::from_utf8(text.clone()).unwrap()
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn words_of_all_lengths_are_told_apart_and_sorted(words in prop::collection::vec("[a-c\u{0}]{1,11}|[aé]{1,40}", 1..200)) {
+            let mut vocabulary = Vocabulary::default();
+            let ids: Vec<u32> = words.iter().map(|word| vocabulary.intern(word.as_bytes())).collect();
+            ids.iter().for_each(|&id| vocabulary.count(id, 0));
+            let (terms, ordinals) = vocabulary.sorted();
+            let expected: std::collections::BTreeSet<&String> = words.iter().collect();
+            prop_assert_eq!(texts(&terms), expected.iter().map(|word| word.to_string()).collect::<Vec<_>>());
+            for (word, &id) in words.iter().zip(&ids) {
+                let rank = expected.iter().position(|other| *other == word).unwrap() as u32;
+                prop_assert_eq!(ordinals[id as usize], FIRST_TERM + rank);
+            }
+        }
+
+        #[test]
+        fn first_bytes_order_like_words(a in prop::collection::vec(any::<u8>(), 0..12), b in prop::collection::vec(any::<u8>(), 0..12)) {
+            let padded = |word: &[u8]| word.iter().copied().chain(std::iter::repeat(0)).take(8).collect::<Vec<u8>>();
+            prop_assert_eq!(first_bytes(&a).cmp(&first_bytes(&b)), padded(&a).cmp(&padded(&b)));
+        }
+    }
 
     #[test]
     fn words_are_counted_and_sorted() {
@@ -144,7 +214,7 @@ mod tests {
         words.count(4, 1);
         let (terms, ordinals) = words.sorted();
         assert_eq!(terms.len(), 3);
-        assert_eq!((0..3).map(|i| terms.text(i)).collect::<Vec<_>>(), [&b"apple"[..], b"pear", b"pearl"]);
+        assert_eq!(texts(&terms), ["apple", "pear", "pearl"]);
         assert_eq!((0..3).map(|i| terms.doc_freq(i)).collect::<Vec<_>>(), [1, 2, 1]);
         assert_eq!(ordinals, [0, 1, 3, 2, 4, u32::MAX]);
         words.discount(&[2, 0, 4, 2, 1]);
