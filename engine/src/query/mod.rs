@@ -7,6 +7,7 @@
 pub mod candidates;
 pub mod expand;
 pub mod graph;
+mod matching_strategy;
 pub mod options;
 pub mod parser;
 pub mod phrase;
@@ -15,5 +16,6 @@ pub mod split;
 
 pub use candidates::SegmentQuery;
 pub use graph::{Node, QueryGraph};
+pub use matching_strategy::MatchingStrategy;
 pub use options::QueryOptions;
 pub use parser::{Excluded, ParsedQuery, QueryTerm, TermKind, parse_query};

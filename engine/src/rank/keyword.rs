@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
+use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::QueryOptions;
@@ -23,7 +24,6 @@ use crate::rank::rules::GraphRule;
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
 use crate::rank::top_k::{Entry, Part, TopK};
 use crate::rank::vertex::node_of;
-use crate::search::MatchingStrategy;
 use crate::segment::SegmentReader;
 use crate::sort::SegmentSort;
 

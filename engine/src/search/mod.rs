@@ -24,17 +24,7 @@ use crate::rank::plan::Plan;
 use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
-/// What to drop when not enough documents hold all the words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MatchingStrategy {
-    /// From the end, one word at a time.
-    #[default]
-    Last,
-    /// Nothing: every word is required.
-    All,
-    /// The most frequent words first.
-    Frequency,
-}
+pub use crate::query::MatchingStrategy;
 
 /// One search over one snapshot, all names and values already checked for shape.
 #[derive(Clone, Debug)]
