@@ -1,5 +1,6 @@
-//! What one changed document costs in an index that is large already: time from the call to durable and visible, and
-//! processor time of the calling thread (Linux only), with merges going on in the background.
+//! What changes cost in an index that is large already. First one document at a time: time from the call to durable and
+//! visible, and processor time of the calling thread (Linux only), with merges going on in the background. Then a few
+//! changes of everything: two more columns, every document replaced, every document updated, text cut another way.
 //!
 //! Corpus: any ndjson file with an `id`. Every commit replaces one of its documents, scattered over the file.
 //!
@@ -65,5 +66,28 @@ fn main() -> Result<()> {
     print("processor", processor);
     index.wait_for_merges();
     println!("{} merges; {} segments", index.merge_status().merge_count, index.snapshot().segments.len());
+
+    let settings = |json: &str| -> Result<Operation> { Ok(Operation::Settings(Box::new(serde_json::from_str(json)?))) };
+    let update = Upsert {
+        payload: Payload::File(corpus.clone()),
+        method: WriteMethod::Update,
+        primary_key: None,
+        skip_creation: false,
+    };
+    let changes = [
+        (
+            "two more columns",
+            settings(r#"{"filterableAttributes": ["category", "price", "tags", "brand", "rating"]}"#)?,
+        ),
+        ("every document replaced", upsert(Payload::File(corpus))),
+        ("every document updated", Operation::Upsert(update)),
+        ("another separator", settings(r#"{"separatorTokens": ["&sep"]}"#)?),
+        ("everything deleted", Operation::Clear),
+    ];
+    for (batch, (name, operation)) in (1 + commits as u64..).zip(changes) {
+        let start = Instant::now();
+        apply(&index, batch, &[operation])?;
+        println!("{name:<24} {:>8.3} s", start.elapsed().as_secs_f64());
+    }
     Ok(())
 }
