@@ -107,7 +107,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms.
-    pub fn completes(&self, level: &Level) -> bool {
+    pub(crate) fn completes(&self, level: &Level) -> bool {
         level.starting.iter().flatten().any(|&n| {
             let e = &self.expansions[n];
             !e.prefix.is_empty() || !e.synonyms.is_empty()
@@ -115,7 +115,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// Documents of `among` that hold every word of a level exactly.
-    pub fn exact_docs(&self, level: &Level, among: &DocSet) -> DocSet {
+    pub(crate) fn exact_docs(&self, level: &Level, among: &DocSet) -> DocSet {
         let mut docs = among.clone();
         for &node in level.starting.iter().filter_map(|s| s.first()) {
             let e = &self.expansions[node];
@@ -178,10 +178,10 @@ impl<'a> SegmentQuery<'a> {
 
     fn prefix(&self, node: usize) -> DocSet {
         let e = &self.expansions[node];
-        if self.searched.is_none() && self.stop.is_empty() {
-            if let Some(docs) = self.reader.postings().prefix_docs(self.graph.nodes[node].text.as_bytes()) {
-                return docs;
-            }
+        let whole = self.searched.is_none() && self.stop.is_empty();
+        let stored = whole.then(|| self.reader.postings().prefix_docs(self.graph.nodes[node].text.as_bytes()));
+        if let Some(docs) = stored.flatten() {
+            return docs;
         }
         // A stop word is matched by nothing, so it is left out of the range of a prefix too.
         let ordinals = e.prefix.clone().filter(|o| self.stop.binary_search(o).is_err());
@@ -264,7 +264,7 @@ impl<'a> SegmentQuery<'a> {
 
     /// Documents that match a level through any of its nodes, or, with `exact_only`, without any typo or
     /// concatenation.
-    pub fn level_docs(&self, level: &Level, universe: &DocSet, exact_only: bool) -> DocSet {
+    pub(crate) fn level_docs(&self, level: &Level, universe: &DocSet, exact_only: bool) -> DocSet {
         let mut reach: Vec<DocSet> = vec![DocSet::empty(); level.kept.len() + 1];
         if level.kept.is_empty() {
             return universe.clone();
@@ -311,7 +311,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// What to look for in the token column.
-    pub fn matcher(&self) -> Matcher {
+    pub(crate) fn matcher(&self) -> Matcher {
         let mut matcher = Matcher::new(vertex_count(self.graph), self.stop.clone());
         for (node, e) in self.expansions.iter().enumerate() {
             if let Some(exact) = e.exact {

@@ -29,7 +29,10 @@ pub struct ResolvedSettings {
     exact_words: Arc<HashSet<String>>,
 }
 
-static CACHE: LazyLock<Mutex<Vec<(Weak<Settings>, Arc<ResolvedSettings>)>>> = LazyLock::new(Mutex::default);
+/// Versions of settings and what follows from them, oldest first.
+type Cache = Vec<(Weak<Settings>, Arc<ResolvedSettings>)>;
+
+static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
 
 impl ResolvedSettings {
     /// From the cache, or built. Cost of building: tokenising all synonyms.
@@ -110,7 +113,7 @@ pub fn resolve(
 ) -> Result<QueryOptions, NotSearchable> {
     let settings = &snapshot.settings;
     let patterns: Option<Vec<AttributePattern>> =
-        search_on.map(|names| names.iter().map(|n| AttributePattern::new(n)).collect());
+        search_on.map(|names| names.iter().map(AttributePattern::new).collect());
     if let (Some(names), AttributeList::These(listed)) = (search_on, &settings.searchable_attributes) {
         for name in names {
             let pattern = AttributePattern::new(name);

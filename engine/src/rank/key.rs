@@ -7,42 +7,42 @@
 use crate::rank::rules::GraphRule;
 
 /// Packed costs; smaller is better.
-pub type Key = u128;
+pub(crate) type Key = u128;
 
 /// Where the cost of one rule lies in a [`Key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
+pub(crate) struct Slice {
     shift: u32,
     bits: u32,
 }
 
 impl Slice {
     /// `cost` at this rule's place.
-    pub fn put(self, cost: u32) -> Key {
+    pub(crate) fn put(self, cost: u32) -> Key {
         debug_assert!(u64::from(cost) < 1 << self.bits, "cost {cost} in {} bits", self.bits);
         Key::from(cost) << self.shift
     }
 
     /// The cost of this rule.
-    pub fn get(self, key: Key) -> u32 {
+    pub(crate) fn get(self, key: Key) -> u32 {
         ((key >> self.shift) & ((1 << self.bits) - 1)) as u32
     }
 
     /// The bits of this rule.
-    pub fn mask(self) -> Key {
+    pub(crate) fn mask(self) -> Key {
         ((1 << self.bits) - 1) << self.shift
     }
 }
 
 /// Places of all graph rules of a query, most significant first.
 #[derive(Clone, Debug, Default)]
-pub struct KeyLayout {
+pub(crate) struct KeyLayout {
     slices: Vec<(GraphRule, Slice)>,
 }
 
 impl KeyLayout {
     /// `rules` in their order, each with the largest cost it can reach.
-    pub fn new(rules: &[(GraphRule, u32)]) -> KeyLayout {
+    pub(crate) fn new(rules: &[(GraphRule, u32)]) -> KeyLayout {
         let mut shift = 0;
         let mut slices: Vec<_> = rules
             .iter()
@@ -60,7 +60,7 @@ impl KeyLayout {
     }
 
     /// Place of a rule, if it is one of the index's rules.
-    pub fn slice(&self, rule: GraphRule) -> Option<Slice> {
+    pub(crate) fn slice(&self, rule: GraphRule) -> Option<Slice> {
         self.slices.iter().find(|(r, _)| *r == rule).map(|(_, s)| *s)
     }
 }

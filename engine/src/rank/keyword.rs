@@ -59,22 +59,22 @@ enum Scan {
 }
 
 /// One segment of a keyword search.
-pub struct SegmentInput<'a> {
-    pub query: SegmentQuery<'a>,
+pub(crate) struct SegmentInput<'a> {
+    pub(crate) query: SegmentQuery<'a>,
     /// Documents that may be hits.
-    pub universe: DocSet,
-    pub sort: SegmentSort<'a>,
+    pub(crate) universe: DocSet,
+    pub(crate) sort: SegmentSort<'a>,
 }
 
 /// Everything a keyword search is made of.
-pub struct KeywordSearch<'a> {
-    pub graph: &'a QueryGraph,
-    pub options: &'a QueryOptions,
-    pub plan: &'a Plan,
-    pub strategy: MatchingStrategy,
+pub(crate) struct KeywordSearch<'a> {
+    pub(crate) graph: &'a QueryGraph,
+    pub(crate) options: &'a QueryOptions,
+    pub(crate) plan: &'a Plan,
+    pub(crate) strategy: MatchingStrategy,
     /// Entries wanted, over all segments; `usize::MAX` ranks every document.
-    pub wanted: usize,
-    pub deadline: Option<Instant>,
+    pub(crate) wanted: usize,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// A level together with what its details are computed from.
@@ -85,7 +85,7 @@ struct RankedLevel {
 }
 
 /// The ranked documents of all segments and what is needed to explain them.
-pub struct Ranked<'a> {
+pub(crate) struct Ranked<'a> {
     search: &'a KeywordSearch<'a>,
     segments: &'a [SegmentInput<'a>],
     matchers: Vec<Matcher>,
@@ -94,14 +94,14 @@ pub struct Ranked<'a> {
     levels: Vec<RankedLevel>,
     exact_known: Vec<bool>,
     /// Per segment: its best entries, unordered.
-    pub entries: Vec<Vec<Entry>>,
+    pub(crate) entries: Vec<Vec<Entry>>,
     /// Per segment: all matching documents.
-    pub matching: Vec<DocSet>,
-    pub degraded: bool,
+    pub(crate) matching: Vec<DocSet>,
+    pub(crate) degraded: bool,
 }
 
 /// Ranks. Cost: bitmap operations per level and segment, plus one token-column scan per document that could be a hit.
-pub fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInput<'a>]) -> Ranked<'a> {
+pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInput<'a>]) -> Ranked<'a> {
     let graph = search.graph;
     let layout = layout(search);
     let parts = search.plan.parts(&layout);
@@ -407,7 +407,7 @@ impl Ranked<'_> {
     }
 
     /// Compares entries of any two segments, best first.
-    pub fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
+    pub(crate) fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
         let unsorted = |e: &Entry| e.level == UNSORTED;
         if unsorted(a.1) || unsorted(b.1) {
             return unsorted(a.1).cmp(&unsorted(b.1)).then_with(|| self.insertion(a).cmp(&self.insertion(b)));
@@ -433,7 +433,7 @@ impl Ranked<'_> {
     }
 
     /// What each rule says of a ranked document. Cost: one more scan of the document.
-    pub fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
+    pub(crate) fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
         let Some(ranked) = self.levels.get(usize::from(entry.level)) else { return vec![ScoreDetail::Skipped] };
         let search = self.search;
         let graph = search.graph;

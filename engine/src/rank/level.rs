@@ -5,18 +5,18 @@ use crate::query::graph::{NGRAM_MAX, QueryGraph};
 
 /// Terms that a document must match, and the nodes that may cover them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Level {
+pub(crate) struct Level {
     /// Terms, ascending.
-    pub kept: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
     /// Per kept term: nodes that start there.
-    pub starting: Vec<Vec<usize>>,
+    pub(crate) starting: Vec<Vec<usize>>,
     /// Words of the query that are not kept.
-    pub missing_words: u32,
+    pub(crate) missing_words: u32,
 }
 
 impl Level {
     /// Nodes that cover consecutive kept terms only; `usable` filters them.
-    pub fn new(graph: &QueryGraph, kept: Vec<usize>, usable: impl Fn(usize) -> bool) -> Level {
+    pub(crate) fn new(graph: &QueryGraph, kept: Vec<usize>, usable: impl Fn(usize) -> bool) -> Level {
         let starting = kept
             .iter()
             .enumerate()
@@ -39,7 +39,7 @@ impl Level {
     }
 
     /// All ways to cover the kept terms, as node lists; single words first.
-    pub fn tilings(&self, graph: &QueryGraph) -> Vec<Vec<usize>> {
+    pub(crate) fn tilings(&self, graph: &QueryGraph) -> Vec<Vec<usize>> {
         const TILINGS_MAX: usize = 256;
         let mut out = Vec::new();
         let mut stack = vec![(0, Vec::new())];
@@ -63,7 +63,7 @@ impl Level {
 }
 
 /// The kept terms of each level, best first. `frequencies`: documents of each term, 0 when unknown.
-pub fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Vec<usize>> {
+pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Vec<usize>> {
     let all: Vec<usize> = (0..graph.terms.len()).collect();
     let mut droppable: Vec<usize> = all.iter().copied().filter(|&t| !graph.terms[t].is_phrase()).collect();
     let has_phrase = droppable.len() < all.len();

@@ -12,20 +12,20 @@ use crate::rank::vertex::{VertexIndex, class_of};
 
 /// A document that holds a phrase counts with every place of its first and of its last word (as the protocol's
 /// reference does): such an occurrence has only one of the two ends.
-pub const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Where a vertex occurs in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Occurrence {
-    pub field: FieldId,
+pub(crate) struct Occurrence {
+    pub(crate) field: FieldId,
     /// Position of the first word, or [`NOWHERE`].
-    pub first: u32,
+    pub(crate) first: u32,
     /// Position of the last word: `first` unless it is a phrase. Or [`NOWHERE`].
-    pub last: u32,
+    pub(crate) last: u32,
     /// The word of the query itself, complete and without typo.
-    pub exact: bool,
+    pub(crate) exact: bool,
     /// A sequence of words (phrase, split, synonym of several words).
-    pub phrase: bool,
+    pub(crate) phrase: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ const FILTER_BITS: u32 = 4096;
 
 /// What to look for in the documents of one segment.
 #[derive(Debug)]
-pub struct Matcher {
+pub(crate) struct Matcher {
     filter: Box<[u64; (FILTER_BITS / 64) as usize]>,
     slots: HashMap<TermOrdinal, Vec<Slot>, foldhash::fast::FixedState>,
     ranges: Vec<PrefixRange>,
@@ -91,7 +91,7 @@ pub struct Matcher {
 
 /// Occurrences found in one document; reused from document to document.
 #[derive(Debug, Default)]
-pub struct Occurrences {
+pub(crate) struct Occurrences {
     by_vertex: Vec<Vec<Occurrence>>,
     touched: Vec<VertexIndex>,
     parts: Vec<(usize, u16, u32)>,
@@ -104,12 +104,12 @@ pub struct Occurrences {
 
 impl Occurrences {
     /// Where a vertex occurs, in reading order within each field.
-    pub fn of(&self, vertex: VertexIndex) -> &[Occurrence] {
+    pub(crate) fn of(&self, vertex: VertexIndex) -> &[Occurrence] {
         self.by_vertex.get(vertex).map_or(&[], Vec::as_slice)
     }
 
     /// Number of words of each scanned field.
-    pub fn field_words(&self) -> &[(FieldId, u32)] {
+    pub(crate) fn field_words(&self) -> &[(FieldId, u32)] {
         &self.field_words
     }
 
@@ -143,7 +143,7 @@ fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
 
 impl Matcher {
     /// `vertices`: number of vertices of the graph; `stop`: ordinals of stop words, ascending.
-    pub fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
+    pub(crate) fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
         Matcher {
             filter: Box::new([0; (FILTER_BITS / 64) as usize]),
             slots: HashMap::default(),
@@ -161,19 +161,19 @@ impl Matcher {
     }
 
     /// A word that stands for `vertex`.
-    pub fn add_word(&mut self, vertex: VertexIndex, ordinal: TermOrdinal, exact: bool) {
+    pub(crate) fn add_word(&mut self, vertex: VertexIndex, ordinal: TermOrdinal, exact: bool) {
         self.add_slot(ordinal, Slot::Word { vertex, exact });
     }
 
     /// All words of a range of ordinals but stop words and `except` (which is added on its own).
-    pub fn add_range(&mut self, vertex: VertexIndex, range: Range<TermOrdinal>) {
+    pub(crate) fn add_range(&mut self, vertex: VertexIndex, range: Range<TermOrdinal>) {
         if !range.is_empty() {
             self.ranges.push(PrefixRange { start: range.start, len: range.end - range.start, vertex });
         }
     }
 
     /// A sequence of words, `None` for any one word. At least one must be a word.
-    pub fn add_phrase(&mut self, vertex: VertexIndex, words: &[Option<TermOrdinal>], exact: bool) {
+    pub(crate) fn add_phrase(&mut self, vertex: VertexIndex, words: &[Option<TermOrdinal>], exact: bool) {
         let Some(anchor) = words.iter().position(Option::is_some) else { return };
         let phrase = self.phrases.len();
         let needed = words.iter().flatten().count();
@@ -186,12 +186,12 @@ impl Matcher {
     }
 
     /// Clears `out` for the next document.
-    pub fn begin(&self, out: &mut Occurrences) {
+    pub(crate) fn begin(&self, out: &mut Occurrences) {
         out.clear(self.vertices);
     }
 
     /// Scans the ordinals of one field and adds what it finds; without `typos`, misspelt words are passed over.
-    pub fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
+    pub(crate) fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
         let mut scan = FieldScan::start(field, typos);
         ordinals.iter().for_each(|&ordinal| self.token(&mut scan, ordinal, out));
         self.end_field(&scan, out);
@@ -275,7 +275,7 @@ impl Matcher {
     }
 
     /// To be called after the last field of a document.
-    pub fn finish(&self, out: &mut Occurrences) {
+    pub(crate) fn finish(&self, out: &mut Occurrences) {
         for (phrase, field, position, is_first) in std::mem::take(&mut out.ends) {
             let vertex = self.phrases[phrase].vertex;
             if out.phrases.contains(&phrase) {

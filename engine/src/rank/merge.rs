@@ -17,14 +17,14 @@ enum DistinctValue {
 }
 
 /// At most one hit per value of one attribute.
-pub struct Distinct {
+pub(crate) struct Distinct {
     /// Per segment.
     columns: Vec<Option<Column>>,
     used: HashSet<DistinctValue>,
 }
 
 impl Distinct {
-    pub fn new<'a>(field: Option<FieldId>, readers: impl Iterator<Item = &'a SegmentReader>) -> Distinct {
+    pub(crate) fn new<'a>(field: Option<FieldId>, readers: impl Iterator<Item = &'a SegmentReader>) -> Distinct {
         let columns = readers.map(|r| field.and_then(|f| r.columns().get(f))).collect();
         Distinct { columns, used: HashSet::new() }
     }
@@ -50,16 +50,16 @@ impl Distinct {
 }
 
 /// A hit: segment, document, score, details.
-pub struct RankedHit {
-    pub segment: usize,
-    pub doc: DocId,
-    pub score: f64,
-    pub details: Vec<ScoreDetail>,
+pub(crate) struct RankedHit {
+    pub(crate) segment: usize,
+    pub(crate) doc: DocId,
+    pub(crate) score: f64,
+    pub(crate) details: Vec<ScoreDetail>,
 }
 
 /// The window `offset..offset + limit` of all segments, best first, and the exact number of hits when every document
 /// was ranked (`distinct` or a threshold).
-pub fn merge(
+pub(crate) fn merge(
     ranked: &Ranked<'_>,
     offset: usize,
     limit: usize,

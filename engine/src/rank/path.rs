@@ -9,12 +9,12 @@ use crate::rank::rules::GraphRule;
 use crate::rank::vertex::{CLASSES, VertexIndex, class_of, node_of, vertex};
 
 /// Cost of a pair of words that are not near each other.
-pub const PROXIMITY_COST_MAX: u32 = 3;
+pub(crate) const PROXIMITY_COST_MAX: u32 = 3;
 /// Largest cost of `wordPosition` for one word.
-pub const POSITION_COST_MAX: u32 = 10;
+pub(crate) const POSITION_COST_MAX: u32 = 10;
 
 /// Cost of the distance between a word's position in the query and in an attribute.
-pub fn position_cost(distance: u32) -> u32 {
+pub(crate) fn position_cost(distance: u32) -> u32 {
     match distance {
         0 => 0,
         1 => 1,
@@ -31,7 +31,7 @@ pub fn position_cost(distance: u32) -> u32 {
 }
 
 /// Positions as the protocol knows them: exact below 16, then grouped.
-pub fn bucketed_position(position: u32) -> u32 {
+pub(crate) fn bucketed_position(position: u32) -> u32 {
     match position {
         0..16 => position,
         16..24 => 24,
@@ -60,7 +60,7 @@ struct Slices {
 
 /// Evaluates documents of one level; keeps its buffers from document to document.
 #[derive(Debug)]
-pub struct PathFinder<'q> {
+pub(crate) struct PathFinder<'q> {
     graph: &'q QueryGraph,
     options: &'q QueryOptions,
     level: &'q Level,
@@ -78,7 +78,7 @@ fn put(slice: Option<Slice>, cost: u32) -> Key {
 }
 
 impl<'q> PathFinder<'q> {
-    pub fn new(
+    pub(crate) fn new(
         graph: &'q QueryGraph,
         options: &'q QueryOptions,
         level: &'q Level,
@@ -99,7 +99,7 @@ impl<'q> PathFinder<'q> {
     }
 
     /// The key of a document, or `None` when no path of this level matches it. Afterwards [`Self::path`] is its path.
-    pub fn evaluate(&mut self, found: &Occurrences) -> Option<Key> {
+    pub(crate) fn evaluate(&mut self, found: &Occurrences) -> Option<Key> {
         for list in &mut self.reached {
             list.clear();
         }
@@ -138,7 +138,7 @@ impl<'q> PathFinder<'q> {
     }
 
     /// Vertices of the best path of the last document, in order.
-    pub fn path(&self) -> &[VertexIndex] {
+    pub(crate) fn path(&self) -> &[VertexIndex] {
         &self.path
     }
 

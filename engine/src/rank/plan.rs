@@ -8,7 +8,7 @@ use crate::sort::SortCriterion;
 
 /// What is told about a hit, one entry per rule of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub(crate) enum Told {
     Words,
     Typo,
     Proximity,
@@ -39,10 +39,10 @@ impl Told {
 
 /// The order of hits.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// What hits are ordered by besides relevancy, in the order of first use.
-    pub sorts: Vec<SortCriterion>,
-    pub told: Vec<Told>,
+    pub(crate) sorts: Vec<SortCriterion>,
+    pub(crate) told: Vec<Told>,
     /// Every word is required: nothing to drop, so `words` is no rule.
     all_words: bool,
 }
@@ -52,7 +52,7 @@ impl Plan {
     ///
     /// The first of repeated rules counts. `words` comes before any other relevancy rule, listed or not, unless all
     /// words are required.
-    pub fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool, all_words: bool) -> Plan {
+    pub(crate) fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool, all_words: bool) -> Plan {
         let mut plan = Plan { sorts: Vec::new(), told: Vec::new(), all_words };
         for rule in rules {
             let told = match rule {
@@ -97,18 +97,18 @@ impl Plan {
     }
 
     /// Whether documents that match more words always come first.
-    pub fn words_first(&self) -> bool {
+    pub(crate) fn words_first(&self) -> bool {
         self.all_words || self.told.first() == Some(&Told::Words)
     }
 
     /// Whether, among documents that match as many words, those with fewer typos come first.
-    pub fn typo_first(&self) -> bool {
+    pub(crate) fn typo_first(&self) -> bool {
         let rest = self.told.strip_prefix(&[Told::Words]).unwrap_or(&self.told);
         self.words_first() && rest.first() == Some(&Told::Typo)
     }
 
     /// The graph rules in order.
-    pub fn graph_rules(&self) -> Vec<GraphRule> {
+    pub(crate) fn graph_rules(&self) -> Vec<GraphRule> {
         let mut out = Vec::new();
         for &rule in self.told.iter().flat_map(|t| t.graph_rules()) {
             if !out.contains(&rule) {
@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// The parts of a comparison: runs of graph rules, cut by sorts.
-    pub fn parts(&self, layout: &KeyLayout) -> Vec<Part> {
+    pub(crate) fn parts(&self, layout: &KeyLayout) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut mask: Key = 0;
         for told in &self.told {

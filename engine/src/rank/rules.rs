@@ -2,7 +2,7 @@
 
 /// A rule whose cost is a sum over the path that a document takes through the query graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GraphRule {
+pub(crate) enum GraphRule {
     /// Words that are not matched.
     Words,
     Typo,
@@ -14,12 +14,4 @@ pub enum GraphRule {
     ExactAttribute,
     /// Second step of `exactness`: words that are not present exactly.
     ExactWords,
-}
-
-/// One step of the order of hits.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    Graph(GraphRule),
-    /// Index into the sort columns of the request.
-    Sort(usize),
 }

@@ -7,7 +7,7 @@ use crate::rank::key::Key;
 
 /// One step of the comparison of two documents of the same segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// Costs of consecutive graph rules.
     Graph(Key),
     /// Index into [`Entry::sorts`].
@@ -16,17 +16,17 @@ pub enum Part {
 
 /// A ranked document; smaller is better in every part.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    pub key: Key,
+pub(crate) struct Entry {
+    pub(crate) key: Key,
     /// Keys of the sort columns, local to the segment; empty when the request has none.
-    pub sorts: Vec<u64>,
+    pub(crate) sorts: Vec<u64>,
     /// Level of the `words` rule the document matches.
-    pub level: u16,
-    pub doc: DocId,
+    pub(crate) level: u16,
+    pub(crate) doc: DocId,
 }
 
 /// Compares by `parts`, in order, and not by document.
-pub fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
+pub(crate) fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
     for part in parts {
         let ordering = match *part {
             Part::Graph(mask) => (a.0 & mask).cmp(&(b.0 & mask)),
@@ -43,7 +43,7 @@ pub fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
 ///
 /// Entries are buffered up to twice `k`, then cut with a selection, so a push costs amortised constant time.
 #[derive(Debug)]
-pub struct TopK {
+pub(crate) struct TopK {
     k: usize,
     parts: Vec<Part>,
     entries: Vec<Entry>,
@@ -52,12 +52,12 @@ pub struct TopK {
 }
 
 impl TopK {
-    pub fn new(k: usize, parts: Vec<Part>) -> TopK {
+    pub(crate) fn new(k: usize, parts: Vec<Part>) -> TopK {
         TopK { k, parts, entries: Vec::new(), threshold: None }
     }
 
     /// Whether a document with this key could enter. Documents must come in ascending order.
-    pub fn admits(&self, key: Key, sorts: &[u64]) -> bool {
+    pub(crate) fn admits(&self, key: Key, sorts: &[u64]) -> bool {
         match &self.threshold {
             _ if self.k == 0 => false,
             None => true,
@@ -66,7 +66,7 @@ impl TopK {
     }
 
     /// Whether any document whose costs are at least those of `bound` could enter, whatever its sort values.
-    pub fn admits_any(&self, bound: Key) -> bool {
+    pub(crate) fn admits_any(&self, bound: Key) -> bool {
         let Some(worst) = &self.threshold else { return self.k > 0 };
         for part in &self.parts {
             let Part::Graph(mask) = *part else { return true };
@@ -80,7 +80,7 @@ impl TopK {
         false
     }
 
-    pub fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: Entry) {
         if self.k == 0 {
             return;
         }
@@ -102,22 +102,22 @@ impl TopK {
     }
 
     /// An empty collector with the same bar, for documents that come after all of those seen here.
-    pub fn fork(&self) -> TopK {
+    pub(crate) fn fork(&self) -> TopK {
         TopK { k: self.k, parts: self.parts.clone(), entries: Vec::new(), threshold: self.threshold.clone() }
     }
 
     /// Adds what a fork has collected.
-    pub fn absorb(&mut self, fork: TopK) {
+    pub(crate) fn absorb(&mut self, fork: TopK) {
         fork.entries.into_iter().for_each(|e| self.push(e));
     }
 
     /// Documents collected so far, `k` at most.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len().min(self.k)
     }
 
     /// The best entries, unordered.
-    pub fn into_entries(mut self) -> Vec<Entry> {
+    pub(crate) fn into_entries(mut self) -> Vec<Entry> {
         if self.k > 0 && self.entries.len() > self.k {
             self.cut();
         }

@@ -3,27 +3,27 @@
 use crate::query::graph::QueryGraph;
 
 /// Typo costs a node can have above its base: 0, 1, 2.
-pub const CLASSES: usize = 3;
+pub(crate) const CLASSES: usize = 3;
 
 /// Index of a (node, typo class) pair: `node * CLASSES + class`.
-pub type VertexIndex = usize;
+pub(crate) type VertexIndex = usize;
 
 /// The vertex of `node` at `class` typos.
-pub fn vertex(node: usize, class: usize) -> VertexIndex {
+pub(crate) fn vertex(node: usize, class: usize) -> VertexIndex {
     node * CLASSES + class
 }
 
 /// Node of a vertex.
-pub fn node_of(vertex: VertexIndex) -> usize {
+pub(crate) fn node_of(vertex: VertexIndex) -> usize {
     vertex / CLASSES
 }
 
 /// Typos of a vertex above its node's base.
-pub fn class_of(vertex: VertexIndex) -> usize {
+pub(crate) fn class_of(vertex: VertexIndex) -> usize {
     vertex % CLASSES
 }
 
 /// Number of vertices of a graph.
-pub fn vertex_count(graph: &QueryGraph) -> usize {
+pub(crate) fn vertex_count(graph: &QueryGraph) -> usize {
     graph.nodes.len() * CLASSES
 }
