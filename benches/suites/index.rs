@@ -52,7 +52,7 @@ fn index(c: &mut Criterion) {
             || {
                 batch.set(batch.get() + 1);
                 // The number of segments must not grow with the number of iterations.
-                if batch.get() % 100 == 0 {
+                if batch.get().is_multiple_of(100) {
                     index.compact(&AtomicBool::new(false)).expect("a merge");
                 }
                 format!("{{\"id\":{},\"title\":\"one more\"}}\n", 1_000_000 + batch.get())

@@ -181,16 +181,17 @@ fn occurrences(doc: &Doc, node: &Node, wanted: usize) -> Vec<Occurrence> {
         }
     }
     // A document with both halves next to each other counts with every place of the first and of the second.
-    if let (1, Some((l, r))) = (wanted, &node.split) {
-        if fields(doc).iter().any(|(_, words)| words.windows(2).any(|w| w[0] == *l && w[1] == *r)) {
-            for (field, words) in fields(doc) {
-                for (p, word) in words.iter().enumerate() {
-                    if word == l {
-                        out.push((field, p as u32, NOWHERE, false, true));
-                    }
-                    if word == r {
-                        out.push((field, NOWHERE, p as u32, false, true));
-                    }
+    let split = node.split.as_ref().filter(|_| wanted == 1);
+    let adjacent =
+        |l: &str, r: &str| fields(doc).iter().any(|(_, words)| words.windows(2).any(|w| w[0] == l && w[1] == r));
+    if let Some((l, r)) = split.filter(|(l, r)| adjacent(l, r)) {
+        for (field, words) in fields(doc) {
+            for (p, word) in words.iter().enumerate() {
+                if word == l {
+                    out.push((field, p as u32, NOWHERE, false, true));
+                }
+                if word == r {
+                    out.push((field, NOWHERE, p as u32, false, true));
                 }
             }
         }

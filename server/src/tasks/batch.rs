@@ -237,10 +237,9 @@ impl<'a> Growing<'a> {
     /// The growth rules: what the batch becomes with `task`, or why it does not fit.
     fn next_shape(&self, task: &Queued) -> Result<Shape, Strategy> {
         let uid = task.uid;
-        if let Some(may_create) = may_create(&task.content) {
-            if !self.facts.exists && self.may_create == Some(false) && may_create {
-                return Err(Strategy::CreationRights { uid });
-            }
+        let creates = may_create(&task.content) == Some(true);
+        if creates && !self.facts.exists && self.may_create == Some(false) {
+            return Err(Strategy::CreationRights { uid });
         }
         match (&task.content, self.shape) {
             (Content::DeleteIndex, shape) => Ok(shape),
