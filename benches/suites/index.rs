@@ -46,7 +46,7 @@ fn index(c: &mut Criterion) {
     let folder = empty();
     let index = new_index(folder.path());
     add(&index, 0, &films);
-    let batch = Cell::new(0);
+    let batch = Cell::new(0_u64);
     c.bench_function("one document more, durable", |b| {
         b.iter_batched(
             || {
