@@ -369,6 +369,11 @@ impl Ranked<'_> {
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
         let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[group.index], search.options);
         let mut sorts = Vec::new();
+        let short_of_exact = self
+            .layout
+            .slice(GraphRule::ExactAttribute)
+            .filter(|slice| slice.get(group.bound) == 0)
+            .map(|slice| (group.bound + slice.put(1), level.positions(search.graph)));
         for (scanned, doc) in (0_u32..).zip(docs) {
             if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
                 return Scan::TimeIsUp;
@@ -381,6 +386,13 @@ impl Ranked<'_> {
                     continue;
                 }
                 return Scan::NothingBetter;
+            }
+            // When only an exact attribute could still win, its length tells without reading the words.
+            if let Some((bound, words)) = &short_of_exact
+                && !top.admits(*bound, &sorts)
+                && !has_field_of(segment.query.reader(), doc, words.clone())
+            {
+                continue;
             }
             let key = if graph_rules {
                 let Some(key) = paths.evaluate(scanner.scan(doc)) else { continue };
@@ -481,6 +493,12 @@ impl Ranked<'_> {
             })
             .collect()
     }
+}
+
+/// Whether some field of a document can have exactly `words` words: its run holds them and at most two gaps a word.
+fn has_field_of(reader: &SegmentReader, doc: DocId, words: std::ops::RangeInclusive<usize>) -> bool {
+    let lengths = *words.start()..=3 * words.end();
+    reader.tokens().doc(doc).fields().any(|(_, run)| lengths.contains(&run.len()))
 }
 
 /// Reads documents of one segment and finds the words of the query in them.

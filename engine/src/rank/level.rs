@@ -38,6 +38,16 @@ impl Level {
         Level { kept, starting, missing_words: graph.word_count() - kept_words }
     }
 
+    /// Words an attribute has that is exactly the kept terms: from one, when other terms are not in the index at all,
+    /// to all of their positions.
+    pub(crate) fn positions(&self, graph: &QueryGraph) -> std::ops::RangeInclusive<usize> {
+        let all = self.kept.iter().map(|&t| {
+            let term = &graph.terms[t];
+            usize::from(term.last_position - term.first_position) + 1
+        });
+        1..=all.sum()
+    }
+
     /// All ways to cover the kept terms, as node lists; single words first.
     pub(crate) fn tilings(&self, graph: &QueryGraph) -> Vec<Vec<usize>> {
         const TILINGS_MAX: usize = 256;

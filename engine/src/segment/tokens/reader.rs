@@ -290,7 +290,7 @@ impl<'a> TokensOfDoc<'a> {
     #[inline]
     fn read_counts(&self, mut f: impl FnMut(FieldId, usize)) -> (usize, Packed<'a>) {
         // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
-        let len_max = (self.bytes_max * 4).min(TOKENS_MAX);
+        let len_max = self.bytes_max.min(self.counts.len()).saturating_mul(4).min(TOKENS_MAX);
         let (mut end, mut at) = (0usize, 0);
         for field in self.fields.clone() {
             let Some(count) = read_varint(self.counts, &mut at) else { break };
