@@ -69,7 +69,7 @@ impl Folding {
             };
             let composed = self.swedish.then(|| recompose(c, chars.peek().copied())).flatten();
             match composed {
-                Some(letter) => one(letter),
+                Some((letter, _)) => one(letter),
                 None => decompose_compatible(c, |part| {
                     if !part.is_control() || part.is_whitespace() {
                         one(part);
@@ -81,7 +81,7 @@ impl Folding {
                 // No character decomposes to more than 18, so both lengths fit a byte.
                 map.push((c.len_utf8() as u8, u8::try_from(written).unwrap_or(u8::MAX)));
             }
-            if composed.is_some_and(|letter| letter != c) {
+            if let Some((_, true)) = composed {
                 let mark = chars.next().expect("the letter was composed with the next character");
                 if let Some(map) = map.as_deref_mut() {
                     map.push((mark.len_utf8() as u8, 0));
@@ -137,18 +137,19 @@ impl Folding {
     }
 }
 
-/// Swedish å, ä and ö are letters: kept whole, and put together when written with a separate mark.
-fn recompose(c: char, next: Option<char>) -> Option<char> {
+/// Swedish å, ä and ö are letters: kept whole, and put together when written with a separate mark. Answers the letter
+/// and whether `next` is its mark.
+fn recompose(c: char, next: Option<char>) -> Option<(char, bool)> {
     match (c, next) {
-        ('å' | 'ä' | 'ö' | 'Å' | 'Ä' | 'Ö', _) => Some(c),
+        ('å' | 'ä' | 'ö' | 'Å' | 'Ä' | 'Ö', _) => Some((c, false)),
         // ANGSTROM SIGN is canonically the letter.
-        ('\u{212b}', _) => Some('Å'),
-        ('a', Some('\u{30a}')) => Some('å'),
-        ('A', Some('\u{30a}')) => Some('Å'),
-        ('a', Some('\u{308}')) => Some('ä'),
-        ('A', Some('\u{308}')) => Some('Ä'),
-        ('o', Some('\u{308}')) => Some('ö'),
-        ('O', Some('\u{308}')) => Some('Ö'),
+        ('\u{212b}', _) => Some(('Å', false)),
+        ('a', Some('\u{30a}')) => Some(('å', true)),
+        ('A', Some('\u{30a}')) => Some(('Å', true)),
+        ('a', Some('\u{308}')) => Some(('ä', true)),
+        ('A', Some('\u{308}')) => Some(('Ä', true)),
+        ('o', Some('\u{308}')) => Some(('ö', true)),
+        ('O', Some('\u{308}')) => Some(('Ö', true)),
         _ => None,
     }
 }
@@ -277,6 +278,9 @@ mod tests {
             out
         };
         assert_eq!(fold("Ångström fa\u{308}r é", Script::Latin, Language::Swe), "ångström fär e");
+        let alone = fold("\u{212b}", Script::Latin, Language::Swe);
+        assert_eq!(alone, "å", "ANGSTROM SIGN at the end of a word");
+        assert_eq!(fold("\u{212b}ngstro\u{308}m", Script::Latin, Language::Swe), "ångström", "and before a letter");
         assert_eq!(fold("尊嚴カナ", Script::Cj, Language::Jpn), "尊嚴かな");
         assert_eq!(fold("尊严カナ", Script::Cj, Language::Cmn), normalize_word("尊嚴") + "カナ");
         assert_eq!(fold("كتابي ۱۲", Script::Arabic, Language::Pes), "کتابی 12");
