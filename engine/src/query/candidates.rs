@@ -21,6 +21,8 @@ const DENSE_SHARE: u64 = 64;
 /// The expansions of a query graph over one segment and, computed when asked for, their documents.
 pub struct SegmentQuery<'a> {
     reader: &'a SegmentReader,
+    /// Documents that are no more, if any.
+    deleted: Option<&'a DocSet>,
     graph: &'a QueryGraph,
     options: &'a QueryOptions,
     expansions: Vec<Expansion>,
@@ -37,6 +39,7 @@ impl<'a> SegmentQuery<'a> {
     /// Expands every node. Cost: dictionary look-ups, one automaton intersection per node that accepts typos.
     pub fn new(
         reader: &'a SegmentReader,
+        deleted: Option<&'a DocSet>,
         graph: &'a QueryGraph,
         automata: &[NodeAutomata],
         options: &'a QueryOptions,
@@ -53,11 +56,23 @@ impl<'a> SegmentQuery<'a> {
         let searched = allowed(&|f| options.weight(f) != NOT_SEARCHED);
         let searched_typos = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.typos_reach(f));
         let docs = (0..vertex_count(graph)).map(|_| OnceLock::new()).collect();
-        SegmentQuery { reader, graph, options, expansions, stop, searched, searched_typos, docs }
+        SegmentQuery { reader, deleted, graph, options, expansions, stop, searched, searched_typos, docs }
     }
 
     pub fn reader(&self) -> &'a SegmentReader {
         self.reader
+    }
+
+    /// How many of some documents are not deleted.
+    pub fn live_len(&self, docs: &DocSet) -> u32 {
+        docs.len() - self.deleted.map_or(0, |deleted| docs.and_len(deleted))
+    }
+
+    /// Whether a word is in a document that is not deleted. Only words of few documents cost more than one load.
+    pub(crate) fn is_alive(&self, word: TermOrdinal) -> bool {
+        let postings = self.reader.postings();
+        self.deleted
+            .is_none_or(|deleted| postings.doc_freq(word) > deleted.len() || self.live_len(&postings.docs(word)) > 0)
     }
 
     /// Ordinals of stop words, ascending.

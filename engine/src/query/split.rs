@@ -49,7 +49,7 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
             for cut in cuts.into_iter().filter(|&c| c < node.text.len() && Some(c) != joined) {
                 let (left, right) = node.text.split_at(cut);
                 if let Some(words) = sequence(terms, [Some(left), Some(right)], segment.stop()) {
-                    *counts.entry(cut).or_default() += u64::from(segment.phrase(&words).len());
+                    *counts.entry(cut).or_default() += u64::from(segment.live_len(&segment.phrase(&words)));
                 }
             }
         }
@@ -64,7 +64,7 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
                 .iter()
                 .filter_map(|s| {
                     let words = sequence(s.reader().terms(), [Some(left), Some(right)], s.stop())?;
-                    Some(u64::from(s.phrase(&words).len()))
+                    Some(u64::from(s.live_len(&s.phrase(&words))))
                 })
                 .sum();
             if own > count || (own == count && joined < cut) {

@@ -161,13 +161,13 @@ fn layout(search: &KeywordSearch<'_>) -> KeyLayout {
     KeyLayout::new(&rules)
 }
 
-/// Per term: whether its exact word (or phrase) is in any segment.
+/// Per term: whether a document of any segment holds its exact word (or the words of its phrase are known).
 fn exact_known(graph: &QueryGraph, segments: &[SegmentInput<'_>]) -> Vec<bool> {
     let mut known = vec![false; graph.terms.len()];
     for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| !n.is_ngram()) {
         known[node.first] = segments.iter().any(|s| {
             let e = &s.query.expansions()[index];
-            e.exact.is_some() || e.phrase.is_some()
+            e.exact.is_some_and(|word| s.query.is_alive(word)) || e.phrase.is_some()
         });
     }
     known
@@ -184,7 +184,7 @@ fn frequencies(graph: &QueryGraph, segments: &[SegmentInput<'_>]) -> Vec<u64> {
                     (0..3).for_each(|class| docs.or_assign(segment.query.docs(index, class)));
                 }
             }
-            *count += u64::from(docs.len());
+            *count += u64::from(segment.query.live_len(&docs));
         }
     }
     out

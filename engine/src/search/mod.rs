@@ -156,7 +156,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         .segments
         .par_iter()
         .map(|view| {
-            let query = SegmentQuery::new(&view.reader, &graph, &automata, &options);
+            let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &automata, &options);
             let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
             for excluded in &parsed.excluded {
                 universe.and_not_assign(&query.excluded(excluded));
