@@ -72,3 +72,60 @@ fn stats_count_documents_and_fields() {
     assert_eq!(all["indexes"]["films"]["numberOfDocuments"], 2);
     server.get("/indexes/absent/stats").refused(404, "index_not_found");
 }
+
+#[test]
+fn compaction_drops_what_is_deleted() {
+    let server = Server::start();
+    let documents = |from: u32| (from..from + 400).map(|id| json!({"id": id, "text": format!("text {id}")})).collect();
+    server.add("films", documents(0));
+    server.add("films", documents(400));
+    server.done(&server.post("/indexes/films/documents/delete-batch", (0..700).collect::<Vec<u32>>().into()));
+    let answer = server.post("/indexes/films/compact", json!(null));
+    assert_eq!((answer.status, &answer.body["type"]), (202, &json!("indexCompaction")));
+    let task = server.done(&answer);
+    let size = |name: &str| task["details"][name].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
+    assert!(size("preCompactionSize").ends_with("iB") && size("postCompactionSize").ends_with("iB"), "{task}");
+    assert_eq!(server.document_count("films"), 100);
+    assert_eq!(server.ids("films", json!({"q": "\"text 750\""})), [750]);
+    server.fails(&server.post("/indexes/absent/compact", json!(null)), "index_not_found");
+}
+
+#[test]
+fn fields_tell_what_settings_let_them_do() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "Alien", "year": 1979, "crew": {"director": "Scott"}}]));
+    server.set(
+        "films",
+        json!({
+            "searchableAttributes": ["title"],
+            "displayedAttributes": ["id", "title"],
+            "sortableAttributes": ["year"],
+            "filterableAttributes": ["crew"],
+            "rankingRules": ["words", "year:desc"],
+            "distinctAttribute": "year",
+        }),
+    );
+    let list = server.post("/indexes/films/fields", json!({})).ok();
+    let names: Vec<_> = list["results"].as_array().unwrap().iter().map(|field| field["name"].clone()).collect();
+    assert_eq!(names, ["crew", "crew.director", "id", "title", "year"]);
+    assert_eq!(
+        list["results"][4],
+        json!({
+            "name": "year",
+            "displayed": {"enabled": false},
+            "searchable": {"enabled": false},
+            "sortable": {"enabled": true},
+            "distinct": {"enabled": true},
+            "rankingRule": {"enabled": true, "order": "desc"},
+            "filterable": {
+                "enabled": false, "sortBy": "alpha", "facetSearch": false, "equality": false, "comparison": false
+            },
+            "localized": {"locales": []},
+        })
+    );
+    let page = server.post("/indexes/films/fields", json!({"filter": {"filterable": true}, "limit": 1})).ok();
+    assert_eq!((&page["results"][0]["name"], &page["total"]), (&json!("crew"), &json!(2)));
+    let page = server.post("/indexes/films/fields", json!({"filter": {"attributePatterns": ["t*"]}})).ok();
+    assert_eq!((&page["results"][0]["name"], &page["total"]), (&json!("title"), &json!(1)));
+    server.post("/indexes/absent/fields", json!({})).refused(404, "index_not_found");
+}

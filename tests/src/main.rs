@@ -8,6 +8,7 @@ mod server;
 mod bad_input;
 mod command_line;
 mod documents;
+mod http;
 mod import;
 mod indexes;
 mod restart;

@@ -56,7 +56,7 @@ impl Encoding {
             Encoding::Identity => Box::new(encoded),
             Encoding::Gzip => Box::new(MultiGzDecoder::new(encoded)),
             Encoding::Deflate => deflate_reader(encoded)?,
-            Encoding::Brotli => Box::new(brotli_decompressor::Decompressor::new(encoded, DECODER_BUFFER_BYTES)),
+            Encoding::Brotli => Box::new(brotli::Decompressor::new(encoded, DECODER_BUFFER_BYTES)),
             Encoding::Zstd => Box::new(zstd::stream::read::Decoder::new(encoded).map_err(|_| incomplete_body())?),
         })
     }

@@ -6,12 +6,15 @@ use std::pin::Pin;
 use std::time::Instant;
 
 use warp::filters::BoxedFilter;
-use warp::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use warp::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use warp::reply::Response;
 use warp::{Rejection, Reply};
 
 use hyper::body::Incoming;
 use hyper::service::Service;
+use uuid::Uuid;
+
+use super::compress::{AnswerBody, Compressing};
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
@@ -26,21 +29,25 @@ impl<S> Front<S> {
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+/// An answer as it is sent.
+type Sent = warp::http::Response<AnswerBody>;
+type Answer = Pin<Box<dyn Future<Output = Result<Sent, Infallible>> + Send>>;
 
 impl<S> Service<Request<Incoming>> for Front<S>
 where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    type Response = Response;
+    type Response = Sent;
     type Error = Infallible;
     type Future = Answer;
 
     fn call(&self, mut request: Request<Incoming>) -> Answer {
+        let compressing = Compressing::wanted_by(request.headers());
         if is_preflight(&request) {
-            return Box::pin(std::future::ready(Ok(preflight(request.headers()))));
+            return Box::pin(std::future::ready(Ok(compressing.apply(preflight(request.headers())))));
         }
+        let request_id = request_id(request.headers());
         if let Some(uri) = normalized(request.uri()) {
             *request.uri_mut() = uri;
         }
@@ -51,13 +58,29 @@ where
             let mut answer = answer.await?;
             if let Some((start, method, path)) = log {
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
-                tracing::debug!(%method, path, status, micros, "request");
+                tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");
             }
             // Sent to everybody: an answer that depends on `Origin` could not be cached.
             answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-            Ok(answer)
+            answer.headers_mut().insert(REQUEST_ID, request_id);
+            Ok(compressing.apply(answer))
         })
     }
+}
+
+/// Names a request in logs on both sides.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_BYTES_MAX: usize = 128;
+
+/// The id that the client gave, or a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let is_fine = |id: &&HeaderValue| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    headers.get(REQUEST_ID).filter(is_fine).cloned().unwrap_or_else(|| {
+        let id = Uuid::now_v7().simple().to_string();
+        HeaderValue::from_str(&id).expect("hexadecimal digits are fine")
+    })
 }
 
 /// The path with repeated slashes merged and the last one gone; `None` when it is so already.
@@ -132,6 +155,20 @@ mod tests {
         assert_eq!(of("/indexes/"), Some("/indexes".into()));
         assert_eq!(of("//indexes//a//?limit=1"), Some("/indexes/a?limit=1".into()));
         assert_eq!(of("//"), Some("/".into()));
+    }
+
+    #[test]
+    fn requests_keep_the_id_that_they_came_with() {
+        let mut headers = HeaderMap::new();
+        let made = request_id(&headers);
+        assert_eq!(made.len(), 32);
+        assert_ne!(request_id(&headers), made);
+        headers.insert(REQUEST_ID, HeaderValue::from_static("abc-1"));
+        assert_eq!(request_id(&headers), "abc-1");
+        for bad in ["", "a b", &"x".repeat(129)] {
+            headers.insert(REQUEST_ID, bad.parse().unwrap());
+            assert_eq!(request_id(&headers).len(), 32, "{bad:?}");
+        }
     }
 
     #[test]

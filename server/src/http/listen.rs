@@ -11,8 +11,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
-use warp::http::Request;
-use warp::reply::Response;
+use warp::http::{Request, Response};
+
+use super::compress::AnswerBody;
 
 /// How long connections may take to finish their requests once the server shuts down.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
@@ -62,7 +63,7 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
 /// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
 pub async fn serve<S>(listeners: Vec<TcpListener>, service: S, shutdown: impl Future<Output = ()>)
 where
-    S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
     let mut builder = auto::Builder::new(TokioExecutor::new());

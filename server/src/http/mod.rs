@@ -1,12 +1,14 @@
 //! Between the connection and the routes: requests with their bodies, answers, what every answer carries.
 
 mod answer;
+mod compress;
 mod decode;
 mod front;
 mod listen;
 mod request;
 
 pub use answer::{error_answer, json_answer, json_text, respond};
+pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use front::unrouted;

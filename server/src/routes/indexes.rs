@@ -23,6 +23,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = warp::path!("indexes" / String).and(warp::get()).and(request(state));
     let update = warp::path!("indexes" / String).and(warp::patch()).and(request(state));
     let delete = warp::path!("indexes" / String).and(warp::delete()).and(request(state));
+    let compact = warp::path!("indexes" / String / "compact").and(warp::post()).and(request(state));
     let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
 
     let list = list.then(|request| respond(request, self::list));
@@ -30,8 +31,10 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request).await));
     let update = update.then(|uid: String, request| respond(request, async move |request| patch(&uid, request).await));
     let delete = delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, request).await));
+    let compact =
+        compact.then(|uid: String, request| respond(request, async move |request| self::compact(&uid, &request).await));
     let swap = swap.then(|request| respond(request, self::swap));
-    let one = get.or(update).unify().or(delete).unify();
+    let one = get.or(update).unify().or(delete).unify().or(compact).unify();
     list.or(create).unify().or(one).unify().or(swap).unify().boxed()
 }
 
@@ -82,6 +85,11 @@ async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
 async fn remove(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     enqueue(request.state(), NewTask::for_index(uid, Content::DeleteIndex)).await
+}
+
+async fn compact(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    enqueue(request.state(), NewTask::for_index(uid, Content::CompactIndex)).await
 }
 
 async fn swap(request: Request) -> ApiResult<Response> {

@@ -2,6 +2,7 @@
 
 mod documents;
 mod experimental_features;
+mod fields;
 mod health;
 mod indexes;
 mod multi_search;
@@ -26,6 +27,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let frequent = search::routes(state).or(documents::routes(state)).unify().or(tasks::routes(state)).unify();
     let searches = frequent.or(multi_search::routes(state)).unify();
     let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
+    let indexes = indexes.or(fields::routes(state)).unify();
     let rest = health::routes(state).or(experimental_features::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()

@@ -39,6 +39,8 @@ pub enum Content {
     DeleteIndex,
     /// Exchange or rename indexes, all or none.
     SwapIndexes { swaps: Vec<Swap> },
+    /// Write the index anew without what is deleted.
+    CompactIndex,
     /// Cancel the tasks that matched when the request came.
     CancelTasks {
         /// Query string of the request, with its `?`.
@@ -115,6 +117,7 @@ impl Content {
             Content::UpdateIndex { .. } => Kind::IndexUpdate,
             Content::DeleteIndex => Kind::IndexDeletion,
             Content::SwapIndexes { .. } => Kind::IndexSwap,
+            Content::CompactIndex => Kind::IndexCompaction,
             Content::CancelTasks { .. } => Kind::TaskCancelation,
             Content::DeleteTasks { .. } => Kind::TaskDeletion,
         }

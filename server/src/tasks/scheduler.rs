@@ -25,6 +25,9 @@ use crate::timestamp::Timestamp;
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// Types that are carried out before tasks about documents and settings, the most urgent one first.
+const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
+
 /// Why the scheduler did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -178,6 +181,16 @@ impl Worker {
         if !deletions.is_empty() {
             let strategy = Strategy::OwnKind { kind: Kind::TaskDeletion };
             return Ok(Some(Plan { tasks: deletions, strategy }));
+        }
+        let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
+        if let Some(kind) = first.first().map(|task| task.content.kind()) {
+            if kind == Kind::SnapshotCreation {
+                first.retain(|task| task.content.kind() == kind);
+                return Ok(Some(Plan { tasks: first, strategy: Strategy::OwnKind { kind } }));
+            }
+            first.truncate(1);
+            let strategy = Strategy::Alone { uid: first[0].uid, kind };
+            return Ok(Some(Plan { tasks: first, strategy }));
         }
         match store.oldest_enqueued()? {
             Some(first) => self.grow(first).map(Some),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lamina_engine::index::Index;
+use serde_json::{Map, Value};
 
 use super::content::Content;
 use super::live::LiveBatch;
@@ -43,6 +44,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::UpdateIndex { primary_key, new_uid } => {
             indexes::update(context, uid, first.uid, primary_key.as_deref(), new_uid.as_deref())
         }
+        Content::CompactIndex => indexes::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),
         Content::DeleteTasks { .. } => Some(delete(context, tasks)),
@@ -90,6 +92,10 @@ impl Context<'_> {
 
 fn succeeded(uid: u32, count: Option<u64>) -> FinishedTask {
     FinishedTask { uid, result: TaskResult::Succeeded(count) }
+}
+
+fn reported(uid: u32, report: Map<String, Value>) -> FinishedTask {
+    FinishedTask { uid, result: TaskResult::Reported(report) }
 }
 
 fn failed(uid: u32, error: &ApiError) -> FinishedTask {

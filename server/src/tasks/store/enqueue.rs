@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::{TransactionBehavior, params};
+use serde_json::value::RawValue;
 
 use super::{Store, StoreError, Writer};
 use crate::tasks::content::Content;
@@ -74,7 +75,11 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
     if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (&new.content, &new.index_uid) {
         add_rename(&mut details, old, new_uid);
     }
-    let details = serde_json::value::to_raw_value(&details).map_err(corrupt("details"))?;
+    // Some types have none, and then no empty object either.
+    let details = (!details.is_empty())
+        .then(|| serde_json::value::to_raw_value(&details))
+        .transpose()
+        .map_err(corrupt("details"))?;
     let content = serde_json::to_string(&new.content).map_err(corrupt("content"))?;
     let enqueued_at = Timestamp::now();
     connection
@@ -87,7 +92,7 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
             new.index_uid,
             kind as u8,
             enqueued_at.nanos(),
-            details.get(),
+            details.as_deref().map(RawValue::get),
             new.custom_metadata,
             content
         ])?;
@@ -103,7 +108,7 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
         status: Status::Enqueued,
         kind,
         canceled_by: None,
-        details: Some(details),
+        details,
         error: None,
         enqueued_at,
         started_at: None,

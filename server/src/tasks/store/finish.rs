@@ -51,6 +51,8 @@ pub struct FinishedTask {
 pub enum TaskResult {
     /// With the counter of its type; `None` when the work was absorbed by another task or nothing is counted.
     Succeeded(Option<u64>),
+    /// With entries of its `details` that only its end could tell.
+    Reported(Map<String, Value>),
     /// Why.
     Failed(StoredError),
 }
@@ -91,15 +93,16 @@ impl Store {
             None => 0,
         };
         for task in &batch.tasks {
-            let (status, progress, error) = match &task.result {
+            let (status, progress, error, report) = match &task.result {
                 TaskResult::Succeeded(count) => {
                     let deleted = deleted_counts.iter().find(|(uid, _)| *uid == task.uid).map(|(_, count)| *count);
                     let canceled = batch.canceled.as_ref().filter(|(by, _)| *by == task.uid).map(|_| canceled_count);
-                    (Status::Succeeded, Progress::Done(count.or(deleted).or(canceled)), None)
+                    (Status::Succeeded, Progress::Done(count.or(deleted).or(canceled)), None, None)
                 }
-                TaskResult::Failed(error) => (Status::Failed, Progress::Undone, Some(error)),
+                TaskResult::Reported(report) => (Status::Succeeded, Progress::Done(None), None, Some(report)),
+                TaskResult::Failed(error) => (Status::Failed, Progress::Undone, Some(error), None),
             };
-            let end = End { status, progress, error, canceled_by: None };
+            let end = End { status, progress, error, report, canceled_by: None };
             end_task(&transaction, batch, task.uid, &end, &mut files, &mut summary)?;
         }
         for change in &batch.index_changes {
@@ -115,6 +118,7 @@ struct End<'a> {
     status: Status,
     progress: Progress,
     error: Option<&'a StoredError>,
+    report: Option<&'a Map<String, Value>>,
     canceled_by: Option<u32>,
 }
 
@@ -169,6 +173,7 @@ fn end_task(
     if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (&content, &index_uid) {
         details::add_rename(&mut details, old, new_uid);
     }
+    details.extend(end.report.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     details::merge_into(&mut summary.details, &details, content.kind() == Kind::SettingsUpdate);
     summary.tasks.push((end.status, content.kind(), index_uid));
     if let Some(file) = content.payload_file() {
@@ -190,7 +195,7 @@ fn end_task(
             batch.uid,
             batch.started_at,
             batch.finished_at,
-            Value::Object(details).to_string(),
+            (!details.is_empty()).then(|| Value::Object(details).to_string()),
             error,
             end.canceled_by
         ])?;
@@ -214,7 +219,13 @@ fn cancel_tasks(
         let uids: Vec<u32> = statement
             .query_map((first, last, Kind::TaskCancelation as u8), |row| row.get(0))?
             .collect::<Result<_, _>>()?;
-        let end = End { status: Status::Canceled, progress: Progress::Undone, error: None, canceled_by: Some(by) };
+        let end = End {
+            status: Status::Canceled,
+            progress: Progress::Undone,
+            error: None,
+            report: None,
+            canceled_by: Some(by),
+        };
         for uid in uids {
             end_task(connection, batch, uid, &end, files, summary)?;
             count += 1;

@@ -37,6 +37,19 @@ impl Store {
         })
     }
 
+    /// The enqueued tasks that are carried out before those about documents: by type in the order of `kinds`, then by
+    /// uid.
+    pub fn enqueued_among(&self, kinds: &[Kind]) -> Result<Vec<Queued>, StoreError> {
+        let mut tasks = self.read(|connection| {
+            let numbers: Vec<String> = kinds.iter().map(|kind| (*kind as u8).to_string()).collect();
+            let sql = format!("{QUEUED} WHERE kind IN ({}) AND status = 0 ORDER BY uid", numbers.join(","));
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.query_and_then([], queued)?.collect::<Result<Vec<Queued>, StoreError>>()
+        })?;
+        tasks.sort_by_key(|task| kinds.iter().position(|kind| *kind == task.content.kind()));
+        Ok(tasks)
+    }
+
     /// The enqueued task with the lowest uid.
     pub fn oldest_enqueued(&self) -> Result<Option<Queued>, StoreError> {
         self.read(|connection| {

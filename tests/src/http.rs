@@ -1,0 +1,122 @@
+//! What is the same for every route: compression both ways, request ids, cross-origin rules, methods.
+
+use std::io::{Read, Write};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn decoded(encoding: &str, bytes: &[u8]) -> Value {
+    let reader: Box<dyn Read + '_> = match encoding {
+        "gzip" => Box::new(flate2::read::GzDecoder::new(bytes)),
+        "deflate" => Box::new(flate2::read::ZlibDecoder::new(bytes)),
+        "br" => Box::new(brotli::Decompressor::new(bytes, 4096)),
+        "zstd" => Box::new(zstd::Decoder::new(bytes).expect("a zstd stream")),
+        other => panic!("unexpected encoding {other}"),
+    };
+    serde_json::from_reader(reader).expect("JSON")
+}
+
+fn encoded(encoding: &str, text: &str) -> Vec<u8> {
+    match encoding {
+        "gzip" => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            writer.write_all(text.as_bytes()).unwrap();
+            writer.finish().unwrap()
+        }
+        "deflate" => {
+            let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            writer.write_all(text.as_bytes()).unwrap();
+            writer.finish().unwrap()
+        }
+        "br" => {
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
+            writer.write_all(text.as_bytes()).unwrap();
+            writer.into_inner()
+        }
+        "zstd" => zstd::encode_all(text.as_bytes(), 3).unwrap(),
+        other => panic!("unexpected encoding {other}"),
+    }
+}
+
+#[test]
+fn bodies_are_compressed_both_ways() {
+    let server = Server::start();
+    let words = |id: usize| (0..50).map(|n| format!("word{}", n * 7 + id)).collect::<Vec<_>>().join(" ");
+    for (place, encoding) in ["gzip", "deflate", "br", "zstd"].into_iter().enumerate() {
+        let documents: Vec<Value> =
+            (0..500).map(|n| place * 500 + n).map(|id| json!({"id": id, "text": words(id)})).collect();
+        let body = encoded(encoding, &Value::from(documents).to_string());
+        let request = server
+            .request(Method::POST, "/indexes/films/documents")
+            .header("Content-Type", "application/json")
+            .header("Content-Encoding", encoding)
+            .body(body);
+        server.done(&server.send(request));
+    }
+    let plain = server.get("/indexes/films/documents?limit=1000").ok();
+    assert_eq!(plain["total"], 2000);
+    for encoding in ["gzip", "deflate", "br", "zstd"] {
+        let request =
+            server.request(Method::GET, "/indexes/films/documents?limit=1000").header("Accept-Encoding", encoding);
+        let answer = request.send().expect("an answer");
+        assert_eq!(answer.headers()["content-encoding"], encoding);
+        assert_eq!(answer.headers()["vary"], "Accept-Encoding");
+        assert_eq!(answer.headers()["content-type"], "application/json");
+        let bytes = answer.bytes().expect("a body");
+        assert!(bytes.len() * 2 < plain.to_string().len(), "{encoding}: {} bytes", bytes.len());
+        assert_eq!(decoded(encoding, &bytes), plain, "{encoding}");
+    }
+    let small = server.request(Method::GET, "/health").header("Accept-Encoding", "gzip").send().expect("an answer");
+    assert!(!small.headers().contains_key("content-encoding"));
+}
+
+#[test]
+fn a_bomb_is_refused_by_its_decoded_size() {
+    let server = Server::with_options(&["--http-payload-size-limit", "1 MB"]);
+    let bomb = encoded("gzip", &" ".repeat(50_000_000));
+    assert!(bomb.len() < 100_000);
+    let request = |path: &str| {
+        let request = server.request(Method::POST, path).header("Content-Type", "application/json");
+        request.header("Content-Encoding", "gzip").body(bomb.clone())
+    };
+    server.send(request("/indexes/films/documents")).refused(413, "payload_too_large");
+    server.send(request("/indexes/films/search")).refused(413, "payload_too_large");
+}
+
+#[test]
+fn every_answer_names_its_request() {
+    let server = Server::start();
+    let id = |request: reqwest::blocking::RequestBuilder| {
+        request.send().expect("an answer").headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    let made = id(server.request(Method::GET, "/health"));
+    assert_ne!(id(server.request(Method::GET, "/nothing")), made);
+    assert_eq!(id(server.request(Method::GET, "/stats").header("X-Request-Id", "mine-1")), "mine-1");
+}
+
+#[test]
+fn browsers_of_any_origin_may_ask() {
+    let server = Server::with_options(&["--master-key", "a key of sixteen bytes"]);
+    let preflight = server
+        .request(Method::OPTIONS, "/indexes/films/search")
+        .header("Origin", "https://example.org")
+        .header("Access-Control-Request-Method", "POST")
+        .header("Access-Control-Request-Headers", "authorization,x-meilisearch-client")
+        .send()
+        .expect("an answer");
+    assert!(preflight.status().is_success());
+    assert_eq!(preflight.headers()["access-control-allow-origin"], "*");
+    assert_eq!(preflight.headers()["access-control-max-age"], "86400");
+    assert_eq!(preflight.headers()["access-control-allow-headers"], "authorization,x-meilisearch-client");
+    let refused = server.request(Method::GET, "/stats").header("Origin", "https://example.org").send().unwrap();
+    assert_eq!(refused.status(), 401);
+    assert_eq!(refused.headers()["access-control-allow-origin"], "*");
+    for (method, path, status) in
+        [(Method::HEAD, "/health", 405), (Method::DELETE, "/health", 405), (Method::GET, "/nowhere", 404)]
+    {
+        let answer = server.send(server.request(method, path));
+        assert_eq!((answer.status, answer.text.as_str()), (status, ""), "{path}");
+    }
+}
