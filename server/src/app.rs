@@ -7,6 +7,7 @@ use crate::error::ErrorDocs;
 use crate::features::Features;
 use crate::instance::Instance;
 use crate::options::Options;
+use crate::outbound::Outbound;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
 
@@ -27,11 +28,13 @@ pub struct AppState {
     pub searches: SearchPool,
     /// Switches that clients turn.
     pub features: Features,
+    /// How it makes requests itself.
+    pub outbound: Outbound,
 }
 
 impl AppState {
     /// Puts the parts together.
-    pub fn new(options: Options, instance: Arc<Instance>, queue: Arc<TaskQueue>) -> AppState {
+    pub fn new(options: Options, instance: Arc<Instance>, queue: Arc<TaskQueue>, outbound: Outbound) -> AppState {
         AppState {
             access: Access::new(options.master_key.as_deref()),
             error_docs: ErrorDocs::new(&options.error_docs_url),
@@ -39,6 +42,7 @@ impl AppState {
             features: Features::open(&options.db_path),
             instance,
             queue,
+            outbound,
             options,
         }
     }

@@ -12,6 +12,7 @@ pub mod inspect;
 pub mod instance;
 mod logs;
 pub mod options;
+pub mod outbound;
 pub mod payload;
 pub mod routes;
 pub mod run;

@@ -17,6 +17,7 @@ use crate::http::{Front, listen, serve as accept};
 use crate::instance::{Instance, InstanceError};
 use crate::logs;
 use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
+use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
 use crate::tasks::{Limits, Scheduler, StartError, TaskQueue};
 
@@ -49,6 +50,9 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// No requests can be made.
+    #[error("cannot set up outbound requests: {0}")]
+    Outbound(#[from] OutboundError),
     /// No threads, no signals.
     #[error("cannot start: {0}")]
     Io(#[from] io::Error),
@@ -71,8 +75,9 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
+    let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
     let scheduler = Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), limits(&options))?;
-    let state = Arc::new(AppState::new(options, instance, queue));
+    let state = Arc::new(AppState::new(options, instance, queue, outbound));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());

@@ -19,6 +19,7 @@ pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 
 use crate::error::ErrorDocs;
+use crate::outbound::IpPolicy;
 use crate::{import, inspect};
 
 /// The command line of `lamina`.
@@ -166,6 +167,18 @@ pub struct Options {
         help_heading = "Search"
     )]
     pub experimental_drop_search_after: NonZeroUsize,
+
+    /// Networks (`10.0.0.0/8,192.168.1.7`) that webhooks, embedders, exports and remotes may reach besides global
+    /// addresses; `any` for all.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_ALLOWED_IP_NETWORKS",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "NETWORKS",
+        help_heading = "Outbound requests"
+    )]
+    pub experimental_allowed_ip_networks: IpPolicy,
 }
 
 impl Options {

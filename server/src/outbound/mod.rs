@@ -1,0 +1,199 @@
+//! Requests that the server makes itself: webhooks, embedders, exports, remotes.
+//!
+//! All of them go through one [`Outbound`], because users choose where they go: without a guard, a webhook could be
+//! pointed at what only this machine reaches (a cloud's metadata service, an unprotected database). The guard looks at
+//! *addresses*, never at names: at the literal address of a URL, at every answer of the name service right before a
+//! connection is made, and at both again for each redirect. Proxies of the environment are not used, since behind one
+//! the server would not see where a request ends up.
+
+mod policy;
+mod resolver;
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
+use thiserror::Error;
+
+pub use policy::{IpPolicy, IpPolicyError};
+
+use policy::Rejected;
+use resolver::GuardedResolver;
+
+/// How long a connection may take to be made, name resolution included.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Longest silence of a peer that answers. Overall limits are set per request.
+const READ_TIME: Duration = Duration::from_secs(30);
+const REDIRECTS_MAX: usize = 5;
+
+/// The one client. Cheap to clone: clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Outbound {
+    client: Client,
+    policy: Arc<IpPolicy>,
+    runtime: tokio::runtime::Handle,
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Of the last answer, after redirects.
+    pub status: StatusCode,
+    /// Of the last answer.
+    pub headers: HeaderMap,
+    /// Decoded from chunks, not from a content encoding.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OutboundError {
+    /// Not an address that can be asked.
+    #[error("invalid URL `{url}`: {reason}")]
+    Url {
+        /// As given.
+        url: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The address is not one that this server may reach.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    /// Nothing came in time.
+    #[error("the request timed out")]
+    Timeout,
+    /// The answer is longer than its reader allows.
+    #[error("the answer is longer than {bytes_max} bytes")]
+    TooLong {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// No connection, or one that broke off. URLs are left out: they may hold secrets.
+    #[error("{}", with_causes(.0))]
+    Http(reqwest::Error),
+}
+
+impl From<reqwest::Error> for OutboundError {
+    fn from(error: reqwest::Error) -> OutboundError {
+        let error = error.without_url();
+        let mut cause = error.source();
+        while let Some(source) = cause {
+            if let Some(rejected) = source.downcast_ref::<Rejected>() {
+                return rejected.clone().into();
+            }
+            cause = source.source();
+        }
+        if error.is_timeout() { OutboundError::Timeout } else { OutboundError::Http(error) }
+    }
+}
+
+impl OutboundError {
+    /// Whether the same request may succeed a little later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            OutboundError::Timeout => true,
+            OutboundError::Http(error) => error.is_connect() || error.is_request() || error.is_body(),
+            _ => false,
+        }
+    }
+}
+
+/// The HTTP library's errors say little themselves: what happened is in their causes.
+fn with_causes(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
+/// Reads an address that requests may go to: absolute, `http` or `https`.
+///
+/// # Errors
+/// The reason, as the URL parser words it.
+pub fn parse_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        other => Err(format!("scheme `{other}` is neither `http` nor `https`")),
+    }
+}
+
+impl Outbound {
+    /// A client that reaches what `policy` allows. To be called within a runtime, on which blocking calls will run.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub fn new(policy: IpPolicy) -> Result<Outbound, OutboundError> {
+        let policy = Arc::new(policy);
+        let of_redirects = Arc::clone(&policy);
+        let redirects = redirect::Policy::custom(move |attempt| {
+            if attempt.previous().len() > REDIRECTS_MAX {
+                return attempt.error(format!("more than {REDIRECTS_MAX} redirects"));
+            }
+            match of_redirects.check_url(attempt.url()) {
+                Ok(()) => attempt.follow(),
+                Err(rejected) => attempt.error(rejected),
+            }
+        });
+        let client = Client::builder()
+            .user_agent(concat!("Lamina/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIME)
+            .read_timeout(READ_TIME)
+            .no_proxy()
+            .redirect(redirects)
+            .dns_resolver(Arc::new(GuardedResolver::new(Arc::clone(&policy))))
+            .build()?;
+        Ok(Outbound { client, policy, runtime: tokio::runtime::Handle::current() })
+    }
+
+    /// A request to be completed by the caller, who also sets its overall `timeout`.
+    ///
+    /// # Errors
+    /// [`OutboundError::Url`], or [`OutboundError::Rejected`] when the URL holds a forbidden address itself.
+    pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
+        let url = parse_url(url).map_err(|reason| OutboundError::Url { url: url.to_owned(), reason })?;
+        self.policy.check_url(&url)?;
+        Ok(self.client.request(method, url))
+    }
+
+    /// Sends, and reads an answer of at most `body_bytes_max`.
+    ///
+    /// # Errors
+    /// When there is no whole answer; one that says no is a [`Reply`].
+    pub async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
+        let mut response = request.send().await?;
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+        let mut body = BytesMut::new();
+        while let Some(piece) = response.chunk().await? {
+            if body.len() + piece.len() > body_bytes_max {
+                return Err(OutboundError::TooLong { bytes_max: body_bytes_max });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Reply { status, headers, body: body.freeze() })
+    }
+
+    /// As [`Outbound::send`], for threads outside of the runtime: indexing, searches. Blocks.
+    ///
+    /// # Errors
+    /// As [`Outbound::send`].
+    pub fn send_blocking(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
+        self.runtime.block_on(self.send(request, body_bytes_max))
+    }
+
+    /// The runtime that requests run on.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.runtime
+    }
+}
+
+#[cfg(test)]
+mod tests;

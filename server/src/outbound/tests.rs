@@ -1,0 +1,115 @@
+//! The client against local peers that answer, redirect, stall, or talk without end.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Answers each connection with the next of `answers`, as it is; then leaves.
+fn peer(answers: Vec<String>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let _length = stream.read(&mut head).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    port
+}
+
+fn answer(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn redirect_to(url: &str) -> String {
+    format!("HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n")
+}
+
+async fn get(networks: &str, url: &str) -> Result<Reply, OutboundError> {
+    let outbound = Outbound::new(networks.parse().unwrap())?;
+    let request = outbound.request(Method::GET, url)?.timeout(Duration::from_secs(5));
+    outbound.send(request, 1000).await
+}
+
+#[tokio::test]
+async fn allowed_addresses_answer() {
+    let port = peer(vec![answer("hello"), answer("by name")]);
+    let reply = get("127.0.0.0/8", &format!("http://127.0.0.1:{port}/")).await.unwrap();
+    assert_eq!((reply.status, &reply.body[..]), (StatusCode::OK, &b"hello"[..]));
+    let reply = get("127.0.0.0/8,::1", &format!("http://localhost:{port}/")).await.unwrap();
+    assert_eq!(&reply.body[..], b"by name");
+}
+
+#[tokio::test]
+async fn forbidden_addresses_are_rejected_by_number_and_by_name() {
+    let port = peer(vec![answer("never read")]);
+    for host in ["127.0.0.1", "localhost", "[::1]", "2130706433"] {
+        let error = get("", &format!("http://{host}:{port}/")).await.unwrap_err();
+        assert!(matches!(error, OutboundError::Rejected(_)), "{host}: {error:?}");
+        assert!(error.to_string().starts_with("Rejected IP"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_lead_nowhere_forbidden() {
+    let secret = peer(vec![answer("secret")]);
+    // 127.0.0.2 and 127.0.0.1 are both this machine; only the second one is allowed.
+    let port = peer(vec![redirect_to(&format!("http://127.0.0.2:{secret}/")), redirect_to("http://localhost:1/")]);
+    for _ in 0..2 {
+        let error = get("127.0.0.1/32", &format!("http://127.0.0.1:{port}/")).await;
+        match error {
+            Err(OutboundError::Rejected(_)) => {}
+            // `localhost` is an allowed address where it has no other one.
+            Err(OutboundError::Http(error)) => assert!(error.is_connect(), "{error:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let port = peer(vec![redirect_to("ftp://127.0.0.1/")]);
+    assert!(get("127.0.0.1/32", &format!("http://127.0.0.1:{port}/")).await.is_err());
+}
+
+#[tokio::test]
+async fn redirects_within_what_is_allowed_are_followed_but_not_for_ever() {
+    let end = peer(vec![answer("there")]);
+    let port = peer(vec![redirect_to(&format!("http://127.0.0.1:{end}/"))]);
+    assert_eq!(&get("127.0.0.0/8", &format!("http://127.0.0.1:{port}/")).await.unwrap().body[..], b"there");
+    let round = peer((0..20).map(|_| redirect_to("/again")).collect());
+    let error = get("127.0.0.0/8", &format!("http://127.0.0.1:{round}/")).await.unwrap_err();
+    assert!(error.to_string().contains("redirects"), "{error}");
+}
+
+#[tokio::test]
+async fn answers_are_bounded_in_length_and_time() {
+    let port = peer(vec![answer(&"x".repeat(1001))]);
+    let error = get("127.0.0.0/8", &format!("http://127.0.0.1:{port}/")).await.unwrap_err();
+    assert!(matches!(error, OutboundError::TooLong { bytes_max: 1000 }), "{error:?}");
+
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let outbound = Outbound::new(IpPolicy::Any).unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let start = Instant::now();
+    let request = outbound.request(Method::GET, &url).unwrap().timeout(Duration::from_millis(100));
+    let error = outbound.send(request, 1000).await.unwrap_err();
+    assert!(matches!(error, OutboundError::Timeout) && error.is_transient(), "{error:?}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn other_schemes_and_relative_urls_are_refused() {
+    for (url, reason) in [("nope", "relative URL without a base"), ("file:///etc/passwd", "scheme `file`")] {
+        let error = get("any", url).await.unwrap_err();
+        assert!(matches!(error, OutboundError::Url { .. }) && error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn errors_do_not_show_the_url() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = get("any", &format!("http://user:secret@{free}/?token=secret")).await.unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
+    assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+}
