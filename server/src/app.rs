@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::access::Access;
+use crate::access::{Access, KeyStore};
 use crate::error::ErrorDocs;
 use crate::features::Features;
 use crate::instance::Instance;
@@ -34,9 +34,15 @@ pub struct AppState {
 
 impl AppState {
     /// Puts the parts together.
-    pub fn new(options: Options, instance: Arc<Instance>, queue: Arc<TaskQueue>, outbound: Outbound) -> AppState {
+    pub fn new(
+        options: Options,
+        instance: Arc<Instance>,
+        queue: Arc<TaskQueue>,
+        outbound: Outbound,
+        keys: KeyStore,
+    ) -> AppState {
         AppState {
-            access: Access::new(options.master_key.as_deref()),
+            access: Access::new(keys),
             error_docs: ErrorDocs::new(&options.error_docs_url),
             searches: SearchPool::new(&options),
             features: Features::open(&options.db_path),

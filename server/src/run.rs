@@ -11,6 +11,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::access::KeyStore;
 use crate::app::AppState;
 use crate::banner;
 use crate::http::{Front, listen, serve as accept};
@@ -19,7 +20,7 @@ use crate::logs;
 use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
-use crate::tasks::{Limits, Scheduler, StartError, TaskQueue};
+use crate::tasks::{Limits, Scheduler, StartError, StoreError, TaskQueue};
 
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
 /// again at the next start.
@@ -50,6 +51,9 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// The keys cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// No requests can be made.
     #[error("cannot set up outbound requests: {0}")]
     Outbound(#[from] OutboundError),
@@ -75,9 +79,10 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
+    let keys = KeyStore::open(queue.store().connect()?, options.master_key.as_deref())?;
     let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
     let scheduler = Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), limits(&options))?;
-    let state = Arc::new(AppState::new(options, instance, queue, outbound));
+    let state = Arc::new(AppState::new(options, instance, queue, outbound, keys));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());

@@ -29,6 +29,13 @@ pub fn json_text(body: Vec<u8>) -> Response {
     response
 }
 
+/// An answer of 204 without a body.
+pub fn no_content() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
 /// The answer to a failed request.
 pub fn error_answer(state: &AppState, error: &ApiError) -> Response {
     let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -43,13 +50,14 @@ pub fn error_answer(state: &AppState, error: &ApiError) -> Response {
 }
 
 /// Answers a request that needs a key: who may not ask never learns what else is wrong.
-pub async fn respond<F>(request: Request, handler: impl FnOnce(Request) -> F) -> Response
+pub async fn respond<F>(mut request: Request, handler: impl FnOnce(Request) -> F) -> Response
 where
     F: Future<Output = ApiResult<Response>>,
 {
     let state = request.state().clone();
-    let result = match state.access.check(request.headers()) {
-        Ok(()) => {
+    let result = match state.access.check(request.method(), request.path(), request.headers()) {
+        Ok(rights) => {
+            request.grant(rights);
             // A bug answers one request with an error instead of closing the connection on all that share it.
             AssertUnwindSafe(async { handler(request).await }).catch_unwind().await.unwrap_or_else(|panic| {
                 Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))

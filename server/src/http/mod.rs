@@ -7,7 +7,7 @@ mod front;
 mod listen;
 mod request;
 
-pub use answer::{error_answer, json_answer, json_text, respond};
+pub use answer::{error_answer, json_answer, json_text, no_content, respond};
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};

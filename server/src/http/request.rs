@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use serde_json::Value;
-use warp::http::{HeaderMap, header};
+use warp::http::{HeaderMap, Method, header};
+use warp::path::FullPath;
 use warp::{Filter, Rejection};
 
 use super::decode::{Encoding, LimitedReader, incomplete_body, payload_too_large};
+use crate::access::Rights;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::tasks::blocking;
@@ -26,6 +28,9 @@ pub(crate) struct BodyBroken;
 /// Everything of a request but its path.
 pub struct Request {
     state: Arc<AppState>,
+    method: Method,
+    path: FullPath,
+    rights: Rights,
     headers: HeaderMap,
     query: String,
     body: BodyStream,
@@ -42,8 +47,12 @@ impl std::fmt::Debug for Request {
 pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error = Rejection> + Clone + use<> {
     let state = Arc::clone(state);
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
-    warp::header::headers_cloned().and(query).and(warp::body::stream()).map(move |headers, query, body| Request {
+    let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
+    head.and(query).and(warp::body::stream()).map(move |method, path, headers, query, body| Request {
         state: Arc::clone(&state),
+        method,
+        path,
+        rights: Rights::none(),
         headers,
         query,
         body: pieces(body),
@@ -65,6 +74,25 @@ impl Request {
     /// The server.
     pub fn state(&self) -> &Arc<AppState> {
         &self.state
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The path, still encoded.
+    pub fn path(&self) -> &str {
+        self.path.as_str()
+    }
+
+    /// What whoever asks may touch; nothing before that was checked.
+    pub fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    pub(super) fn grant(&mut self, rights: Rights) {
+        self.rights = rights;
     }
 
     /// All headers.

@@ -50,10 +50,11 @@ fn view(uid: &str, snapshot: &Snapshot) -> Value {
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = indexes::list_parameters(&request.query())?;
-    let instance = Arc::clone(&request.state().instance);
+    let (instance, rights) = (Arc::clone(&request.state().instance), request.rights().clone());
     // Indexes that nobody used yet are opened.
     let body = blocking(move || -> ApiResult<Value> {
-        let uids = instance.uids();
+        let mut uids = instance.uids();
+        uids.retain(|uid| rights.admits(uid));
         let page = uids.iter().skip(offset).take(limit);
         let results: Vec<Value> =
             page.map(|uid| instance.snapshot(uid).map(|snapshot| view(uid, &snapshot))).collect::<ApiResult<_>>()?;
@@ -63,8 +64,9 @@ async fn list(request: Request) -> ApiResult<Response> {
 }
 
 async fn create(request: Request) -> ApiResult<Response> {
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let (uid, primary_key) = indexes::creation(&request.json().await?)?;
+    rights.check_index(&uid)?;
     enqueue(&state, NewTask::for_index(uid, Content::CreateIndex { primary_key })).await
 }
 
@@ -77,8 +79,11 @@ async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
 
 async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let (primary_key, new_uid) = indexes::update(&request.json().await?)?;
+    if let Some(new_uid) = &new_uid {
+        rights.check_index(new_uid)?;
+    }
     enqueue(&state, NewTask::for_index(uid, Content::UpdateIndex { primary_key, new_uid })).await
 }
 
@@ -93,7 +98,10 @@ async fn compact(uid: &str, request: &Request) -> ApiResult<Response> {
 }
 
 async fn swap(request: Request) -> ApiResult<Response> {
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let swaps = indexes::swaps(&request.json().await?)?;
+    for uid in swaps.iter().flat_map(|swap| &swap.indexes) {
+        rights.check_index(uid)?;
+    }
     enqueue(&state, NewTask::global(Content::SwapIndexes { swaps })).await
 }

@@ -5,6 +5,7 @@ mod experimental_features;
 mod fields;
 mod health;
 mod indexes;
+mod keys;
 mod multi_search;
 mod search;
 mod settings;
@@ -28,7 +29,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let searches = frequent.or(multi_search::routes(state)).unify();
     let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
     let indexes = indexes.or(fields::routes(state)).unify();
-    let rest = health::routes(state).or(experimental_features::routes(state)).unify();
+    let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }

@@ -19,9 +19,12 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
-    let context = context(request.state());
+    let context = context(&request);
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let asked = MultiSearch::from_body(&request.json().await?)?;
+    for uid in indexes(&asked) {
+        context.rights.check_index(uid)?;
+    }
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshots = snapshots(&instance, &asked)?;
@@ -33,12 +36,16 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     Ok(json_text(body.await??))
 }
 
-/// The indexes that the request names and that are there: each once, so that its queries see the same state.
-fn snapshots(instance: &Instance, asked: &MultiSearch) -> ApiResult<Snapshots> {
+/// The indexes that the request names.
+fn indexes(asked: &MultiSearch) -> impl Iterator<Item = &String> {
     let in_queries = asked.queries.iter().map(|query| &query.index_uid);
-    let in_facets = asked.federation.iter().flat_map(|federation| federation.facets_by_index.keys());
+    in_queries.chain(asked.federation.iter().flat_map(|federation| federation.facets_by_index.keys()))
+}
+
+/// Those that are there: each once, so that its queries see the same state.
+fn snapshots(instance: &Instance, asked: &MultiSearch) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
-    for uid in in_queries.chain(in_facets) {
+    for uid in indexes(asked) {
         if snapshots.contains_key(uid) {
             continue;
         }

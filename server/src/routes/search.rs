@@ -40,12 +40,13 @@ pub(super) fn asks_metadata(request: &Request) -> bool {
 }
 
 /// What surrounds a search that comes in now.
-pub(super) fn context(state: &AppState) -> Context {
-    Context { contains_filter: state.features.is_on(Feature::ContainsFilter), ..Context::now() }
+pub(super) fn context(request: &Request) -> Context {
+    let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
+    Context { contains_filter, rights: request.rights().clone(), ..Context::now() }
 }
 
 async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
-    let context = context(request.state());
+    let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let query = SearchQuery::from_body(&request.json().await?)?;
@@ -53,7 +54,7 @@ async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
 }
 
 async fn search_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
-    let context = context(request.state());
+    let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let query = SearchQuery::from_parameters(&request.query())?;
     search(request.state(), uid, query, context, asks_metadata(&request)).await
@@ -78,7 +79,7 @@ async fn search(
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
-    let context = context(request.state());
+    let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&request.json().await?)?;
@@ -91,20 +92,20 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
 }
 
 async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
+    let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let query = SimilarQuery::from_body(&request.json().await?)?;
-    similar(&state, uid, query).await
+    similar(&state, uid, query, context).await
 }
 
 async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let query = SimilarQuery::from_parameters(&request.query())?;
-    similar(request.state(), uid, query).await
+    similar(request.state(), uid, query, context(&request)).await
 }
 
-async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery) -> ApiResult<Response> {
-    let context = context(state);
+async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshot = instance.snapshot(&uid)?;

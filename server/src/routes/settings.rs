@@ -91,12 +91,13 @@ async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request)
 async fn change(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
+    let may_create_index = request.rights().may_create_index(&uid);
     let body = request.json().await?;
     let patch = match kind {
         Some(kind) => kind.read(&body)?,
         None => settings::read(&body)?,
     };
-    enqueue(&state, uid, patch, true).await
+    enqueue(&state, uid, patch, may_create_index).await
 }
 
 async fn reset(uid: &str, patch: SettingsPatch, request: Request) -> ApiResult<Response> {

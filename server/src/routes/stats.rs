@@ -26,11 +26,11 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 
 async fn of_all(request: Request) -> ApiResult<Response> {
     let parameters = StatsParameters::from_query(&request.query())?;
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let body = blocking(move || -> ApiResult<Value> {
         let mut indexes = Map::new();
         let (mut used_bytes, mut last_update) = (0, None);
-        for uid in state.instance.uids() {
+        for uid in state.instance.uids().into_iter().filter(|uid| rights.admits(uid)) {
             let snapshot = state.instance.snapshot(&uid)?;
             used_bytes += snapshot.disk_bytes();
             last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));

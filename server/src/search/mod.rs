@@ -34,6 +34,7 @@ pub use refusal::unknown_embedder;
 pub use request::{engine_request, parse_filter};
 pub use similar::run_similar;
 
+use crate::access::Rights;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{SearchKind, SearchQuery};
 
@@ -53,14 +54,27 @@ pub struct Context {
     pub received: Instant,
     /// Whether filters may use `CONTAINS`.
     pub contains_filter: bool,
-    /// A filter that the caller's rights add to the request's.
-    pub imposed_filter: Option<Filter>,
+    /// What the caller may search; may add a filter to the request's.
+    pub rights: Rights,
 }
 
 impl Context {
-    /// A request that comes in now, with nothing special.
+    /// A request that comes in now, with nothing special, that may search everything.
     pub fn now() -> Context {
-        Context { received: Instant::now(), contains_filter: false, imposed_filter: None }
+        Context { received: Instant::now(), contains_filter: false, rights: Rights::all() }
+    }
+}
+
+impl Context {
+    /// The filter that the caller's rights add to searches of an index.
+    ///
+    /// # Errors
+    /// `code` when whoever granted the rights wrote a filter that can't be read.
+    pub fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
+        match self.rights.imposed_filter(index_uid) {
+            Some(filter) => parse_filter(filter, code, self.contains_filter),
+            None => Ok(None),
+        }
     }
 }
 

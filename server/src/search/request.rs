@@ -22,6 +22,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,
         None => None,
     };
+    let imposed = context.imposed_filter(target.uid, Code::InvalidSearchFilter)?;
     let sort = match &query.sort {
         Some(entries) => {
             let parsed: Result<Vec<_>, _> = entries.iter().map(|entry| SortCriterion::parse(entry)).collect();
@@ -38,7 +39,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         exhaustive: matches!(window, Window::Page { .. }),
         matching: query.matching_strategy,
         search_on: query.attributes_to_search_on.clone(),
-        filter: both(filter, context.imposed_filter.clone()),
+        filter: both(imposed, filter),
         sort,
         distinct: query.distinct.clone(),
         languages: query.locales.clone(),
@@ -63,9 +64,9 @@ pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiRe
     Ok(filter)
 }
 
-fn both(request: Option<Filter>, imposed: Option<Filter>) -> Option<Filter> {
-    match (request, imposed) {
-        (Some(request), Some(imposed)) => Some(request.and(imposed)),
+fn both(imposed: Option<Filter>, request: Option<Filter>) -> Option<Filter> {
+    match (imposed, request) {
+        (Some(imposed), Some(request)) => Some(imposed.and(request)),
         (one, other) => one.or(other),
     }
 }

@@ -12,6 +12,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     if let Some(filter) = &query.filter {
         parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?;
     }
+    context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     if !target.snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
     }

@@ -12,6 +12,8 @@ pub struct TaskFilter {
     pub batch_uids: Option<Vec<u32>>,
     /// Tasks of these indexes; tasks that are not about one index never match.
     pub index_uids: Option<Vec<String>>,
+    /// Tasks of indexes that match one of these uids or patterns with a final `*`: what the caller may see.
+    pub visible: Option<Vec<String>>,
     /// Tasks of these types.
     pub kinds: Option<Vec<Kind>>,
     /// Tasks in these states.

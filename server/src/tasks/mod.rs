@@ -25,4 +25,4 @@ pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError};
 pub use task::{SummarizedTask, Task, TaskView};
 pub use uid_set::UidSet;
 
-pub(crate) use queue::blocking;
+pub(crate) use queue::{batch_not_found, blocking, task_not_found};

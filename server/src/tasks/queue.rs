@@ -119,7 +119,7 @@ impl TaskQueue {
         // The batch is read first: the other way round its end could fall between, and the task look enqueued again.
         let live = self.live();
         let task = self.store.task(uid)?;
-        let mut task = task.ok_or_else(|| ApiError::new(Code::TaskNotFound, format!("Task `{uid}` not found.")))?;
+        let mut task = task.ok_or_else(|| task_not_found(uid))?;
         if let Some(live) = live {
             live.overlay(&mut task);
         }
@@ -169,9 +169,7 @@ impl TaskQueue {
     pub fn batch(&self, uid: u32) -> ApiResult<Batch> {
         let live = self.live().filter(|live| live.uid == uid);
         let stored = self.store.batch(uid)?;
-        stored
-            .or_else(|| live.map(|live| Batch::from(&*live)))
-            .ok_or_else(|| ApiError::new(Code::BatchNotFound, format!("Batch `{uid}` not found.")))
+        stored.or_else(|| live.map(|live| Batch::from(&*live))).ok_or_else(|| batch_not_found(uid))
     }
 
     /// The batch that is being processed.
@@ -202,6 +200,16 @@ impl TaskQueue {
     pub(crate) fn wake(&self) {
         self.signal.raise();
     }
+}
+
+/// ``Task `7` not found.``
+pub(crate) fn task_not_found(uid: u32) -> ApiError {
+    ApiError::new(Code::TaskNotFound, format!("Task `{uid}` not found."))
+}
+
+/// ``Batch `7` not found.``
+pub(crate) fn batch_not_found(uid: u32) -> ApiError {
+    ApiError::new(Code::BatchNotFound, format!("Batch `{uid}` not found."))
 }
 
 /// Runs something that blocks away from the threads that serve connections.

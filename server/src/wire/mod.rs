@@ -9,6 +9,7 @@ pub mod fields;
 pub mod identifier;
 pub mod indexes;
 pub mod json;
+pub mod keys;
 mod locale;
 pub mod multi_search;
 pub mod query_string;

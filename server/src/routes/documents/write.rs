@@ -22,6 +22,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
     let parameters = AddParameters::from_query(&request.query())?;
     let format = parameters.format(request.header(header::CONTENT_TYPE))?;
     let state = Arc::clone(request.state());
+    let may_create_index = request.rights().may_create_index(&uid);
     let folder = state.instance.payload_folder();
     let (headers, body) = request.into_parts();
     let received = payload::receive(&headers, body, format, state.options.payload_bytes_max(), &folder).await?;
@@ -29,7 +30,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         method,
         primary_key: parameters.primary_key,
         skip_creation: parameters.skip_creation,
-        may_create_index: true,
+        may_create_index,
         received: received.count,
         payload: received.place,
         payload_bytes: received.bytes,

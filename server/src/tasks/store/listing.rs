@@ -189,6 +189,10 @@ fn condition(filter: &TaskFilter, live: Option<&LiveBatch>) -> Condition {
     if let Some(uids) = &filter.index_uids {
         condition.list("index_uid", uids);
     }
+    if let Some(patterns) = &filter.visible {
+        // A pattern of uids and a glob of SQLite are the same thing: uids hold nothing that is special to either.
+        condition.and("EXISTS (SELECT 1 FROM json_each(@) WHERE index_uid GLOB value)", json_text(patterns));
+    }
     if let Some(kinds) = &filter.kinds {
         condition.list("kind", &kinds.iter().map(|&kind| kind as u8).collect::<Vec<_>>());
     }

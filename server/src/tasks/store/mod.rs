@@ -127,6 +127,15 @@ impl Store {
         })
     }
 
+    /// A connection of its own for tables that have nothing to do with tasks but are to be durable, and copied, with
+    /// them.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub fn connect(&self) -> Result<Connection, StoreError> {
+        schema::open_writer(&self.path)
+    }
+
     /// Runs `read` on a connection of its own.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let kept = self.readers.lock().pop();

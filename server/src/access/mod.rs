@@ -1,0 +1,137 @@
+//! Who may ask what: the master key, API keys and tenant tokens.
+//!
+//! Every request that reaches a route passes [`Access::check`] before anything else of it is read. What comes out are
+//! its [`Rights`]: the indexes it may touch and the filters its searches must obey.
+
+mod action;
+mod key;
+mod matrix;
+mod rights;
+mod store;
+mod tenant;
+#[cfg(test)]
+mod tests;
+
+use time::OffsetDateTime;
+use warp::http::{HeaderMap, Method, header};
+
+pub use action::Action;
+pub use key::{ApiKey, ApiKeyView};
+pub use rights::Rights;
+pub use store::{KeyPage, KeyPatch, KeyStore};
+pub use tenant::{Rule, SearchRules};
+
+use crate::error::{ApiError, ApiResult, Code};
+use matrix::Asked;
+
+/// The gate.
+#[derive(Debug)]
+pub struct Access {
+    keys: KeyStore,
+}
+
+impl Access {
+    /// With these keys. Everything is open without a master key.
+    pub fn new(keys: KeyStore) -> Access {
+        Access { keys }
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &KeyStore {
+        &self.keys
+    }
+
+    /// What a request may do; who may not make it never learns what else is wrong with it.
+    ///
+    /// # Errors
+    /// `missing_authorization_header`, `missing_master_key`, `invalid_api_key`
+    pub fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> ApiResult<Rights> {
+        let token = match headers.get(header::AUTHORIZATION) {
+            // A header of another scheme is refused even where none is needed: the client means something by it.
+            Some(value) => Some(bearer(value.as_bytes()).ok_or_else(missing_header)?),
+            None => None,
+        };
+        let asked = Asked::of(method, path);
+        if self.keys.master_key().is_none() {
+            return match asked.action {
+                Some(Action::KeysGet | Action::KeysCreate | Action::KeysUpdate | Action::KeysDelete) => {
+                    Err(missing_master_key())
+                }
+                _ => Ok(Rights::all()),
+            };
+        }
+        let token = token.ok_or_else(missing_header)?;
+        if self.keys.is_master(token) {
+            return Ok(Rights::all());
+        }
+        let action = asked.action.ok_or_else(invalid_key)?;
+        let rights = match self.keys.by_value(token) {
+            Some(key) => {
+                if key.is_expired(OffsetDateTime::now_utc()) {
+                    return Err(invalid_key());
+                }
+                if !key.may(action) {
+                    return Err(refused(&key, action));
+                }
+                Rights::of_key(key)
+            }
+            None => self.tenant(token, action)?,
+        };
+        if let Some(uid) = &asked.index_uid {
+            rights.check_index(uid)?;
+        }
+        Ok(rights)
+    }
+
+    fn tenant(&self, token: &[u8], action: Action) -> ApiResult<Rights> {
+        if !matches!(action, Action::Search | Action::ChatCompletions) {
+            return Err(invalid_key());
+        }
+        let token = std::str::from_utf8(token).map_err(|_| invalid_key())?;
+        let (Some(uid), Some(master)) = (tenant::signer(token), self.keys.master_key()) else {
+            return Err(invalid_key());
+        };
+        let now = OffsetDateTime::now_utc();
+        let key =
+            self.keys.by_uid(uid).filter(|key| !key.is_expired(now) && key.may(action)).ok_or_else(invalid_key)?;
+        let rules = tenant::verify(token, &key.value(master), now.unix_timestamp())?;
+        Ok(Rights::of_tenant(key, rules))
+    }
+}
+
+/// The token after `Bearer`; empty when there is none.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let rest = value.strip_prefix(b"Bearer")?;
+    match rest.first() {
+        None => Some(rest),
+        Some(b' ') => Some(rest.trim_ascii()),
+        Some(_) => None,
+    }
+}
+
+fn missing_header() -> ApiError {
+    ApiError::new(
+        Code::MissingAuthorizationHeader,
+        "The Authorization header is missing. It must use the bearer authorization method.",
+    )
+}
+
+fn missing_master_key() -> ApiError {
+    ApiError::new(
+        Code::MissingMasterKey,
+        "Lamina is running without a master key. To access this API endpoint, you must have set a master key at launch.",
+    )
+}
+
+fn invalid_key() -> ApiError {
+    ApiError::new(Code::InvalidApiKey, "The provided API key is invalid.")
+}
+
+fn refused(key: &ApiKey, action: Action) -> ApiError {
+    let mut error = invalid_key();
+    // The key would do, were it not for its indexes.
+    if action == Action::MetricsGet && key.actions.iter().any(|held| held.grants(action)) {
+        error.message.push_str(" The API key for the `/metrics` route must allow access to all indexes.");
+    }
+    error
+}

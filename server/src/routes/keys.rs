@@ -1,0 +1,76 @@
+//! `/keys`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::access::{ApiKey, ApiKeyView};
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult};
+use crate::http::{Request, Routes, json_answer, no_content, request, respond};
+use crate::tasks::blocking;
+use crate::wire::keys::{change, creation, list_parameters};
+use crate::wire::query_string::decode_path_segment;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("keys").and(warp::get()).and(request(state));
+    let create = warp::path!("keys").and(warp::post()).and(request(state));
+    let get = warp::path!("keys" / String).and(warp::get()).and(request(state));
+    let patch = warp::path!("keys" / String).and(warp::patch()).and(request(state));
+    let delete = warp::path!("keys" / String).and(warp::delete()).and(request(state));
+
+    let list = list.then(|request| respond(request, async |request| self::list(&request)));
+    let create = create.then(|request| respond(request, self::create));
+    let get = get.then(|key: String, request| respond(request, async move |request| get_one(&key, &request)));
+    let patch = patch.then(|key: String, request| respond(request, async move |request| update(&key, request).await));
+    let delete = delete.then(|key: String, request| respond(request, async move |request| remove(&key, request).await));
+    list.or(create).unify().or(get).unify().or(patch).unify().or(delete).unify().boxed()
+}
+
+/// With its value, which only a server with a master key can tell; others do not come here.
+fn view(state: &AppState, key: &ApiKey) -> ApiResult<ApiKeyView> {
+    let master_key = state.access.keys().master_key();
+    master_key
+        .map(|master| key.view(master))
+        .ok_or_else(|| ApiError::internal("keys have no value without a master key"))
+}
+
+fn list(request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    let (offset, limit) = list_parameters(&request.query())?;
+    let page = state.access.keys().page(offset, limit);
+    let results: Vec<ApiKeyView> = page.keys.iter().map(|key| view(state, key)).collect::<ApiResult<_>>()?;
+    let body = json!({ "results": results, "offset": offset, "limit": limit, "total": page.total });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+fn get_one(key: &str, request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    let key = state.access.keys().find(&decode_path_segment(key))?;
+    Ok(json_answer(StatusCode::OK, &view(state, &key)?))
+}
+
+async fn create(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let key = creation(&request.json().await?)?;
+    let shown = blocking(move || state.access.keys().create(key).and_then(|key| view(&state, &key))).await??;
+    Ok(json_answer(StatusCode::CREATED, &shown))
+}
+
+async fn update(key: &str, request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let key = decode_path_segment(key);
+    let patch = change(&request.json().await?)?;
+    let shown = blocking(move || state.access.keys().update(&key, patch).and_then(|key| view(&state, &key))).await??;
+    Ok(json_answer(StatusCode::OK, &shown))
+}
+
+async fn remove(key: &str, request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let key = decode_path_segment(key);
+    blocking(move || state.access.keys().delete(&key)).await??;
+    Ok(no_content())
+}
