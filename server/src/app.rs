@@ -6,6 +6,7 @@ use crate::access::{Access, KeyStore};
 use crate::error::ErrorDocs;
 use crate::features::Features;
 use crate::instance::Instance;
+use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::search_pool::SearchPool;
@@ -30,6 +31,8 @@ pub struct AppState {
     pub features: Features,
     /// How it makes requests itself.
     pub outbound: Outbound,
+    /// What is remembered of requests.
+    pub observations: Observations,
 }
 
 impl AppState {
@@ -46,6 +49,7 @@ impl AppState {
             error_docs: ErrorDocs::new(&options.error_docs_url),
             searches: SearchPool::new(&options),
             features: Features::open(&options.db_path),
+            observations: Observations::default(),
             instance,
             queue,
             outbound,

@@ -10,7 +10,8 @@ use crate::options::{ByteSize, human_size};
 pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {
     let options = &state.options;
     let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
-    let listening = addresses.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(", ");
+    let scheme = if options.tls().is_some() { "https" } else { "http" };
+    let listening = addresses.iter().map(|address| format!("{scheme}://{address}")).collect::<Vec<_>>().join(", ");
     let lines = [
         ("Configuration file", config_file),
         ("Database path", options.db_path.display().to_string()),

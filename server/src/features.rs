@@ -44,6 +44,8 @@ features! {
     RenderRoute = "renderRoute",
 }
 
+const FILE: &str = "experimental-features.json";
+
 type Switches = [bool; Feature::ALL.len()];
 
 /// The switches of a server and the file that remembers them.
@@ -59,7 +61,7 @@ impl Features {
     /// Reads the switches from the database folder. A file that can't be read leaves everything off, and says so: the
     /// features are extras, and no reason not to start.
     pub fn open(folder: &Path) -> Features {
-        let path = folder.join("experimental-features.json");
+        let path = folder.join(FILE);
         let on = match read(&path) {
             Ok(on) => on,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
@@ -104,6 +106,15 @@ impl Features {
         }
         Ok(shown)
     }
+}
+
+/// Writes the switches of another server into the database folder that is to become its copy; what this program does
+/// not know is left out.
+pub(crate) fn import(folder: &Path, switches: &Value) -> io::Result<()> {
+    let is_on = |feature: &Feature| switches.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
+    let on: Map<String, Value> =
+        Feature::ALL.iter().map(|feature| (feature.name().to_owned(), is_on(feature).into())).collect();
+    write(&folder.join(FILE), &Value::Object(on).to_string())
 }
 
 fn shown(on: &Switches) -> Map<String, Value> {

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod app;
+pub mod backup;
 mod banner;
 pub mod engine_errors;
 pub mod error;
@@ -11,6 +12,7 @@ pub mod import;
 pub mod inspect;
 pub mod instance;
 mod logs;
+pub mod observe;
 pub mod options;
 pub mod outbound;
 pub mod payload;

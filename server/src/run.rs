@@ -10,17 +10,19 @@ use lamina_engine::index::IndexOptions;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 
 use crate::access::KeyStore;
 use crate::app::AppState;
+use crate::backup::{self, BackupPlaces, ImportError};
 use crate::banner;
-use crate::http::{Front, listen, serve as accept};
+use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError};
 use crate::logs;
 use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
-use crate::tasks::{Limits, Scheduler, StartError, StoreError, TaskQueue};
+use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
 
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
 /// again at the next start.
@@ -37,6 +39,12 @@ pub enum ServeError {
         "{0}\n\nWe generated a new secure master key for you (you can safely use this token):\n\n>> --master-key {1} <<"
     )]
     MasterKey(MasterKeyError, String),
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The copy to start from cannot be used.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// The database folder cannot be used.
     #[error(transparent)]
     Instance(#[from] InstanceError),
@@ -69,6 +77,7 @@ pub enum ServeError {
 pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
     let warning = check_master_key(options.env, options.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
+    let tls = options.tls().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.log_level, options.experimental_logs_mode);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
     let _guard = runtime.enter();
@@ -77,18 +86,22 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .block_on(listen(&options.http_addr))
         .map_err(|source| ServeError::Listen { address: options.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+    backup::import(&options, &index_options(&options))?;
     let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
     let keys = KeyStore::open(queue.store().connect()?, options.master_key.as_deref())?;
     let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
-    let scheduler = Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), limits(&options))?;
+    let scheduler =
+        Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), BackupPlaces::new(&options), limits(&options))?;
     let state = Arc::new(AppState::new(options, instance, queue, outbound, keys));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
     }
     open_indexes(&state);
-    let service = Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))));
+    schedule_snapshots(&state);
+    let service =
+        Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))), Arc::clone(&state));
     let stop = Stop::new()?;
     let code = runtime.block_on(async {
         let mut code = ExitCode::SUCCESS;
@@ -101,7 +114,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
                 std::process::exit(INTERRUPTED.into());
             });
         };
-        accept(listeners, service, shutdown).await;
+        accept(listeners, tls, service, shutdown).await;
         code
     });
     tracing::info!("waiting for the batch under way");
@@ -153,6 +166,22 @@ fn limits(options: &Options) -> Limits {
         bytes: options.batch_bytes_max(),
         inline_bytes: (options.indexing_memory_bytes() / 8).min(INLINE_BYTES_MAX),
     }
+}
+
+/// Asks for a snapshot after every interval, if one is set.
+fn schedule_snapshots(state: &Arc<AppState>) {
+    let Some(interval) = state.options.schedule_snapshot.0 else { return };
+    let queue = Arc::clone(&state.queue);
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = queue.enqueue(NewTask::global(Content::CreateSnapshot)).await {
+                tracing::error!(error = %error.message, "cannot ask for a snapshot");
+            }
+        }
+    });
 }
 
 /// Opens the indexes beside the first requests, so that the first search of each does not wait for it.

@@ -20,6 +20,17 @@ pub struct SearchPool {
     slots: std::sync::Arc<Slots>,
 }
 
+/// How busy a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Searches that run.
+    pub running: usize,
+    /// Searches that wait.
+    pub waiting: usize,
+    /// Most that may wait.
+    pub waiting_max: usize,
+}
+
 #[derive(Debug)]
 struct Slots {
     state: Mutex<State>,
@@ -73,6 +84,12 @@ impl SearchPool {
             Duration::from_secs(options.experimental_drop_search_after.get() as u64),
         );
         SearchPool { threads, slots: std::sync::Arc::new(slots) }
+    }
+
+    /// How busy the pool is.
+    pub fn load(&self) -> Load {
+        let state = self.slots.state.lock();
+        Load { running: state.running, waiting: state.waiting.len(), waiting_max: self.slots.waiting_max }
     }
 
     /// Runs `search` when its turn comes. Inside, rayon uses this pool.

@@ -1,9 +1,10 @@
 //! Points in time and durations as the public protocol writes them.
 
 use std::fmt;
-use std::time::SystemTime;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -45,6 +46,29 @@ impl From<OffsetDateTime> for Timestamp {
     fn from(time: OffsetDateTime) -> Timestamp {
         let nanos = time.unix_timestamp_nanos();
         Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = time::error::Parse;
+
+    /// RFC 3339.
+    fn from_str(text: &str) -> Result<Timestamp, Self::Err> {
+        OffsetDateTime::parse(text, &Rfc3339).map(Into::into)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    /// Before 1970 is 1970.
+    fn from(time: Timestamp) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(time.0).unwrap_or(0))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod server;
 
+mod backups;
 mod bad_input;
 mod command_line;
 mod documents;
@@ -12,9 +13,11 @@ mod http;
 mod import;
 mod indexes;
 mod keys;
+mod observing;
 mod restart;
 mod search;
 mod settings;
 mod tasks;
 mod tenants;
 mod tidy;
+mod tls;

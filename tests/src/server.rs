@@ -12,7 +12,7 @@ use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const START_MAX: Duration = Duration::from_secs(30);
+const START_MAX: Duration = Duration::from_secs(60);
 const TASK_MAX: Duration = Duration::from_secs(120);
 
 /// The `lamina` binary of this build, brought up to date once per run.
@@ -70,6 +70,11 @@ impl Server {
         self.folder.path().join("data")
     }
 
+    /// The working folder of the process: relative paths of options lead here.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// What the process wrote to its standard streams.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
@@ -100,6 +105,13 @@ impl Server {
     /// Starts the process again on the same folder, after [`Server::kill`] or [`Server::terminate`].
     pub(crate) fn start_again(&mut self) {
         (self.process, self.url) = launch(self.folder.path(), &self.options);
+    }
+
+    /// Starts the stopped process again, with other options, on the same folder.
+    pub(crate) fn with_other_options(mut self, options: &[&str]) -> Server {
+        self.options = options.iter().map(|option| option.to_string()).collect();
+        self.start_again();
+        self
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

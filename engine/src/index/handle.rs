@@ -244,6 +244,20 @@ impl Index {
         Ok(results)
     }
 
+    /// Replaces the dates of creation and of the last write, durably: for an index that is filled from a copy of another
+    /// one.
+    ///
+    /// # Errors
+    /// The dates stay as they were then.
+    pub fn set_dates(&self, created_at: SystemTime, updated_at: SystemTime) -> Result<(), IndexError> {
+        let writer = self.shared.lock_writer();
+        let mut snapshot = Snapshot::clone(&self.shared.snapshot());
+        snapshot.generation += 1;
+        snapshot.created_at_nanos = nanos(created_at);
+        snapshot.updated_at_nanos = nanos(updated_at);
+        writer.publish(snapshot)
+    }
+
     /// Merges everything into one segment without deleted documents. Readers and writers go on meanwhile; what is
     /// written meanwhile stays in segments of its own.
     ///
@@ -312,6 +326,10 @@ impl Drop for Index {
 }
 
 fn now_nanos() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    nanos(SystemTime::now())
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }

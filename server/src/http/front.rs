@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Instant;
 
 use warp::filters::BoxedFilter;
@@ -14,18 +15,24 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use uuid::Uuid;
 
+use crate::app::AppState;
+use crate::features::Feature;
+use crate::observe::Seen;
+use crate::routes::route_of;
+
 use super::compress::{AnswerBody, Compressing};
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
 pub struct Front<S> {
     routes: S,
+    state: Arc<AppState>,
 }
 
 impl<S> Front<S> {
     /// Puts the front before `routes`.
-    pub fn new(routes: S) -> Front<S> {
-        Front { routes }
+    pub fn new(routes: S, state: Arc<AppState>) -> Front<S> {
+        Front { routes, state }
     }
 }
 
@@ -51,11 +58,23 @@ where
         if let Some(uri) = normalized(request.uri()) {
             *request.uri_mut() = uri;
         }
+        let state = Arc::clone(&self.state);
+        let seen = state
+            .features
+            .is_on(Feature::Metrics)
+            .then(|| route_of(request.method().as_str(), request.uri().path()).map(|route| (Instant::now(), route)))
+            .flatten();
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (Instant::now(), request.method().clone(), loggable(request.uri().path()).to_owned()));
         let answer = self.routes.call(request);
         Box::pin(async move {
             let mut answer = answer.await?;
+            if let Some(seen) = answer.extensions_mut().remove::<Seen>() {
+                state.observations.seen(&seen);
+            }
+            if let Some((start, (method, path))) = seen {
+                state.observations.request(method, path, answer.status().as_u16(), start.elapsed());
+            }
             if let Some((start, method, path)) = log {
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
                 tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");

@@ -9,16 +9,25 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio_rustls::TlsAcceptor;
 use warp::http::{Request, Response};
 
-use super::compress::AnswerBody;
+use super::compress::{AnswerBody, BoxError};
+use super::slow::Impatient;
 
 /// How long connections may take to finish their requests once the server shuts down.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(60);
+/// How long a client may take for a TLS handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How long a client may read nothing of an answer that is being sent.
+const WRITE_TIME: Duration = Duration::from_secs(60);
+/// An HTTP/2 connection in silence is asked for a sign of life this often, and ends without one.
+const PING_INTERVAL: Duration = Duration::from_secs(60);
 /// Pause after an accept that failed for lack of resources, which the next one would too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -61,14 +70,18 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
 }
 
 /// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
-pub async fn serve<S>(listeners: Vec<TcpListener>, service: S, shutdown: impl Future<Output = ()>)
-where
+pub async fn serve<S>(
+    listeners: Vec<TcpListener>,
+    tls: Option<TlsAcceptor>,
+    service: S,
+    shutdown: impl Future<Output = ()>,
+) where
     S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
-    builder.http2().timer(TokioTimer::new());
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(PING_INTERVAL)).keep_alive_timeout(PING_INTERVAL);
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
@@ -90,11 +103,19 @@ where
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        let connection = builder.serve_connection(TokioIo::new(stream), service.clone()).into_owned();
-        let connection = graceful.watch(connection);
+        let (builder, service, tls, watcher) = (builder.clone(), service.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error = %error, "connection ended early");
+            let ended = match tls {
+                None => serve_one(&builder, stream, service, watcher).await,
+                // A handshake takes time: nobody else waits for it.
+                Some(tls) => match tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => serve_one(&builder, stream, service, watcher).await,
+                    Ok(Err(error)) => Err(error.into()),
+                    Err(_) => Err("the TLS handshake takes too long".into()),
+                },
+            };
+            if let Err(error) = ended {
+                tracing::debug!(error, "connection ended early");
             }
         });
     }
@@ -102,6 +123,20 @@ where
     if tokio::time::timeout(DRAIN_TIME, graceful.shutdown()).await.is_err() {
         tracing::warn!("some connections did not finish in time");
     }
+}
+
+async fn serve_one<S>(
+    builder: &auto::Builder<TokioExecutor>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    service: S,
+    watcher: Watcher,
+) -> Result<(), BoxError>
+where
+    S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Send + 'static,
+    S::Future: Send + 'static,
+{
+    let stream = TokioIo::new(Impatient::new(stream, WRITE_TIME));
+    watcher.watch(builder.serve_connection(stream, service).into_owned()).await
 }
 
 /// Whether an accept failed because of the peer, so that the next connection may be fine.

@@ -6,6 +6,8 @@ mod decode;
 mod front;
 mod listen;
 mod request;
+mod slow;
+mod tls;
 
 pub use answer::{error_answer, json_answer, json_text, no_content, respond};
 pub use compress::{AnswerBody, BoxError, Compressed};
@@ -18,3 +20,5 @@ pub use listen::{listen, serve};
 pub(crate) use request::BodyBroken;
 pub(crate) use request::{BodyStream, content_length};
 pub use request::{Request, request};
+pub(crate) use tls::acceptor as tls_acceptor;
+pub use tls::{TlsError, TlsOptions};

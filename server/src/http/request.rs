@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -17,6 +18,9 @@ use crate::error::ApiResult;
 use crate::tasks::blocking;
 use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::query_string::QueryString;
+
+/// How long a client may take for the next piece of a body.
+const PIECE_TIME: Duration = Duration::from_secs(60);
 
 /// Pieces of a body as they arrive.
 pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send + Sync>>;
@@ -60,14 +64,19 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
 }
 
 fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static) -> BodyStream {
-    // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
-    Box::pin(body.map(|piece| match piece {
-        Ok(mut piece) => Ok(piece.copy_to_bytes(piece.remaining())),
-        Err(error) => {
-            tracing::debug!(%error, "a request body broke off");
-            Err(BodyBroken)
-        }
-    }))
+    let pieces = futures_util::stream::unfold(Some(Box::pin(body)), |body| async {
+        let mut body = body?;
+        let broken = match tokio::time::timeout(PIECE_TIME, body.next()).await {
+            // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
+            Ok(Some(Ok(mut piece))) => return Some((Ok(piece.copy_to_bytes(piece.remaining())), Some(body))),
+            Ok(None) => return None,
+            Ok(Some(Err(error))) => error.to_string(),
+            Err(_) => "the client sends nothing".to_owned(),
+        };
+        tracing::debug!(reason = broken, "a request body broke off");
+        Some((Err(BodyBroken), None))
+    });
+    Box::pin(pieces)
 }
 
 impl Request {

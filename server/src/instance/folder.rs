@@ -71,20 +71,27 @@ pub(super) fn prepare(folder: &Path) -> Result<File, InstanceError> {
         Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => return Err(InstanceError::Io { path, source }),
     }
-    let path = folder.join("VERSION");
-    match fs::read_to_string(&path) {
-        Ok(found) if minor_version(found.trim()) == minor_version(VERSION) => {}
-        Ok(found) => {
-            return Err(InstanceError::OtherVersion {
-                folder: folder.to_owned(),
-                found: found.trim().to_owned(),
-                ours: VERSION,
-            });
+    match check_version(folder) {
+        Err(InstanceError::Io { path, source }) if source.kind() == io::ErrorKind::NotFound => {
+            write_durably(&path, VERSION)?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write_durably(&path, VERSION)?,
-        Err(source) => return Err(InstanceError::Io { path, source }),
+        other => other?,
     }
     Ok(lock)
+}
+
+/// Whether this program can read what is in the folder.
+///
+/// # Errors
+/// When another version wrote it; [`InstanceError::Io`] when nothing says which.
+pub(crate) fn check_version(folder: &Path) -> Result<(), InstanceError> {
+    let path = folder.join("VERSION");
+    let found = fs::read_to_string(&path).map_err(io_error(&path))?;
+    let found = found.trim();
+    if minor_version(found) == minor_version(VERSION) {
+        return Ok(());
+    }
+    Err(InstanceError::OtherVersion { folder: folder.to_owned(), found: found.to_owned(), ours: VERSION })
 }
 
 /// Patch versions read each other's files.
@@ -105,6 +112,11 @@ pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
         }
         Err(source) => Err(InstanceError::Io { path, source }),
     }
+}
+
+/// Gives a folder that nobody uses yet the uid of the database that it becomes.
+pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceError> {
+    write_durably(&folder.join("instance-uid"), &uid.to_string())
 }
 
 /// All or nothing, also when the machine stops: a half-written file never has the final name.

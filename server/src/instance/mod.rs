@@ -22,6 +22,7 @@ use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 pub use folder::InstanceError;
+pub(crate) use folder::{check_version, set_instance_uid};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::{IndexChange, Store};
@@ -71,6 +72,16 @@ impl Instance {
     /// Random uid of this database.
     pub fn uid(&self) -> Uuid {
         self.uid
+    }
+
+    /// The database folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The indexes with the names of their folders, in byte order.
+    pub(crate) fn folders(&self) -> Vec<(String, String)> {
+        self.indexes.read().iter().map(|(uid, entry)| (uid.clone(), entry.folder.clone())).collect()
     }
 
     /// Where payloads wait.

@@ -2,6 +2,7 @@
 
 mod byte_size;
 mod config_file;
+mod interval;
 mod master_key;
 mod memory;
 
@@ -10,15 +11,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use thiserror::Error;
 
 pub use byte_size::{ByteSize, human_size};
 pub use config_file::ConfigFileError;
+pub use interval::Interval;
 pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 
 use crate::error::ErrorDocs;
+use crate::http::TlsOptions;
 use crate::outbound::IpPolicy;
 use crate::{import, inspect};
 
@@ -138,6 +142,137 @@ pub struct Options {
     )]
     experimental_limit_batched_tasks_total_size: Option<ByteSize>,
 
+    /// Folder of the dumps.
+    #[arg(long, env = "SVC_DUMP_DIR", default_value = "dumps/", value_name = "FOLDER", help_heading = "Dumps")]
+    pub dump_dir: PathBuf,
+
+    /// Start from this dump, of this program or of another one of the protocol.
+    #[arg(
+        long,
+        env = "SVC_IMPORT_DUMP",
+        value_name = "DUMP",
+        conflicts_with = "import_snapshot",
+        help_heading = "Dumps"
+    )]
+    pub import_dump: Option<PathBuf>,
+
+    /// Start without the dump when it does not exist.
+    #[arg(
+        long,
+        env = "SVC_IGNORE_MISSING_DUMP",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Dumps"
+    )]
+    pub ignore_missing_dump: bool,
+
+    /// Start with the existing database when there is one, instead of the dump.
+    #[arg(
+        long,
+        env = "SVC_IGNORE_DUMP_IF_DB_EXISTS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Dumps"
+    )]
+    pub ignore_dump_if_db_exists: bool,
+
+    /// Folder of the snapshots.
+    #[arg(
+        long,
+        env = "SVC_SNAPSHOT_DIR",
+        default_value = "snapshots/",
+        value_name = "FOLDER",
+        help_heading = "Snapshots"
+    )]
+    pub snapshot_dir: PathBuf,
+
+    /// Make a snapshot every so many seconds (or `15m`, `6h`, `1d`); without a value, once a day.
+    #[arg(
+        long,
+        env = "SVC_SCHEDULE_SNAPSHOT",
+        default_value = "",
+        hide_default_value = true,
+        num_args = 0..=1,
+        default_missing_value = interval::DAILY,
+        value_name = "SECONDS",
+        help_heading = "Snapshots"
+    )]
+    pub schedule_snapshot: Interval,
+
+    /// Snapshots that are kept in the folder; a new one removes the oldest.
+    #[arg(long, env = "SVC_SNAPSHOTS_KEPT", default_value = "3", value_name = "COUNT", help_heading = "Snapshots")]
+    pub snapshots_kept: NonZeroUsize,
+
+    /// Start from this snapshot.
+    #[arg(long, env = "SVC_IMPORT_SNAPSHOT", value_name = "SNAPSHOT", help_heading = "Snapshots")]
+    pub import_snapshot: Option<PathBuf>,
+
+    /// Start without the snapshot when it does not exist.
+    #[arg(
+        long,
+        env = "SVC_IGNORE_MISSING_SNAPSHOT",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Snapshots"
+    )]
+    pub ignore_missing_snapshot: bool,
+
+    /// Start with the existing database when there is one, instead of the snapshot.
+    #[arg(
+        long,
+        env = "SVC_IGNORE_SNAPSHOT_IF_DB_EXISTS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Snapshots"
+    )]
+    pub ignore_snapshot_if_db_exists: bool,
+
+    /// Certificate chain of the server (PEM). With it and a key, the server speaks only HTTPS.
+    #[arg(long, env = "SVC_SSL_CERT_PATH", value_name = "FILE", help_heading = "TLS")]
+    pub ssl_cert_path: Option<PathBuf>,
+
+    /// Private key of the server (PEM, not encrypted).
+    #[arg(long, env = "SVC_SSL_KEY_PATH", value_name = "FILE", help_heading = "TLS")]
+    pub ssl_key_path: Option<PathBuf>,
+
+    /// Roots (PEM) to check certificates of clients with.
+    #[arg(long, env = "SVC_SSL_AUTH_PATH", value_name = "FILE", help_heading = "TLS")]
+    pub ssl_auth_path: Option<PathBuf>,
+
+    /// Refuse clients without a certificate.
+    #[arg(
+        long,
+        env = "SVC_SSL_REQUIRE_AUTH",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "TLS"
+    )]
+    pub ssl_require_auth: bool,
+
+    /// Answer of the OCSP responder (DER) to staple to the certificate.
+    #[arg(long, env = "SVC_SSL_OCSP_PATH", value_name = "FILE", help_heading = "TLS")]
+    pub ssl_ocsp_path: Option<PathBuf>,
+
+    /// Remember the sessions of clients.
+    #[arg(
+        long,
+        env = "SVC_SSL_RESUMPTION",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "TLS"
+    )]
+    pub ssl_resumption: bool,
+
+    /// Give clients tickets to resume their sessions with.
+    #[arg(
+        long,
+        env = "SVC_SSL_TICKETS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "TLS"
+    )]
+    pub ssl_tickets: bool,
+
     /// Searches that may wait for a free slot; one more makes a random one be refused. 0: none may wait.
     #[arg(
         long,
@@ -185,6 +320,20 @@ impl Options {
     /// Largest decoded body, in bytes.
     pub fn payload_bytes_max(&self) -> u64 {
         self.http_payload_size_limit.bytes()
+    }
+
+    /// How to speak TLS; `None` without both a certificate and a key.
+    pub fn tls(&self) -> Option<TlsOptions> {
+        let (certificates, key) = (self.ssl_cert_path.clone()?, self.ssl_key_path.clone()?);
+        Some(TlsOptions {
+            certificates,
+            key,
+            client_roots: self.ssl_auth_path.clone(),
+            requires_client: self.ssl_require_auth,
+            ocsp: self.ssl_ocsp_path.clone(),
+            resumption: self.ssl_resumption,
+            tickets: self.ssl_tickets,
+        })
     }
 
     /// Memory for indexing, in bytes.
@@ -302,6 +451,14 @@ pub enum OptionsError {
     /// What is wrong with the configuration file.
     #[error(transparent)]
     ConfigFile(#[from] ConfigFileError),
+    /// One option without another.
+    #[error("`{option}` needs `{needed}`")]
+    Needs {
+        /// The option that is there.
+        option: &'static str,
+        /// The one that is not.
+        needed: &'static str,
+    },
 }
 
 /// Reads the command line, the environment and the configuration file; also tells which file was read.
@@ -309,7 +466,44 @@ pub enum OptionsError {
 /// # Errors
 /// The first wrong value.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<PathBuf>), OptionsError> {
-    config_file::parse(args.into_iter().collect())
+    let (cli, config_file) = config_file::parse(args.into_iter().collect())?;
+    check_combination(&cli.options)?;
+    Ok((cli, config_file))
+}
+
+/// What each option alone cannot know. Checked at the end, because the values may come from different places.
+fn check_combination(options: &Options) -> Result<(), OptionsError> {
+    let (cert, has_cert) = ("--ssl-cert-path", options.ssl_cert_path.is_some());
+    let (key, has_key) = ("--ssl-key-path", options.ssl_key_path.is_some());
+    let (dump, has_dump) = ("--import-dump", options.import_dump.is_some());
+    let needs = [
+        // Half of it would serve in the clear what is meant to be protected.
+        (cert, has_cert, key, has_key),
+        (key, has_key, cert, has_cert),
+        ("--ssl-auth-path", options.ssl_auth_path.is_some(), cert, has_cert),
+        ("--ssl-require-auth", options.ssl_require_auth, "--ssl-auth-path", options.ssl_auth_path.is_some()),
+        ("--ssl-ocsp-path", options.ssl_ocsp_path.is_some(), cert, has_cert),
+        ("--ignore-missing-dump", options.ignore_missing_dump, dump, has_dump),
+        ("--ignore-dump-if-db-exists", options.ignore_dump_if_db_exists, dump, has_dump),
+        (
+            "--ignore-missing-snapshot",
+            options.ignore_missing_snapshot,
+            "--import-snapshot",
+            options.import_snapshot.is_some(),
+        ),
+        (
+            "--ignore-snapshot-if-db-exists",
+            options.ignore_snapshot_if_db_exists,
+            "--import-snapshot",
+            options.import_snapshot.is_some(),
+        ),
+    ];
+    for (option, is_set, needed, is_there) in needs {
+        if is_set && !is_there {
+            return Err(OptionsError::Needs { option, needed });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! All routes, one file per resource.
 
+mod backups;
 mod documents;
 mod experimental_features;
 mod fields;
 mod health;
 mod indexes;
 mod keys;
+mod logs;
+mod metrics;
 mod multi_search;
 mod search;
 mod settings;
 mod stats;
+mod table;
 mod tasks;
 
 use std::sync::Arc;
@@ -23,6 +27,8 @@ use crate::error::ApiResult;
 use crate::http::{Routes, json_answer, unrouted};
 use crate::tasks::NewTask;
 
+pub use table::{ROUTES, route_of};
+
 /// Every route of the server, the most frequent ones first; never rejects.
 pub fn routes(state: &Arc<AppState>) -> Routes {
     let frequent = search::routes(state).or(documents::routes(state)).unify().or(tasks::routes(state)).unify();
@@ -30,6 +36,8 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
     let indexes = indexes.or(fields::routes(state)).unify();
     let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
+    let rest =
+        rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }

@@ -9,6 +9,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
 use crate::http::{Request, Routes, json_text, request, respond};
+use crate::observe::Seen;
 use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
@@ -73,9 +74,14 @@ async fn search(
         let target = Target { uid: &uid, snapshot: &snapshot };
         let found = run(target, &query, &context)?;
         let metadata = with_metadata.then(|| Metadata::new(target));
-        Answer { target, query: &query, context: &context, found, names_index: false, metadata }.write()
+        let seen = Seen { degraded_searches: found.result.degraded.into() };
+        let answer = Answer { target, query: &query, context: &context, found, names_index: false, metadata };
+        answer.write().map(|body| (body, seen))
     });
-    Ok(json_text(body.await??))
+    let (body, seen) = body.await??;
+    let mut answer = json_text(body);
+    answer.extensions_mut().insert(seen);
+    Ok(answer)
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {

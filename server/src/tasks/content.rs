@@ -41,6 +41,10 @@ pub enum Content {
     SwapIndexes { swaps: Vec<Swap> },
     /// Write the index anew without what is deleted.
     CompactIndex,
+    /// Copy the database folder.
+    CreateSnapshot,
+    /// Write everything to an archive.
+    CreateDump,
     /// Cancel the tasks that matched when the request came.
     CancelTasks {
         /// Query string of the request, with its `?`.
@@ -118,6 +122,8 @@ impl Content {
             Content::DeleteIndex => Kind::IndexDeletion,
             Content::SwapIndexes { .. } => Kind::IndexSwap,
             Content::CompactIndex => Kind::IndexCompaction,
+            Content::CreateSnapshot => Kind::SnapshotCreation,
+            Content::CreateDump => Kind::DumpCreation,
             Content::CancelTasks { .. } => Kind::TaskCancelation,
             Content::DeleteTasks { .. } => Kind::TaskDeletion,
         }

@@ -42,7 +42,8 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
-        Content::CompactIndex => return Map::new(),
+        Content::CreateDump => json!({ "dumpUid": null }),
+        Content::CompactIndex | Content::CreateSnapshot => return Map::new(),
         Content::CancelTasks { filter, tasks } => {
             json!({ "matchedTasks": tasks.len(), "canceledTasks": progress.count(), "originalFilter": filter })
         }

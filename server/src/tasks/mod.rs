@@ -21,7 +21,8 @@ pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use queue::{NewTask, TaskQueue};
 pub use scheduler::{Scheduler, StartError};
-pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError};
+pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError, TaskCounts, TransferredBatch, TransferredTask};
+pub(crate) use store::{copy_database, progress};
 pub use task::{SummarizedTask, Task, TaskView};
 pub use uid_set::UidSet;
 

@@ -17,6 +17,7 @@ use super::live::LiveBatch;
 use super::queue::TaskQueue;
 use super::run::{self, Context, Done};
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
+use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
 use crate::search_pool::panic_text;
@@ -64,11 +65,17 @@ impl Scheduler {
     ///
     /// # Errors
     /// When the stored state cannot be read.
-    pub fn start(queue: Arc<TaskQueue>, instance: Arc<Instance>, limits: Limits) -> Result<Scheduler, StartError> {
+    pub fn start(
+        queue: Arc<TaskQueue>,
+        instance: Arc<Instance>,
+        places: BackupPlaces,
+        limits: Limits,
+    ) -> Result<Scheduler, StartError> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut worker = Worker {
             queue: Arc::clone(&queue),
             instance,
+            places,
             limits,
             next_batch: 0,
             retention: Retention::default(),
@@ -112,6 +119,7 @@ struct Plan {
 struct Worker {
     queue: Arc<TaskQueue>,
     instance: Arc<Instance>,
+    places: BackupPlaces,
     limits: Limits,
     next_batch: u32,
     retention: Retention,
@@ -128,7 +136,8 @@ impl Worker {
             // An index that cannot be opened fails its tasks, not the server.
             let Ok(snapshot) = self.instance.snapshot(&uid) else { continue };
             let Some((batch, note)) = snapshot.last_outcome() else { continue };
-            if batch < u64::from(self.next_batch) {
+            // An index that was filled from a dump knows of no batch yet.
+            if batch < u64::from(self.next_batch) || note.is_empty() {
                 continue;
             }
             let batch: FinishedBatch =
@@ -281,7 +290,7 @@ impl Worker {
 
     /// A panic fails the tasks of the batch, not the server.
     fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
-        let context = Context { instance: &self.instance, store: self.queue.store(), live };
+        let context = Context { instance: &self.instance, store: self.queue.store(), places: &self.places, live };
         match catch_unwind(AssertUnwindSafe(|| run::run(context, tasks))) {
             Ok(done) => done,
             Err(panic) => {

@@ -1,8 +1,10 @@
 //! Carrying out a batch: what it does to the indexes, and what to write down about it.
 
 mod documents;
+mod dumps;
 mod indexes;
 mod record;
+mod snapshots;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +15,7 @@ use serde_json::{Map, Value};
 use super::content::Content;
 use super::live::LiveBatch;
 use super::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
+use crate::backup::BackupPlaces;
 use crate::error::ApiError;
 use crate::instance::Instance;
 
@@ -32,6 +35,7 @@ pub(super) struct Done {
 pub(super) struct Context<'a> {
     pub(super) instance: &'a Instance,
     pub(super) store: &'a Store,
+    pub(super) places: &'a BackupPlaces,
     pub(super) live: &'a LiveBatch,
 }
 
@@ -44,6 +48,8 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::UpdateIndex { primary_key, new_uid } => {
             indexes::update(context, uid, first.uid, primary_key.as_deref(), new_uid.as_deref())
         }
+        Content::CreateSnapshot => snapshots::create(context, tasks),
+        Content::CreateDump => dumps::create(context, first.uid),
         Content::CompactIndex => indexes::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),

@@ -25,9 +25,20 @@ impl Server {
         Server { queue: Arc::new(TaskQueue::new(store)), instance: Arc::new(instance) }
     }
 
+    fn places(&self) -> BackupPlaces {
+        BackupPlaces {
+            snapshots: self.instance.folder().join("snapshots"),
+            snapshots_kept: 1,
+            dumps: self.instance.folder().join("dumps"),
+            database_name: "data".to_owned(),
+        }
+    }
+
     fn worker(&self) -> Worker {
         let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
-        Worker { queue, instance, limits: LIMITS, next_batch: 0, retention: Retention::default(), stop: Arc::default() }
+        let places = self.places();
+        let (next_batch, retention) = (0, Retention::default());
+        Worker { queue, instance, places, limits: LIMITS, next_batch, retention, stop: Arc::default() }
     }
 
     fn enqueue(&self, index: &str, content: Content) -> u32 {
@@ -274,7 +285,8 @@ fn old_tasks_are_deleted_by_a_task() {
 fn the_thread_wakes_for_work_and_stops_when_told() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
-    let scheduler = Scheduler::start(Arc::clone(&server.queue), Arc::clone(&server.instance), LIMITS).unwrap();
+    let (queue, instance) = (Arc::clone(&server.queue), Arc::clone(&server.instance));
+    let scheduler = Scheduler::start(queue, instance, server.places(), LIMITS).unwrap();
     let uid = server.add("films", &[document(1)]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while server.task(uid)["finishedAt"].is_null() {

@@ -75,7 +75,8 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("JSON values have text keys")
 }
 
-fn progress(live: &LiveBatch) -> Value {
+/// The public progress of the batch under way.
+pub(crate) fn progress(live: &LiveBatch) -> Value {
     use lamina_engine::index::Phase;
     let phase = live.progress.phase();
     let (done, total) = (live.progress.done(), live.progress.total());
@@ -315,6 +316,11 @@ impl Store {
     }
 }
 
+/// A statement whose rows [`batch`] reads.
+pub(super) fn all_batches() -> String {
+    format!("{BATCHES} ORDER BY uid")
+}
+
 const BATCHES: &str = "SELECT uid, started_at, finished_at, details, stats, strategy FROM batches";
 
 fn live_matches(connection: &rusqlite::Connection, tasks: &Condition, live: &LiveBatch) -> Result<bool, StoreError> {
@@ -327,7 +333,7 @@ fn is_stored(connection: &rusqlite::Connection, batch: u32) -> Result<bool, Stor
     Ok(connection.prepare_cached("SELECT 1 FROM batches WHERE uid = ?1")?.exists([batch])?)
 }
 
-fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
+pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
     let json = |column: usize| {
         RawValue::from_string(row.get(column)?).map_err(|source| {
             rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(source))

@@ -6,12 +6,15 @@
 //! Writes go through one connection; several enqueuing requests share a transaction, and so an fsync, when they meet.
 //! Reads have connections of their own and are never in the way.
 
+mod copy;
+mod counts;
 mod enqueue;
 mod finish;
 mod listing;
 mod rows;
 mod schedule;
 mod schema;
+mod transfer;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,8 +30,11 @@ pub use finish::IndexChange;
 pub(super) use finish::{FinishedBatch, FinishedTask, TaskResult};
 pub use listing::{Batch, Page, Paging};
 pub(super) use schedule::Queued;
+pub use transfer::{TransferredBatch, TransferredTask};
 
-pub(crate) use listing::stats;
+pub(crate) use copy::copy_database;
+pub use counts::TaskCounts;
+pub(crate) use listing::{progress, stats};
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]
@@ -91,9 +97,10 @@ impl StoreError {
 /// The open store. Shared by reference.
 #[derive(Debug)]
 pub struct Store {
-    writer: Mutex<Writer>,
     waiting: Mutex<Vec<Waiting>>,
     readers: Mutex<Vec<Connection>>,
+    // Dropped after the readers: the last connection empties the log and removes it, which a reader may not.
+    writer: Mutex<Writer>,
     path: Box<Path>,
 }
 

@@ -1,0 +1,321 @@
+//! Filling an empty database folder from a dump.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use lamina_engine::document::{PayloadError, PayloadFormat, normalize_payload};
+use lamina_engine::index::{
+    CommitNote, Index, IndexError, IndexOptions, Operation, OperationError, Payload, Progress, Upsert, WriteMethod,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::foreign::ForeignTask;
+use super::layout::{
+    BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, METADATA,
+    Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION,
+};
+use super::unpack::{UnpackError, unpack};
+use crate::error::{ApiError, Code};
+use crate::features;
+use crate::instance::{Instance, InstanceError, set_instance_uid};
+use crate::tasks::{Content, PayloadPlace, Status, StoreError, Task, TransferredBatch, TransferredTask};
+use crate::wire::{identifier, settings};
+
+/// Unpacked here, inside of the database folder, so that it is on the same disk.
+const UNPACKED: &str = "dump-import";
+
+/// Why a dump cannot be imported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DumpError {
+    /// The archive is damaged, or no dump.
+    #[error("cannot unpack the dump: {0}")]
+    Archive(String),
+    /// Another layout.
+    #[error("the dump has version {found}, this program reads {VERSION}")]
+    OtherVersion {
+        /// As the dump says.
+        found: String,
+    },
+    /// A file or a line of it makes no sense.
+    #[error("`{file}` of the dump{}: {reason}", line.map_or_else(String::new, |line| format!(", line {line}")))]
+    Content {
+        /// Path in the archive.
+        file: String,
+        /// From 1.
+        line: Option<usize>,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The documents or settings of an index are refused.
+    #[error("index `{uid}`: {reason}")]
+    Index {
+        /// The index.
+        uid: String,
+        /// Why.
+        reason: String,
+    },
+    /// The database folder cannot be used.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// The task store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file system says no.
+    #[error("{path:?}: {source}")]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<UnpackError> for DumpError {
+    fn from(error: UnpackError) -> DumpError {
+        DumpError::Archive(error.to_string())
+    }
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> DumpError + '_ {
+    move |source| DumpError::Io { path: path.to_owned(), source }
+}
+
+/// Fills the folder `database`, which holds nothing but a marker, from the archive `dump`. Everything is durable when it
+/// returns.
+pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOptions) -> Result<(), DumpError> {
+    let unpacked = database.join(UNPACKED);
+    fs::create_dir(&unpacked).map_err(io_error(&unpacked))?;
+    unpack(dump, &unpacked)?;
+    let dump = Unpacked { root: &unpacked };
+    let metadata: Metadata = dump.json(METADATA)?;
+    if metadata.dump_version != VERSION {
+        return Err(DumpError::OtherVersion { found: metadata.dump_version });
+    }
+    let is_own = metadata.generator.as_deref() == Some(GENERATOR);
+    // Before the folder is opened, which would make a new uid.
+    if let Some(text) = dump.text(INSTANCE_UID)? {
+        let uid = Uuid::parse_str(text.trim()).map_err(|error| content_error(INSTANCE_UID, None, error))?;
+        set_instance_uid(database, uid)?;
+    }
+    let (instance, store) = Instance::open(database, options)?;
+    let indexes = dump.import_indexes(&instance)?;
+    let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
+    store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
+    if let Some(text) = dump.text(FEATURES)? {
+        let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
+        features::import(database, &value).map_err(io_error(database))?;
+    }
+    sync_payloads(&instance)?;
+    drop((store, instance));
+    fs::remove_dir_all(&unpacked).map_err(io_error(&unpacked))
+}
+
+fn content_error(file: &str, line: Option<usize>, reason: impl std::fmt::Display) -> DumpError {
+    DumpError::Content { file: file.to_owned(), line, reason: reason.to_string() }
+}
+
+/// The names of the payloads; their content is durable already.
+fn sync_payloads(instance: &Instance) -> Result<(), DumpError> {
+    let folder = instance.payload_folder();
+    File::open(&folder).and_then(|folder| folder.sync_all()).map_err(io_error(&folder))
+}
+
+/// A line of a file, parsed, with its place.
+struct Line<T> {
+    number: usize,
+    value: T,
+}
+
+/// An unpacked dump.
+struct Unpacked<'a> {
+    root: &'a Path,
+}
+
+impl Unpacked<'_> {
+    fn text(&self, file: &str) -> Result<Option<String>, DumpError> {
+        let path = self.root.join(file);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(DumpError::Io { path, source }),
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&self, file: &str) -> Result<T, DumpError> {
+        let text = self.text(file)?.ok_or_else(|| content_error(file, None, "the file is missing"))?;
+        serde_json::from_str(&text).map_err(|error| content_error(file, None, error))
+    }
+
+    /// The lines of a file; none when it is absent.
+    fn lines<T: DeserializeOwned>(
+        &self,
+        file: &'static str,
+    ) -> Result<impl Iterator<Item = Result<Line<T>, DumpError>> + use<T>, DumpError> {
+        let path = self.root.join(file);
+        let lines: Option<Lines<BufReader<File>>> = match File::open(&path) {
+            Ok(file) => Some(BufReader::new(file).lines()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(DumpError::Io { path, source }),
+        };
+        Ok((1..).zip(lines.into_iter().flatten()).filter_map(move |(number, line)| match line {
+            Ok(line) if line.trim().is_empty() => None,
+            Ok(line) => Some(
+                serde_json::from_str(&line)
+                    .map(|value| Line { number, value })
+                    .map_err(|error| content_error(file, Some(number), error)),
+            ),
+            Err(error) => Some(Err(content_error(file, Some(number), error))),
+        }))
+    }
+
+    /// Creates and fills all indexes; their names and folders.
+    fn import_indexes(&self, instance: &Instance) -> Result<Vec<(String, String)>, DumpError> {
+        let root = self.root.join(INDEXES);
+        let entries = match fs::read_dir(&root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(DumpError::Io { path: root, source }),
+        };
+        let mut indexes: Vec<(String, String)> = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(io_error(&root))?;
+            let Some(name) = entry.file_name().to_str().filter(|_| entry.path().is_dir()).map(str::to_owned) else {
+                continue;
+            };
+            let folder = format!("{INDEXES}/{name}");
+            let metadata: IndexMetadata = self.json(&format!("{folder}/{INDEX_METADATA}"))?;
+            identifier::check_index_uid(&metadata.uid)
+                .map_err(|reason| content_error(&format!("{folder}/{INDEX_METADATA}"), None, reason))?;
+            if indexes.iter().any(|(uid, _)| *uid == metadata.uid) {
+                return Err(content_error(&folder, None, format!("there are two indexes `{}`", metadata.uid)));
+            }
+            let refuse = |reason: String| DumpError::Index { uid: metadata.uid.clone(), reason };
+            let (index_folder, index) = instance.create_unnamed().map_err(|error| refuse(error.message))?;
+            self.fill(&index, &folder, &metadata)?;
+            index
+                .set_dates(metadata.created_at.into(), metadata.updated_at.into())
+                .map_err(|error| refuse(error.to_string()))?;
+            tracing::info!(index = metadata.uid, documents = index.snapshot().document_count(), "imported an index");
+            indexes.push((metadata.uid, index_folder));
+        }
+        Ok(indexes)
+    }
+
+    fn fill(&self, index: &Index, folder: &str, metadata: &IndexMetadata) -> Result<(), DumpError> {
+        let refuse = |reason: String| DumpError::Index { uid: metadata.uid.clone(), reason };
+        let mut operations = Vec::new();
+        if let Some(text) = self.text(&format!("{folder}/{SETTINGS}"))? {
+            let file = format!("{folder}/{SETTINGS}");
+            let value: Value = serde_json::from_str(&text).map_err(|error| content_error(&file, None, error))?;
+            let patch = settings::read(&value).map_err(|error| content_error(&file, None, error.message))?;
+            operations.push(Operation::Settings(Box::new(patch)));
+        }
+        if let Some(primary_key) = &metadata.primary_key {
+            operations.push(Operation::SetPrimaryKey(Some(primary_key.clone())));
+        }
+        let documents = self.root.join(folder).join(DOCUMENTS);
+        if documents.exists() {
+            let checked = documents.with_extension("checked");
+            if normalize(&documents, &checked)? > 0 {
+                operations.push(Operation::Upsert(Upsert {
+                    payload: Payload::File(checked.clone()),
+                    method: WriteMethod::Replace,
+                    primary_key: metadata.primary_key.clone(),
+                    skip_creation: false,
+                }));
+            }
+            // Space matters more than the second copy: the checked one is all that is needed.
+            fs::remove_file(&documents).map_err(io_error(&documents))?;
+        }
+        // No batch of the queue: the note is empty, which recovery passes over.
+        let note = CommitNote::new(0, |_| Vec::new());
+        let applied = index.apply(&operations, note, &Progress::new(), &AtomicBool::new(false));
+        let results = applied.map_err(|error: IndexError| refuse(error.to_string()))?;
+        match results.into_iter().find_map(Result::err) {
+            Some(error) => {
+                let error: OperationError = error;
+                Err(refuse(error.to_string()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A task with its documents, if it still waits. `None` for one that cannot be carried out here.
+    fn task(&self, line: Line<Value>, is_own: bool, instance: &Instance) -> Result<Option<TransferredTask>, DumpError> {
+        let malformed = |error: serde_json::Error| content_error(TASKS, Some(line.number), error);
+        let task = if is_own {
+            Some(own_task(serde_json::from_value(line.value).map_err(malformed)?))
+        } else {
+            serde_json::from_value::<ForeignTask>(line.value).map_err(malformed)?.translate()
+        };
+        let Some(mut task) = task else {
+            tracing::warn!(line = line.number, "left out a task of the dump that cannot be carried out here");
+            return Ok(None);
+        };
+        if let Some(Content::Upsert(upsert)) = &mut task.content {
+            let source = self.root.join(PAYLOADS).join(format!("{}.jsonl", task.task.uid));
+            let name = format!("{}.ndjson", Uuid::new_v4());
+            let target = instance.payload_folder().join(&name);
+            if source.exists() {
+                normalize(&source, &target)?;
+            } else {
+                File::create(&target).map_err(io_error(&target))?;
+            }
+            upsert.payload_bytes = fs::metadata(&target).map_err(io_error(&target))?.len();
+            upsert.payload = PayloadPlace::File(name);
+        }
+        Ok(Some(task))
+    }
+}
+
+/// Checks documents and writes them as lines, durably; their number.
+fn normalize(source: &Path, target: &Path) -> Result<u64, DumpError> {
+    let read = File::open(source).map_err(io_error(source))?;
+    let file = File::create(target).map_err(io_error(target))?;
+    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    let reader = BufReader::with_capacity(1 << 20, read);
+    let count = normalize_payload(PayloadFormat::NdJson, reader, &mut writer).map_err(|error: PayloadError| {
+        let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        content_error(&name, None, error)
+    })?;
+    writer.flush().and_then(|()| writer.get_ref().sync_all()).map_err(io_error(target))?;
+    Ok(count)
+}
+
+fn own_task(line: TaskLine) -> TransferredTask {
+    let is_waiting = line.content.is_some();
+    let task = Task {
+        uid: line.uid,
+        batch_uid: line.batch_uid.filter(|_| !is_waiting),
+        index_uid: line.index_uid,
+        status: if is_waiting { Status::Enqueued } else { line.status },
+        kind: line.r#type,
+        canceled_by: line.canceled_by,
+        details: line.details,
+        error: line.error.map(|error| ApiError::new(Code::parse(&error.code).unwrap_or(Code::Internal), error.message)),
+        enqueued_at: line.enqueued_at,
+        started_at: line.started_at.filter(|_| !is_waiting),
+        finished_at: line.finished_at.filter(|_| !is_waiting),
+        custom_metadata: line.custom_metadata,
+    };
+    TransferredTask { task, content: line.content }
+}
+
+/// A batch that was under way has tasks that wait again.
+fn batch(line: Result<Line<BatchLine>, DumpError>) -> Result<Option<TransferredBatch>, DumpError> {
+    let batch = line?.value;
+    Ok(batch.finished_at.map(|finished_at| TransferredBatch {
+        uid: batch.uid,
+        started_at: batch.started_at,
+        finished_at,
+        details: batch.details,
+        stats: batch.stats,
+        strategy: batch.batch_strategy,
+    }))
+}

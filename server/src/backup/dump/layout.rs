@@ -1,0 +1,85 @@
+//! Names and shapes of what a dump holds; `docs/dumps.md` explains them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::error::ErrorBody;
+use crate::tasks::{Content, Kind, Status};
+use crate::timestamp::Timestamp;
+
+pub(super) const METADATA: &str = "metadata.json";
+pub(super) const INSTANCE_UID: &str = "instance_uid.uuid";
+pub(super) const KEYS: &str = "keys.jsonl";
+pub(super) const FEATURES: &str = "experimental-features.json";
+pub(super) const TASKS: &str = "tasks/queue.jsonl";
+pub(super) const PAYLOADS: &str = "tasks/update_files";
+pub(super) const BATCHES: &str = "batches/queue.jsonl";
+pub(super) const INDEXES: &str = "indexes";
+pub(super) const INDEX_METADATA: &str = "metadata.json";
+pub(super) const SETTINGS: &str = "settings.json";
+pub(super) const DOCUMENTS: &str = "documents.jsonl";
+
+/// The version of the layout that is written, and the only one that is read.
+pub(super) const VERSION: &str = "V6";
+/// What this program writes as `generator`: it tells the forms of the tasks apart.
+pub(super) const GENERATOR: &str = "lamina";
+
+/// `metadata.json`
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) dump_version: String,
+    pub(super) db_version: String,
+    pub(super) dump_date: Timestamp,
+    /// Absent in dumps of other programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) generator: Option<String>,
+}
+
+/// `indexes/<uid>/metadata.json`
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IndexMetadata {
+    pub(super) uid: String,
+    pub(super) primary_key: Option<String>,
+    pub(super) created_at: Timestamp,
+    pub(super) updated_at: Timestamp,
+}
+
+/// A line of `tasks/queue.jsonl` as this program writes it: the public object, and what is still to be done.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskLine {
+    pub(super) uid: u32,
+    pub(super) batch_uid: Option<u32>,
+    pub(super) index_uid: Option<String>,
+    pub(super) status: Status,
+    pub(super) r#type: Kind,
+    pub(super) canceled_by: Option<u32>,
+    #[serde(default)]
+    pub(super) details: Option<Box<RawValue>>,
+    pub(super) error: Option<ErrorBody>,
+    pub(super) enqueued_at: Timestamp,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) finished_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(super) custom_metadata: Option<String>,
+    #[serde(default)]
+    pub(super) content: Option<Content>,
+}
+
+/// A line of `batches/queue.jsonl`, also of other programs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BatchLine {
+    pub(super) uid: u32,
+    pub(super) started_at: Timestamp,
+    pub(super) finished_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(super) details: Map<String, Value>,
+    #[serde(default)]
+    pub(super) stats: Value,
+    #[serde(default, alias = "stopReason")]
+    pub(super) batch_strategy: String,
+}

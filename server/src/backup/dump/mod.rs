@@ -1,0 +1,12 @@
+//! Dumps: everything as JSON in one archive, for other versions and other programs. The layout is in `docs/dumps.md`.
+
+mod archive;
+mod foreign;
+mod import;
+mod layout;
+mod unpack;
+mod write;
+
+pub use import::DumpError;
+pub(super) use import::restore;
+pub(crate) use write::create;

@@ -1,0 +1,208 @@
+//! Writing a dump.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lamina_engine::index::{DocumentAddress, Snapshot};
+use time::OffsetDateTime;
+
+use super::archive::Archive;
+use super::layout::{
+    BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA,
+    Metadata, PAYLOADS, SETTINGS, TASKS, VERSION,
+};
+use crate::backup::{BackupError, BackupPlaces, stamp};
+use crate::error::ErrorDocs;
+use crate::instance::Instance;
+use crate::tasks::{Content, PayloadPlace, Store, TransferredTask};
+use crate::timestamp::Timestamp;
+
+/// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`; returns the uid.
+///
+/// # Errors
+/// No file of that name exists then.
+pub(crate) fn create(
+    instance: &Instance,
+    store: &Store,
+    places: &BackupPlaces,
+    task: u32,
+    started_at: Timestamp,
+    cancelled: &AtomicBool,
+) -> Result<String, BackupError> {
+    let time =
+        OffsetDateTime::from_unix_timestamp_nanos(i128::from(started_at.nanos())).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let dump_uid = stamp(time);
+    let folder = &places.dumps;
+    fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
+    // Named by the database: another one that shares the folder is left alone, an interrupted dump is written over.
+    let temporary = folder.join(format!(".{}.unfinished-dump", instance.uid()));
+    let seconds = u64::try_from(time.unix_timestamp()).unwrap_or(0);
+    let mut archive = Archive::create(temporary, seconds)?;
+    let metadata = Metadata {
+        dump_version: VERSION.to_owned(),
+        db_version: env!("CARGO_PKG_VERSION").to_owned(),
+        dump_date: started_at,
+        generator: Some(GENERATOR.to_owned()),
+    };
+    archive.add_text(METADATA, &json_text(&metadata))?;
+    archive.add_text(INSTANCE_UID, &instance.uid().to_string())?;
+    archive.add_text(KEYS, "")?;
+    add_features(&mut archive, instance.folder())?;
+    for uid in instance.uids() {
+        let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;
+        add_index(&mut archive, &uid, &snapshot, cancelled)?;
+    }
+    add_queue(&mut archive, instance, store, task, cancelled)?;
+    archive.finish(&folder.join(format!("{dump_uid}.dump")))?;
+    Ok(dump_uid)
+}
+
+fn json_text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("metadata is plain JSON")
+}
+
+fn give_up_if(cancelled: &AtomicBool) -> Result<(), BackupError> {
+    if cancelled.load(Ordering::Relaxed) { Err(BackupError::Cancelled) } else { Ok(()) }
+}
+
+fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError> {
+    let path = folder.join(FEATURES);
+    match fs::read_to_string(&path) {
+        Ok(text) => archive.add_text(FEATURES, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => archive.add_text(FEATURES, "{}"),
+        Err(source) => Err(BackupError::Io { path, source }),
+    }
+}
+
+fn add_index(
+    archive: &mut Archive,
+    uid: &str,
+    snapshot: &Arc<Snapshot>,
+    cancelled: &AtomicBool,
+) -> Result<(), BackupError> {
+    let folder = format!("{INDEXES}/{uid}");
+    let metadata = IndexMetadata {
+        uid: uid.to_owned(),
+        primary_key: snapshot.primary_key.as_deref().map(str::to_owned),
+        created_at: snapshot.created_at().into(),
+        updated_at: snapshot.updated_at().into(),
+    };
+    archive.add_text(&format!("{folder}/{INDEX_METADATA}"), &json_text(&metadata))?;
+    // Secrets in clear: without them the copy would not work.
+    archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&*snapshot.settings))?;
+    let bytes = document_bytes(uid, snapshot, cancelled)?;
+    let documents = Documents {
+        snapshot: Arc::clone(snapshot),
+        addresses: snapshot.documents(0, u64::MAX).into_iter(),
+        line: Vec::new(),
+        place: 0,
+        cancelled,
+    };
+    let added = archive.add(&format!("{folder}/{DOCUMENTS}"), bytes, documents);
+    give_up_if(cancelled)?;
+    added
+}
+
+/// The length of all lines, for the archive wants it first. In the order of the store, where each block is read once.
+fn document_bytes(uid: &str, snapshot: &Snapshot, cancelled: &AtomicBool) -> Result<u64, BackupError> {
+    let mut bytes = 0;
+    for segment in &snapshot.segments {
+        give_up_if(cancelled)?;
+        let docs = 0..segment.reader.doc_count();
+        let counted = segment.reader.store().for_each(docs, |doc, json| {
+            if segment.is_live(doc) {
+                bytes += json.len() as u64 + 1;
+            }
+            Ok(())
+        });
+        counted.map_err(|source| BackupError::Segment { uid: uid.to_owned(), source })?;
+    }
+    Ok(bytes)
+}
+
+/// The documents in order of first insertion, a line each.
+struct Documents<'a> {
+    snapshot: Arc<Snapshot>,
+    addresses: std::vec::IntoIter<DocumentAddress>,
+    line: Vec<u8>,
+    place: usize,
+    cancelled: &'a AtomicBool,
+}
+
+impl Read for Documents<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.place == self.line.len() {
+            let Some(address) = self.addresses.next() else { return Ok(0) };
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(io::Error::other("given up"));
+            }
+            self.line = self.snapshot.document(address).map_err(io::Error::other)?;
+            self.line.push(b'\n');
+            self.place = 0;
+        }
+        let count = buffer.len().min(self.line.len() - self.place);
+        buffer[..count].copy_from_slice(&self.line[self.place..self.place + count]);
+        self.place += count;
+        Ok(count)
+    }
+}
+
+/// Tasks, batches, and the documents of tasks that wait. What is registered meanwhile is not in the dump.
+fn add_queue(
+    archive: &mut Archive,
+    instance: &Instance,
+    store: &Store,
+    own: u32,
+    cancelled: &AtomicBool,
+) -> Result<(), BackupError> {
+    let last = store.uid_range()?.map_or(0, |(_, last)| last);
+    let docs = ErrorDocs::default();
+    let mut lines = archive.lines()?;
+    let mut waiting = Vec::new();
+    store.export_tasks(last, |TransferredTask { task, content }| {
+        if task.uid == own {
+            return Ok(());
+        }
+        let mut line = serde_json::to_value(task.view(&docs)).expect("tasks are plain JSON");
+        if let Some(content) = content {
+            line["content"] = serde_json::to_value(&content).expect("contents are plain JSON");
+            if let Content::Upsert(upsert) = content {
+                waiting.push((task.uid, upsert.payload));
+            }
+        }
+        lines.push(&line)
+    })?;
+    archive.add_lines(TASKS, lines)?;
+    for (uid, payload) in waiting {
+        give_up_if(cancelled)?;
+        add_payload(archive, instance, store, uid, payload)?;
+    }
+    let mut lines = archive.lines()?;
+    store.export_batches(|batch| lines.push(batch))?;
+    archive.add_lines(BATCHES, lines)
+}
+
+fn add_payload(
+    archive: &mut Archive,
+    instance: &Instance,
+    store: &Store,
+    uid: u32,
+    payload: PayloadPlace,
+) -> Result<(), BackupError> {
+    let name = format!("{PAYLOADS}/{uid}.jsonl");
+    match payload {
+        PayloadPlace::Inline => {
+            let documents = store.inline_payload(uid)?.unwrap_or_default();
+            archive.add(&name, documents.len() as u64, &documents[..])
+        }
+        PayloadPlace::File(file) => {
+            let path = instance.payload_folder().join(file);
+            let file = File::open(&path).map_err(BackupError::io(&path))?;
+            let bytes = file.metadata().map_err(BackupError::io(&path))?.len();
+            archive.add(&name, bytes, file)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Copies of a whole database, and starting from one.
+//!
+//! A *snapshot* is the database folder as it was at one moment: quick to make and to start from, for the same version. A
+//! *dump* is an archive of documents, settings and tasks as JSON: slow, small, and readable by other versions and
+//! programs. Both are made by tasks, on the thread of the scheduler, so no batch is half done in them.
+
+mod copy;
+mod dump;
+mod import;
+mod snapshot;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+pub use dump::DumpError;
+pub(crate) use dump::create as create_dump;
+pub use import::{ImportError, import};
+pub(crate) use snapshot::create as create_snapshot;
+
+use crate::error::{ApiError, Code};
+use crate::options::Options;
+use crate::tasks::StoreError;
+
+/// Where copies of the database go.
+#[derive(Clone, Debug)]
+pub struct BackupPlaces {
+    /// Folder of the snapshots.
+    pub snapshots: PathBuf,
+    /// Snapshots that are kept; older ones are removed.
+    pub snapshots_kept: usize,
+    /// Folder of the dumps.
+    pub dumps: PathBuf,
+    /// First part of the names of snapshots.
+    pub database_name: String,
+}
+
+impl BackupPlaces {
+    /// As the options say.
+    pub fn new(options: &Options) -> BackupPlaces {
+        BackupPlaces {
+            snapshots: options.snapshot_dir.clone(),
+            snapshots_kept: options.snapshots_kept.get(),
+            dumps: options.dump_dir.clone(),
+            database_name: database_name(&options.db_path),
+        }
+    }
+}
+
+/// The last part of the database's path.
+fn database_name(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.file_name().map_or_else(|| "lamina".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// `YYYYMMDD-HHMMSSmmm` (UTC): sorts by time, and names copies.
+fn stamp(time: OffsetDateTime) -> String {
+    let format = format_description!("[year][month][day]-[hour][minute][second][subsecond digits:3]");
+    time.format(&format).expect("every part of the format is there")
+}
+
+/// Why a copy was not made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// The task was canceled, or the server stops.
+    #[error("given up")]
+    Cancelled,
+    /// The file system says no.
+    #[error("{path:?}: {source}")]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The task store cannot be copied.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An index cannot be read.
+    #[error("index `{uid}`: {source}")]
+    Index {
+        /// The index.
+        uid: String,
+        /// Why.
+        source: lamina_engine::index::IndexError,
+    },
+    /// A document cannot be read.
+    #[error("index `{uid}`: {source}")]
+    Segment {
+        /// The index.
+        uid: String,
+        /// Why.
+        source: lamina_engine::segment::SegmentError,
+    },
+    /// An index cannot be opened.
+    #[error("{}", .0.message)]
+    Api(ApiError),
+}
+
+impl BackupError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> BackupError + '_ {
+        move |source| BackupError::Io { path: path.to_owned(), source }
+    }
+}
+
+impl From<BackupError> for ApiError {
+    fn from(error: BackupError) -> ApiError {
+        match error {
+            BackupError::Io { path, source } => {
+                // The code tells a full disk from the rest; the path tells which disk.
+                let shown = format!("{}: ", path.display());
+                ApiError::from(source).prefixed(shown)
+            }
+            BackupError::Store(error) => error.into(),
+            BackupError::Api(error) => error,
+            other => ApiError::new(Code::Internal, other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use time::macros::datetime;
+
+    #[test]
+    fn stamps_have_nine_digits_after_the_dash() {
+        assert_eq!(stamp(datetime!(2024-02-03 04:05:06.0789 UTC)), "20240203-040506078");
+    }
+
+    #[test]
+    fn the_database_is_named_by_its_folder() {
+        assert_eq!(database_name(Path::new("./data.lamina")), "data.lamina");
+        assert_eq!(database_name(Path::new("/a/b/")), "b");
+        assert_eq!(database_name(Path::new("/")), "lamina");
+    }
+}

@@ -1,0 +1,42 @@
+//! What the server remembers of the requests that it answered.
+
+mod exposition;
+mod http_series;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub(crate) use exposition::{Exposition, Kind};
+pub(crate) use http_series::HttpSeries;
+
+/// What a route tells about a request beside its answer; travels with the answer as an extension.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Searches of the request that ran into their time limit.
+    pub(crate) degraded_searches: u64,
+}
+
+/// Counters of one process. Shared by reference.
+#[derive(Debug, Default)]
+pub struct Observations {
+    /// Requests by route, while the feature `metrics` is on.
+    pub(crate) http: HttpSeries,
+    degraded_searches: AtomicU64,
+}
+
+impl Observations {
+    /// Takes note of what a route told.
+    pub(crate) fn seen(&self, seen: &Seen) {
+        self.degraded_searches.fetch_add(seen.degraded_searches, Ordering::Relaxed);
+    }
+
+    /// Searches that ran into their time limit.
+    pub(crate) fn degraded_searches(&self) -> u64 {
+        self.degraded_searches.load(Ordering::Relaxed)
+    }
+
+    /// A request was answered.
+    pub(crate) fn request(&self, method: &'static str, path: &'static str, status: u16, duration: Duration) {
+        self.http.record(method, path, status, duration);
+    }
+}

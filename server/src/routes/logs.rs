@@ -1,0 +1,116 @@
+//! `/logs`: what is logged where, while the server runs.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tracing_subscriber::filter::Targets;
+use warp::http::{HeaderName, HeaderValue, StatusCode, header};
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
+use crate::http::{Request, Routes, request, respond};
+use crate::logs::{self, Listening};
+use crate::options::LogsMode;
+use crate::wire::json::At;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let stream = warp::path!("logs" / "stream").and(warp::post()).and(request(state));
+    let stop = warp::path!("logs" / "stream").and(warp::delete()).and(request(state));
+    let stderr = warp::path!("logs" / "stderr").and(warp::post()).and(request(state));
+    let stream = stream.then(|request| respond(request, stream_logs));
+    let stop = stop.then(|request| respond(request, stop_stream));
+    let stderr = stderr.then(|request| respond(request, set_stderr));
+    stream.or(stop).unify().or(stderr).unify().boxed()
+}
+
+fn check_feature(request: &Request) -> ApiResult<()> {
+    if request.state().features.is_on(Feature::LogsRoute) {
+        return Ok(());
+    }
+    Err(ApiError::feature_not_enabled("Modifying logs through the `/logs/*` routes", "logs route"))
+}
+
+/// A body without a word is as good as an empty object.
+async fn body(request: Request) -> ApiResult<Value> {
+    match request.header(header::CONTENT_LENGTH) {
+        Some("0") => Ok(Value::Object(Default::default())),
+        _ => request.json().await,
+    }
+}
+
+async fn stream_logs(request: Request) -> ApiResult<Response> {
+    check_feature(&request)?;
+    let (mut target, mut mode) = (info(), LogsMode::Human);
+    let body = body(request).await?;
+    At::root(&body).fields(&["target", "mode", "profileMemory"], |name, field| {
+        match name {
+            "target" => target = read_target(&field)?,
+            // `profile` writes traces for a tool that this server does not feed.
+            "mode" => mode = field.one_of(&[("human", LogsMode::Human), ("json", LogsMode::Json)])?,
+            _ if field.boolean()? => {
+                return Err(ApiError::new(
+                    Code::BadRequest,
+                    "Invalid value: `profile_memory` can only be used while profiling code and is not compatible with \
+                     the Human mode.",
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let listening = logs::listen(target, mode).ok_or_else(|| {
+        ApiError::new(Code::BadRequest, "The `/logs/stream` route is currently in use by someone else.")
+    })?;
+    let lines = futures_util::stream::unfold(listening, async |mut listening: Listening| {
+        let line = listening.lines.recv().await?;
+        Some((Ok::<_, Infallible>(line), listening))
+    });
+    let mut response = warp::reply::stream(lines).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    // Proxies that collect an answer before passing it on would never pass on this one.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+async fn stop_stream(request: Request) -> ApiResult<Response> {
+    check_feature(&request)?;
+    logs::stop_listening(None);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn set_stderr(request: Request) -> ApiResult<Response> {
+    check_feature(&request)?;
+    let mut target = info();
+    let body = body(request).await?;
+    At::root(&body).fields(&["target"], |_, field| {
+        target = read_target(&field)?;
+        Ok(())
+    })?;
+    if logs::set_stderr(target) {
+        Ok(StatusCode::NO_CONTENT.into_response())
+    } else {
+        Err(ApiError::internal("The filter of the logs cannot be changed."))
+    }
+}
+
+fn info() -> Targets {
+    "info".parse().expect("a level is a target")
+}
+
+/// `info`, `lamina_server=debug,lamina_engine=trace`
+fn read_target(field: &At<'_>) -> ApiResult<Targets> {
+    const USAGE: &str = "Usage: `info`, `lamina_server=info`, or you can write multiple filters in one target: \
+                         `lamina_server=info,lamina_engine=trace`";
+    let text = field.string()?;
+    if text.trim().is_empty() {
+        return Err(
+            field.invalid(format!("Empty string is not a valid target. If you want to get no logs use `OFF`. {USAGE}"))
+        );
+    }
+    text.parse().map_err(|error| field.invalid(format!("{error}. {USAGE}")))
+}

@@ -1,0 +1,107 @@
+//! `/metrics`: the state of the server for Prometheus.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::http::{HeaderValue, header};
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult};
+use crate::features::Feature;
+use crate::http::{Request, Routes, request, respond};
+use crate::observe::{Exposition, Kind};
+use crate::tasks::blocking;
+use crate::timestamp::Timestamp;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let get = warp::path!("metrics").and(warp::get()).and(request(state));
+    get.then(|request| respond(request, metrics)).boxed()
+}
+
+async fn metrics(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    if !state.features.is_on(Feature::Metrics) {
+        return Err(ApiError::feature_not_enabled("Getting metrics", "metrics"));
+    }
+    let page = blocking(move || page(&state)).await??;
+    let mut response = Response::new(page.into());
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+fn page(state: &AppState) -> ApiResult<String> {
+    let mut page = Exposition::default();
+    state.observations.http.write(&mut page);
+    let degraded = state.observations.degraded_searches();
+    page.gauge("degraded_search_requests", "Searches that ran into their time limit.", degraded);
+    indexes(state, &mut page)?;
+    searches(state, &mut page);
+    tasks(state, &mut page)?;
+    Ok(page.finish())
+}
+
+fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
+    let uids = state.instance.uids();
+    let (mut used_bytes, mut last_update, mut counts) = (0, None, Vec::new());
+    for uid in &uids {
+        // One that cannot be opened has its own error elsewhere; the others still count.
+        let Ok(snapshot) = state.instance.snapshot(uid) else { continue };
+        used_bytes += snapshot.disk_bytes();
+        last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));
+        counts.push((uid, snapshot.document_count()));
+    }
+    let database_bytes = state.instance.disk_bytes();
+    let store_bytes = state.queue.store().disk_bytes();
+    page.gauge("db_size_bytes", "Bytes of the database folder.", database_bytes);
+    page.gauge("used_db_size_bytes", "Bytes in use.", (used_bytes + store_bytes).min(database_bytes));
+    page.gauge("index_count", "Indexes.", uids.len());
+    page.family("index_docs_count", Kind::Gauge, "Documents of an index.");
+    for (uid, count) in counts {
+        page.sample("index_docs_count", &[("index", uid)], count);
+    }
+    if let Some(time) = last_update {
+        let seconds = time.nanos() / 1_000_000_000;
+        page.gauge("last_update", "When an index was last written, in seconds since 1970.", seconds);
+    }
+    Ok(())
+}
+
+fn searches(state: &AppState, page: &mut Exposition) {
+    let load = state.searches.load();
+    page.gauge("search_queue_size", "Searches that may wait.", load.waiting_max);
+    page.gauge("searches_running", "Searches that run.", load.running);
+    page.gauge("searches_waiting_to_be_processed", "Searches that wait.", load.waiting);
+}
+
+fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
+    let store = state.queue.store();
+    let live = state.queue.live();
+    let counts = store.task_counts(live.as_deref())?;
+    page.family("nb_tasks", Kind::Gauge, "Tasks by status, type and index.");
+    for (kind, values) in [("statuses", &counts.statuses), ("types", &counts.kinds), ("indexes", &counts.indexes)] {
+        for (value, count) in values {
+            page.sample("nb_tasks", &[("kind", &kind), ("value", value)], count);
+        }
+    }
+    page.gauge("is_indexing", "Whether a batch is under way.", u8::from(live.is_some()));
+    let latency =
+        counts.oldest_waiting.map_or(0.0, |since| (Timestamp::now().nanos() - since.nanos()).max(0) as f64 / 1e9);
+    page.gauge("task_queue_latency_seconds", "Age of the oldest task that is not finished.", latency);
+    page.gauge("task_queue_used_size", "Bytes of the task store.", store.disk_bytes());
+    page.family(
+        "batch_running_progress_trace",
+        Kind::Gauge,
+        "How far the steps of the running batch are, from 0 to 1.",
+    );
+    let Some(live) = live else { return Ok(()) };
+    let steps = crate::tasks::progress(&live);
+    for step in steps["steps"].as_array().into_iter().flatten() {
+        let number = |field: &str| step[field].as_f64().unwrap_or(0.0);
+        let share = if number("total") > 0.0 { number("finished") / number("total") } else { 0.0 };
+        let name = step["currentStep"].as_str().unwrap_or_default();
+        page.sample("batch_running_progress_trace", &[("batch_uid", &live.uid), ("step_name", &name)], share.min(1.0));
+    }
+    Ok(())
+}

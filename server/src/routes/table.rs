@@ -1,0 +1,89 @@
+//! Every route of the server by method and pattern: for statistics, for the description that clients read, and for the
+//! test that compares both with what is really answered.
+
+/// Method and pattern; a part in braces stands for any text without a slash.
+pub const ROUTES: &[(&str, &str)] = &[
+    ("GET", "/"),
+    ("GET", "/health"),
+    ("GET", "/version"),
+    ("GET", "/stats"),
+    ("GET", "/indexes"),
+    ("POST", "/indexes"),
+    ("GET", "/indexes/{indexUid}"),
+    ("PATCH", "/indexes/{indexUid}"),
+    ("DELETE", "/indexes/{indexUid}"),
+    ("POST", "/indexes/{indexUid}/compact"),
+    ("POST", "/indexes/{indexUid}/fields"),
+    ("GET", "/indexes/{indexUid}/stats"),
+    ("POST", "/swap-indexes"),
+    ("GET", "/indexes/{indexUid}/documents"),
+    ("POST", "/indexes/{indexUid}/documents"),
+    ("PUT", "/indexes/{indexUid}/documents"),
+    ("DELETE", "/indexes/{indexUid}/documents"),
+    ("POST", "/indexes/{indexUid}/documents/fetch"),
+    ("POST", "/indexes/{indexUid}/documents/delete"),
+    ("POST", "/indexes/{indexUid}/documents/delete-batch"),
+    ("GET", "/indexes/{indexUid}/documents/{documentId}"),
+    ("DELETE", "/indexes/{indexUid}/documents/{documentId}"),
+    ("GET", "/indexes/{indexUid}/settings"),
+    ("PATCH", "/indexes/{indexUid}/settings"),
+    ("DELETE", "/indexes/{indexUid}/settings"),
+    ("GET", "/indexes/{indexUid}/settings/{setting}"),
+    ("PUT", "/indexes/{indexUid}/settings/{setting}"),
+    ("PATCH", "/indexes/{indexUid}/settings/{setting}"),
+    ("DELETE", "/indexes/{indexUid}/settings/{setting}"),
+    ("GET", "/indexes/{indexUid}/search"),
+    ("POST", "/indexes/{indexUid}/search"),
+    ("POST", "/indexes/{indexUid}/facet-search"),
+    ("GET", "/indexes/{indexUid}/similar"),
+    ("POST", "/indexes/{indexUid}/similar"),
+    ("POST", "/multi-search"),
+    ("GET", "/tasks"),
+    ("DELETE", "/tasks"),
+    ("POST", "/tasks/cancel"),
+    ("GET", "/tasks/{taskUid}"),
+    ("GET", "/batches"),
+    ("GET", "/batches/{batchUid}"),
+    ("GET", "/experimental-features"),
+    ("PATCH", "/experimental-features"),
+    ("POST", "/snapshots"),
+    ("POST", "/dumps"),
+    ("GET", "/metrics"),
+    ("POST", "/logs/stream"),
+    ("DELETE", "/logs/stream"),
+    ("POST", "/logs/stderr"),
+];
+
+/// The route of a request, if there is one. Names come before patterns, as the table lists them.
+pub fn route_of(method: &str, path: &str) -> Option<(&'static str, &'static str)> {
+    ROUTES.iter().copied().find(|(known, pattern)| *known == method && matches(pattern, path))
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (mut parts, mut wanted) = (path.split('/'), pattern.split('/'));
+    loop {
+        match (parts.next(), wanted.next()) {
+            (None, None) => return true,
+            (Some(part), Some(wanted)) if part == wanted || (wanted.starts_with('{') && !part.is_empty()) => {}
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_have_the_pattern_of_their_route() {
+        let of = |method: &str, path: &str| route_of(method, path).map(|(_, pattern)| pattern);
+        assert_eq!(of("GET", "/"), Some("/"));
+        assert_eq!(of("POST", "/indexes/films/search"), Some("/indexes/{indexUid}/search"));
+        assert_eq!(of("POST", "/tasks/cancel"), Some("/tasks/cancel"));
+        assert_eq!(of("GET", "/tasks/12"), Some("/tasks/{taskUid}"));
+        assert_eq!(of("POST", "/indexes/a/documents/fetch"), Some("/indexes/{indexUid}/documents/fetch"));
+        assert_eq!(of("POST", "/health"), None);
+        assert_eq!(of("GET", "/indexes//stats"), None);
+        assert_eq!(of("GET", "/nowhere"), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! A copy of a SQLite database that is in use.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{StoreError, schema};
+
+/// Writes the present state of the database at `source` to the new file `target`, durably. Writers go on meanwhile.
+pub(crate) fn copy_database(source: &Path, target: &Path) -> Result<(), StoreError> {
+    let connection = schema::open_reader(source)?;
+    let name = target.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(target.to_owned()))?;
+    connection.execute("VACUUM INTO ?1", [name])?;
+    let synced = File::open(target).and_then(|file| file.sync_all());
+    synced.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)).into())
+}

@@ -1,0 +1,396 @@
+//! Snapshots and dumps: what a server that starts from one holds, and what is left when making one is interrupted.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::server::{Server, command, free_port};
+
+/// Everything that a client can read of a server.
+#[derive(Debug, PartialEq)]
+struct Everything {
+    indexes: Value,
+    contents: Vec<(String, Value, Value)>,
+    tasks: Value,
+    batches: Value,
+    features: Value,
+}
+
+fn everything(server: &Server) -> Everything {
+    let indexes = server.get("/indexes?limit=1000").ok();
+    let uids = indexes["results"].as_array().expect("results").iter().map(|index| index["uid"].as_str().unwrap());
+    let contents = uids
+        .map(|uid| {
+            let documents = server.get(&format!("/indexes/{uid}/documents?limit=100000")).ok();
+            (uid.to_owned(), documents, server.get(&format!("/indexes/{uid}/settings")).ok())
+        })
+        .collect();
+    Everything {
+        contents,
+        tasks: server.get("/tasks?limit=100000").ok(),
+        batches: server.get("/batches?limit=100000").ok(),
+        features: server.get("/experimental-features").ok(),
+        indexes,
+    }
+}
+
+fn filled() -> Server {
+    let server = Server::start();
+    let film = |id: u32| json!({"id": id, "title": format!("Film {id}"), "year": 1950 + id % 70, "_geo": {"lat": 1, "lng": id % 90}});
+    server.add("films", (0..3000).map(film).collect());
+    server.set(
+        "films",
+        json!({
+            "filterableAttributes": ["year", "_geo"],
+            "sortableAttributes": ["year"],
+            "synonyms": {"movie": ["film"]},
+            "typoTolerance": {"minWordSizeForTypos": {"oneTypo": 4}},
+        }),
+    );
+    server.done(&server.post("/indexes/films/documents/delete-batch", (0..500).collect::<Vec<u32>>().into()));
+    server.add("people", json!([{"name_id": "ä/b".len(), "name": "Ünal"}]));
+    server.done(&server.post("/indexes", json!({"uid": "empty", "primaryKey": "key"})));
+    server.fails(&server.post("/indexes", json!({"uid": "empty"})), "index_already_exists");
+    server.patch("/experimental-features", json!({"containsFilter": true})).ok();
+    server
+}
+
+fn snapshots(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_server_started_from_a_snapshot_holds_the_same() {
+    let server = filled();
+    let started = Instant::now();
+    let answer = server.post("/snapshots", json!(null));
+    let keys: Vec<&String> = answer.body.as_object().unwrap().keys().collect();
+    assert_eq!((answer.status, keys.len(), &answer.body["type"]), (202, 5, &json!("snapshotCreation")));
+    let task = server.done(&answer);
+    assert!(task.get("details").is_none(), "{task}");
+    assert!(started.elapsed() < Duration::from_secs(5), "links take no time: {:?}", started.elapsed());
+    let before = everything(&server);
+    // What happens later is not in the snapshot.
+    server.add("films", json!([{"id": 9999}]));
+    server.done(&server.delete("/indexes/people"));
+
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
+    let after = everything(&restored);
+    assert_eq!(after.contents, before.contents);
+    assert_eq!(after, before);
+    assert_eq!(restored.ids("films", json!({"q": "movie 700", "filter": "year > 1900"})).first(), Some(&json!(700)));
+    // Both go their own ways, and task numbers go on.
+    let added = restored.add("films", json!([{"id": 1, "title": "new"}]));
+    assert_eq!(added["uid"], task["uid"].as_u64().unwrap() + 1);
+    restored.done(&restored.post("/indexes/films/compact", json!(null)));
+    assert_eq!((restored.document_count("films"), server.document_count("films")), (2501, 2501));
+    assert_eq!(server.get("/indexes/films/documents/1").status, 404);
+}
+
+#[test]
+fn tasks_that_wait_are_carried_out_by_who_starts_from_the_snapshot() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 0}]));
+    // A snapshot overtakes documents. The large payload is a file, the small one is stored with its task.
+    let text = "words ".repeat(40);
+    let large: Vec<Value> = (0..3000).map(|id| json!({"id": id, "text": text})).collect();
+    let mut waiting = Vec::new();
+    for _round in 0..3 {
+        waiting.push(server.post("/indexes/films/documents", large.clone().into()));
+        waiting.push(server.post("/indexes/films/documents", json!([{"id": 7000}])));
+    }
+    let made = server.post("/snapshots", json!(null));
+    waiting.push(server.post("/indexes/films/documents", json!([{"id": 8000}])));
+    server.done(&made);
+    for answer in &waiting {
+        server.done(answer);
+    }
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
+    let last = restored.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().unwrap();
+    for uid in 0..=last {
+        assert_eq!(restored.wait_for(uid)["status"], "succeeded");
+    }
+    assert!(last >= made.body["taskUid"].as_u64().unwrap());
+    assert!(restored.document_count("films") >= 3001);
+}
+
+#[test]
+fn snapshots_are_made_on_schedule_and_the_newest_are_kept() {
+    let server =
+        Server::with_options(&["--schedule-snapshot", "1", "--snapshots-kept", "2", "--snapshot-dir", "copies"]);
+    server.add("films", json!([{"id": 1}]));
+    assert!(!server.folder().join("copies").exists(), "the first one comes after an interval");
+    let start = Instant::now();
+    let of_type = "/tasks?types=snapshotCreation&statuses=succeeded";
+    while server.get(of_type).ok()["total"].as_u64().unwrap() < 4 {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let folders = snapshots(&server.folder().join("copies"));
+    assert!(matches!(folders.len(), 3 | 4), "two and the link, or one more just now: {folders:?}");
+}
+
+/// Kills the server while it makes snapshots: the newest one is always whole.
+#[test]
+fn kill_9_while_making_snapshots_leaves_whole_ones() {
+    let mut server = Server::start();
+    let documents: Vec<Value> = (0..2000).map(|id| json!({"id": id, "text": format!("text {id}")})).collect();
+    server.add("films", documents.into());
+    server.done(&server.post("/snapshots", json!(null)));
+    for round in 0..5u64 {
+        for _request in 0..3 {
+            server.post("/snapshots", json!(null));
+        }
+        std::thread::sleep(Duration::from_millis(3 + round * 4));
+        server.kill();
+        let snapshot = server.folder().join("snapshots/data.snapshot");
+        let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
+        assert_eq!(restored.document_count("films"), 2000);
+        assert_eq!(restored.get("/indexes/films/documents?limit=5000").ok()["total"], 2000);
+        server.start_again();
+    }
+    let last = server.post("/snapshots", json!(null));
+    server.done(&last);
+    let unfinished = snapshots(&server.folder().join("snapshots"));
+    assert!(unfinished.iter().all(|path| path.extension().is_some_and(|end| end == "snapshot")), "{unfinished:?}");
+}
+
+/// Starts a server that must refuse to start; what it said.
+#[track_caller]
+fn refused(folder: &Path, options: &[&str]) -> String {
+    let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
+    let output = command(folder, free_port(), &options).stdin(Stdio::null()).output().expect("the binary starts");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn imports_are_careful_with_what_is_there() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    server.done(&server.post("/snapshots", json!(null)));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let snapshot = snapshot.to_str().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+
+    let said = refused(folder.path(), &["--import-snapshot", "absent.snapshot"]);
+    assert!(said.contains("snapshot doesn't exist at `absent.snapshot`"), "{said}");
+    let said = refused(folder.path(), &["--ignore-missing-snapshot"]);
+    assert!(said.contains("`--ignore-missing-snapshot` needs `--import-snapshot`"), "{said}");
+    std::fs::create_dir_all(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/VERSION"), "0.1.0").unwrap();
+    let said = refused(folder.path(), &["--import-snapshot", snapshot]);
+    assert!(said.contains("database already exists at `") && said.contains("delete it or rename it"), "{said}");
+    let copy = folder.path().join("copy");
+    let copied = Command::new("cp").args(["-rL", snapshot]).arg(&copy).status().expect("cp runs");
+    assert!(copied.success());
+    std::fs::write(copy.join("VERSION"), "99.0.0").unwrap();
+    std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+    let said = refused(folder.path(), &["--import-snapshot", copy.to_str().unwrap()]);
+    assert!(said.contains("was written by version 99.0.0") && !folder.path().join("data").exists(), "{said}");
+
+    // A folder with the marker of an import is no database.
+    std::fs::create_dir_all(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/import-unfinished"), "").unwrap();
+    let said = refused(folder.path(), &[]);
+    assert!(said.contains("was interrupted"), "{said}");
+
+    // Of a dump just the same.
+    std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+    let said = refused(folder.path(), &["--import-dump", "absent.dump"]);
+    assert!(said.contains("dump doesn't exist at \"absent.dump\""), "{said}");
+    let said = refused(folder.path(), &["--import-dump", "a", "--import-snapshot", "b"]);
+    assert!(said.contains("cannot be used with"), "{said}");
+    std::fs::write(folder.path().join("bad.dump"), "no archive").unwrap();
+    let said = refused(folder.path(), &["--import-dump", "bad.dump"]);
+    assert!(said.contains("cannot unpack the dump") && !folder.path().join("data").exists(), "{said}");
+
+    let mut lenient = Server::with_options(&["--import-snapshot", "absent.snapshot", "--ignore-missing-snapshot"]);
+    assert_eq!(lenient.get("/indexes").ok()["total"], 0);
+    lenient.add("own", json!([{"id": 1}]));
+    lenient.terminate();
+    let mut again = lenient.with_other_options(&["--import-snapshot", snapshot, "--ignore-snapshot-if-db-exists"]);
+    assert_eq!(again.get("/indexes").ok()["results"][0]["uid"], "own");
+    again.kill();
+}
+
+impl Everything {
+    /// Without the tasks of this type, which know more later than when they ran.
+    fn without(mut self, kind: &str) -> Everything {
+        let results = |list: &mut Value| list["results"].as_array_mut().expect("results").to_owned();
+        let tasks: Vec<Value> = results(&mut self.tasks).into_iter().filter(|task| task["type"] != kind).collect();
+        let of_kind = |batch: &Value| batch["stats"]["types"].get(kind).is_some();
+        let batches: Vec<Value> = results(&mut self.batches).into_iter().filter(|batch| !of_kind(batch)).collect();
+        (self.tasks, self.batches) = (tasks.into(), batches.into());
+        self
+    }
+}
+
+fn dump_of(server: &Server) -> PathBuf {
+    let task = server.done(&server.post("/dumps", json!(null)));
+    let uid = task["details"]["dumpUid"].as_str().unwrap_or_else(|| panic!("{task}"));
+    assert!(uid.len() == 18 && uid.as_bytes()[8] == b'-', "{uid}");
+    server.folder().join(format!("dumps/{uid}.dump"))
+}
+
+#[test]
+fn a_server_started_from_a_dump_holds_the_same() {
+    let server = filled();
+    let answer = server.post("/dumps", json!(null));
+    assert_eq!((answer.status, &answer.body["type"]), (202, &json!("dumpCreation")));
+    server.done(&answer);
+    let dump = dump_of(&server);
+    let before = everything(&server).without("dumpCreation");
+    server.add("films", json!([{"id": 9999}]));
+
+    let restored = Server::with_options(&["--import-dump", dump.to_str().unwrap()]);
+    let after = everything(&restored).without("dumpCreation");
+    assert_eq!(after.indexes, before.indexes);
+    assert_eq!(after.contents, before.contents);
+    assert_eq!(after, before);
+    assert_eq!(restored.ids("films", json!({"q": "movie 700", "filter": "year > 1900"})).first(), Some(&json!(700)));
+    let uid = |server: &Server| std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();
+    assert_eq!(uid(&restored), uid(&server));
+    restored.add("films", json!([{"id": 1, "title": "new"}]));
+    assert_eq!(restored.document_count("films"), 2501);
+    // The folder is an ordinary database now.
+    assert!(!restored.data_folder().join("dump-import").exists());
+    let mut restored = restored;
+    restored.kill();
+    let again = restored.with_other_options(&[]);
+    assert_eq!(again.document_count("films"), 2501);
+}
+
+#[test]
+fn tasks_that_wait_are_carried_out_by_who_starts_from_the_dump() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 0}]));
+    let text = "words ".repeat(40);
+    let large: Vec<Value> = (0..3000).map(|id| json!({"id": id, "text": text})).collect();
+    server.post("/indexes/films/documents", large.into());
+    let made = server.post("/dumps", json!(null));
+    let waiting = [
+        server.post("/indexes/films/documents", json!([{"id": 7000}])),
+        server.patch("/indexes/films/settings", json!({"stopWords": ["the"]})),
+        server.delete("/indexes/films/documents/0"),
+    ];
+    let task = server.done(&made);
+    waiting.iter().for_each(|answer| drop(server.done(answer)));
+    let dump = format!("dumps/{}.dump", task["details"]["dumpUid"].as_str().unwrap());
+    let restored = Server::with_options(&["--import-dump", server.folder().join(dump).to_str().unwrap()]);
+    let tasks = restored.get("/tasks?limit=100").ok()["results"].as_array().unwrap().clone();
+    for task in &tasks {
+        assert_eq!(restored.wait_for(task["uid"].as_u64().unwrap())["status"], "succeeded");
+    }
+    assert!(restored.document_count("films") >= 2999);
+}
+
+/// What another program of the protocol writes.
+fn foreign_dump(path: &Path, files: &[(&str, &str)]) {
+    let file = std::fs::File::create(path).unwrap();
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(file, flate2::Compression::default()));
+    for (name, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, text.as_bytes()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap();
+}
+
+#[test]
+fn dumps_of_other_programs_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.dump");
+    let tasks = [
+        json!({"uid": 0, "batchUid": 0, "indexUid": "dogs", "status": "succeeded",
+            "type": {"documentImport": {"primary_key": null, "method": "ReplaceDocuments", "documents_count": 2, "allow_index_creation": true}},
+            "details": {"DocumentAdditionOrUpdate": {"received_documents": 2, "indexed_documents": 2}},
+            "enqueuedAt": "2024-01-01T00:00:00Z", "startedAt": "2024-01-01T00:00:01Z", "finishedAt": "2024-01-01T00:00:02Z"}),
+        json!({"uid": 1, "indexUid": "dogs", "status": "enqueued",
+            "type": {"documentImport": {"primary_key": null, "method": "UpdateDocuments", "documents_count": 1, "allow_index_creation": true}},
+            "details": {"DocumentAdditionOrUpdate": {"received_documents": 1, "indexed_documents": null}},
+            "enqueuedAt": "2024-01-01T00:00:03Z"}),
+    ];
+    let queue: String = tasks.iter().map(|task| format!("{task}\n")).collect();
+    foreign_dump(
+        &path,
+        &[
+            ("metadata.json", r#"{"dumpVersion":"V6","dbVersion":"1.13.0","dumpDate":"2024-01-02T00:00:00Z"}"#),
+            ("instance_uid.uuid", "9e15e977-f2ae-4761-943f-1eaf75fd736d"),
+            ("keys.jsonl", ""),
+            ("tasks/queue.jsonl", &queue),
+            ("tasks/update_files/1.jsonl", "{\"id\":2,\"age\":5}\n"),
+            (
+                "batches/queue.jsonl",
+                r#"{"uid":0,"progress":null,"details":{"receivedDocuments":2},"stats":{"totalNbTasks":1,"status":{"succeeded":1},"types":{"documentAdditionOrUpdate":1},"indexUids":{"dogs":1}},"startedAt":"2024-01-01T00:00:01Z","finishedAt":"2024-01-01T00:00:02Z","enqueuedAt":null,"stopReason":"unspecified"}"#,
+            ),
+            ("experimental-features.json", r#"{"metrics":true,"somethingElse":true}"#),
+            (
+                "indexes/dogs/metadata.json",
+                r#"{"uid":"dogs","primaryKey":"id","createdAt":"2023-01-01T00:00:00Z","updatedAt":"2023-06-01T00:00:00.5Z"}"#,
+            ),
+            (
+                "indexes/dogs/settings.json",
+                r#"{"displayedAttributes":["*"],"searchableAttributes":["*"],"filterableAttributes":["race"],"sortableAttributes":[],"rankingRules":["words","typo","proximity","attribute","sort","exactness"],"stopWords":["the"],"synonyms":{},"distinctAttribute":null,"typoTolerance":{"enabled":true,"minWordSizeForTypos":{"oneTypo":5,"twoTypos":9},"disableOnWords":[],"disableOnAttributes":[]},"faceting":{"maxValuesPerFacet":100,"sortFacetValuesBy":{"*":"alpha"}},"pagination":{"maxTotalHits":1000}}"#,
+            ),
+            (
+                "indexes/dogs/documents.jsonl",
+                "{\"id\":1,\"race\":\"golden retriever\"}\n{\"id\":2,\"race\":\"bernese mountain\"}\n",
+            ),
+        ],
+    );
+    let server = Server::with_options(&["--import-dump", path.to_str().unwrap()]);
+    assert_eq!(server.wait_for(1)["status"], "succeeded");
+    assert_eq!(server.get("/indexes/dogs/documents/2").ok(), json!({"id": 2, "race": "bernese mountain", "age": 5}));
+    assert_eq!(server.ids("dogs", json!({"q": "retriver", "filter": "race = 'golden retriever'"})), [1]);
+    let index = server.get("/indexes/dogs").ok();
+    assert_eq!((&index["createdAt"], &index["primaryKey"]), (&json!("2023-01-01T00:00:00Z"), &json!("id")));
+    assert_eq!(server.get("/indexes/dogs/settings/stop-words").ok(), json!(["the"]));
+    assert_eq!(server.get("/experimental-features").ok()["metrics"], true);
+    let task = server.get("/tasks/0").ok();
+    assert_eq!(task["details"], json!({"receivedDocuments": 2, "indexedDocuments": 2}));
+    assert_eq!(server.get("/batches/0").ok()["stats"]["totalNbTasks"], 1);
+    let uid = std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();
+    assert_eq!(uid, "9e15e977-f2ae-4761-943f-1eaf75fd736d");
+
+    foreign_dump(
+        &path,
+        &[("metadata.json", r#"{"dumpVersion":"V5","dbVersion":"0.30.0","dumpDate":"2024-01-02T00:00:00Z"}"#)],
+    );
+    let other = tempfile::tempdir().unwrap();
+    let said = refused(other.path(), &["--import-dump", path.to_str().unwrap()]);
+    assert!(said.contains("the dump has version V5, this program reads V6"), "{said}");
+    assert!(!other.path().join("data").exists());
+}
+
+/// Kills the server while it writes dumps: what is named like a dump is one.
+#[test]
+fn kill_9_while_writing_dumps_leaves_whole_ones() {
+    let mut server = Server::start();
+    let text = "words that compress well ".repeat(20);
+    let documents: Vec<Value> = (0..5000).map(|id| json!({"id": id, "text": format!("{text}{id}")})).collect();
+    server.add("films", documents.into());
+    for round in 0..5u64 {
+        server.post("/dumps", json!(null));
+        server.post("/dumps", json!(null));
+        std::thread::sleep(Duration::from_millis(10 + round * 40));
+        server.kill();
+        server.start_again();
+    }
+    let dump = dump_of(&server);
+    let folder = server.folder().join("dumps");
+    let names: Vec<PathBuf> = snapshots(&folder);
+    assert!(names.iter().all(|path| path.extension().is_some_and(|end| end == "dump")), "{names:?}");
+    for path in [names.first().unwrap(), &dump] {
+        let restored = Server::with_options(&["--import-dump", path.to_str().unwrap()]);
+        assert_eq!(restored.document_count("films"), 5000);
+    }
+}

@@ -1,0 +1,98 @@
+//! What an operator sees of a running server: metrics and logs.
+
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::server::Server;
+
+#[test]
+fn metrics_are_behind_their_feature_and_tell_what_happened() {
+    let server = Server::start();
+    server.get("/metrics").refused(400, "feature_not_enabled");
+    server.patch("/experimental-features", json!({"metrics": true})).ok();
+    server.add("films", json!([{"id": 1}, {"id": 2}]));
+    server.search("films", json!({"q": ""}));
+    server.get("/indexes/absent/stats").refused(404, "index_not_found");
+    let answer = server.get("/metrics");
+    assert_eq!(answer.status, 200);
+    let has = |line: &str| assert!(answer.text.lines().any(|found| found == line), "{line}\n{}", answer.text);
+    has("lamina_http_requests_total{method=\"POST\",path=\"/indexes/{indexUid}/search\",status=\"200\"} 1");
+    has("lamina_http_requests_total{method=\"GET\",path=\"/indexes/{indexUid}/stats\",status=\"404\"} 1");
+    has("lamina_index_docs_count{index=\"films\"} 2");
+    has("lamina_index_count 1");
+    has("lamina_is_indexing 0");
+    has("lamina_nb_tasks{kind=\"statuses\",value=\"succeeded\"} 1");
+    has("lamina_nb_tasks{kind=\"types\",value=\"documentAdditionOrUpdate\"} 1");
+    has("lamina_nb_tasks{kind=\"indexes\",value=\"films\"} 1");
+    has("lamina_search_queue_size 1000");
+    has("# TYPE lamina_http_response_time_seconds histogram");
+    // Every sample belongs to the family above it, and every family is told once.
+    let mut families = Vec::new();
+    for line in answer.text.lines() {
+        match line.strip_prefix("# TYPE ") {
+            Some(rest) => families.push(rest.split(' ').next().unwrap().to_owned()),
+            None if line.starts_with('#') => {}
+            None => assert!(line.starts_with(families.last().unwrap().as_str()), "{line}"),
+        }
+    }
+    let count = families.len();
+    families.sort();
+    families.dedup();
+    assert_eq!(families.len(), count);
+}
+
+#[test]
+fn one_client_at_a_time_reads_the_logs() {
+    let server = Server::start();
+    server.post("/logs/stream", json!({})).refused(400, "feature_not_enabled");
+    server.patch("/experimental-features", json!({"logsRoute": true})).ok();
+    let listen = || {
+        let body = json!({"mode": "json", "target": "lamina_server=debug"});
+        server.request(Method::POST, "/logs/stream").json(&body).send().expect("an answer")
+    };
+    let stream = listen();
+    assert_eq!((stream.status().as_u16(), &stream.headers()["x-accel-buffering"]), (200, &"no".parse().unwrap()));
+    server.post("/logs/stream", json!({})).refused(400, "bad_request");
+    server.add("films", json!([{"id": 1}]));
+    let mut lines = BufReader::new(stream).lines();
+    let batch = lines.by_ref().map(|line| line.expect("a line")).find(|line| line.contains("batch finished")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&batch).expect("an object a line");
+    assert_eq!((&line["target"], &line["index"]), (&json!("lamina_server::tasks::scheduler"), &json!("films")));
+    assert_eq!(server.delete("/logs/stream").status, 204);
+    assert!(lines.all(|line| line.is_ok()), "the stream ends");
+
+    // A listener that goes away makes room for the next one.
+    drop(listen());
+    let start = Instant::now();
+    while listen().status() != 200 {
+        server.get("/tasks");
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn the_console_shows_what_is_asked_for() {
+    let server = Server::start();
+    server.patch("/experimental-features", json!({"logsRoute": true})).ok();
+    server.get("/version").ok();
+    assert!(!server.log().contains("path=\"/version\""), "requests are logged at DEBUG only");
+    assert_eq!(server.post("/logs/stderr", json!({"target": "lamina_server=debug"})).status, 204);
+    server.get("/version").ok();
+    assert!(server.log().contains("path=\"/version\""), "{}", server.log());
+    for (body, part) in [
+        (json!({"target": ""}), "Empty string is not a valid target. If you want to get no logs use `OFF`. Usage:"),
+        (json!({"target": "a=b=c"}), "Invalid value at `.target`"),
+        (json!({"target": 3}), "Invalid value type at `.target`"),
+        (json!({"colour": 3}), "Unknown field `colour`"),
+    ] {
+        let answer = server.post("/logs/stderr", body);
+        answer.refused(400, "bad_request");
+        assert!(answer.body["message"].as_str().unwrap().contains(part), "{}", answer.text);
+    }
+    let answer = server.post("/logs/stream", json!({"mode": "tamo"}));
+    answer.refused(400, "bad_request");
+    assert!(answer.body["message"].as_str().unwrap().starts_with("Unknown value `tamo` at `.mode`: expected one of"));
+}
