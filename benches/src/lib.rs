@@ -9,6 +9,13 @@ use std::sync::atomic::AtomicBool;
 
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
 
+/// Settings of the measurements on catalogue documents, as a client would send them.
+pub const CORPUS_SETTINGS: &str = r#"{
+    "searchableAttributes": ["title", "brand", "author", "category", "description", "sku"],
+    "filterableAttributes": ["category", "tags", "brand", "price", "rating", "in_stock", "released", "_geo"],
+    "sortableAttributes": ["price", "rating", "released", "reviews", "_geo"]
+}"#;
+
 /// `count` films as ndjson with the ids `0..count`.
 pub fn films(count: usize) -> Vec<u8> {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/sample/films.ndjson.zst");

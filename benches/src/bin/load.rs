@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use lamina_benches::CORPUS_SETTINGS;
 use lamina_engine::index::{
     CommitNote, Index, IndexOptions, Operation, Payload, Progress, Snapshot, Upsert, WriteMethod,
 };
@@ -19,12 +20,6 @@ use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const RUNS: usize = 20;
-/// As a client would send them.
-const SETTINGS: &str = r#"{
-    "searchableAttributes": ["title", "brand", "author", "category", "description", "sku"],
-    "filterableAttributes": ["category", "tags", "brand", "price", "rating", "in_stock", "released", "_geo"],
-    "sortableAttributes": ["price", "rating", "released", "reviews", "_geo"]
-}"#;
 /// A query that ends with a space has no prefix.
 const QUERIES: [(&str, &str); 9] = [
     ("one frequent word", "young "),
@@ -47,7 +42,7 @@ fn load(corpus: &Path, folder: &Path, indexing_memory_bytes: usize) -> Result<()
         primary_key: Some("id".into()),
         skip_creation: false,
     };
-    let operations = [Operation::Settings(Box::new(serde_json::from_str(SETTINGS)?)), Operation::Upsert(upsert)];
+    let operations = [Operation::Settings(Box::new(serde_json::from_str(CORPUS_SETTINGS)?)), Operation::Upsert(upsert)];
     let start = Instant::now();
     let note = CommitNote::new(0, |_| Vec::new());
     let results = index.apply(&operations, note, &Progress::new(), &AtomicBool::new(false))?;

@@ -2,11 +2,13 @@
 
 use std::sync::OnceLock;
 
+use hashbrown::HashMap;
+
 use super::expand::{Expansion, NodeAutomata, expand, sequence};
 use super::graph::QueryGraph;
 use super::options::{NOT_SEARCHED, QueryOptions};
 use super::parser::Excluded;
-use super::phrase::retain_phrase;
+use super::phrase::phrase_among;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
 use crate::rank::level::Level;
@@ -33,6 +35,8 @@ pub struct SegmentQuery<'a> {
     /// The same for fields that typos reach.
     searched_typos: Option<Vec<bool>>,
     docs: Vec<OnceLock<DocSet>>,
+    /// By node: documents that have its split.
+    split_docs: HashMap<usize, DocSet>,
 }
 
 impl<'a> SegmentQuery<'a> {
@@ -56,7 +60,18 @@ impl<'a> SegmentQuery<'a> {
         let searched = allowed(&|f| options.weight(f) != NOT_SEARCHED);
         let searched_typos = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.typos_reach(f));
         let docs = (0..vertex_count(graph)).map(|_| OnceLock::new()).collect();
-        SegmentQuery { reader, deleted, graph, options, expansions, stop, searched, searched_typos, docs }
+        SegmentQuery {
+            reader,
+            deleted,
+            graph,
+            options,
+            expansions,
+            stop,
+            searched,
+            searched_typos,
+            docs,
+            split_docs: HashMap::new(),
+        }
     }
 
     pub fn reader(&self) -> &'a SegmentReader {
@@ -75,6 +90,10 @@ impl<'a> SegmentQuery<'a> {
             .is_none_or(|deleted| postings.doc_freq(word) > deleted.len() || self.live_len(&postings.docs(word)) > 0)
     }
 
+    pub(crate) fn options(&self) -> &'a QueryOptions {
+        self.options
+    }
+
     /// Ordinals of stop words, ascending.
     pub fn stop(&self) -> &[TermOrdinal] {
         &self.stop
@@ -85,12 +104,10 @@ impl<'a> SegmentQuery<'a> {
         &self.expansions
     }
 
-    /// Sets the split of a node, if both words are known here.
-    pub fn set_split(&mut self, node: usize, left: &str, right: &str) {
-        let words = sequence(self.reader.terms(), [Some(left), Some(right)], &self.stop);
-        if let Some([Some(left), Some(right)]) = words.as_deref() {
-            self.expansions[node].split = Some([*left, *right]);
-        }
+    /// Sets the split of a node and the documents that have it.
+    pub(super) fn set_split(&mut self, node: usize, words: [TermOrdinal; 2], docs: DocSet) {
+        self.expansions[node].split = Some(words);
+        self.split_docs.insert(node, docs);
     }
 
     /// Documents of one vertex: a node at `class` typos above its base.
@@ -111,8 +128,8 @@ impl<'a> SegmentQuery<'a> {
                 }
                 1 => {
                     let mut docs = self.union(e.one_typo.iter().copied(), self.searched_typos.as_deref());
-                    if let Some([left, right]) = e.split {
-                        docs.or_assign(&self.phrase(&[Some(left), Some(right)]));
+                    if let Some(split) = self.split_docs.get(&node) {
+                        docs.or_assign(split);
                     }
                     docs
                 }
@@ -144,41 +161,11 @@ impl<'a> SegmentQuery<'a> {
         docs
     }
 
-    /// The documents of `among` that match a node without typo, by the best weight of a field that holds it, best
-    /// first; documents that match through a sequence of words only come last. `None` when the postings of too many
-    /// terms would have to be read for it.
-    pub fn by_weight(&self, node: usize, among: &DocSet) -> Option<Vec<(u16, DocSet)>> {
-        let e = &self.expansions[node];
-        let postings = self.reader.postings();
-        let terms = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
-        let limit = u64::from(self.reader.doc_count());
-        if postings.doc_freq_sum(terms.clone(), limit) >= limit || !e.synonyms.is_empty() || e.phrase.is_some() {
-            return None;
-        }
-        let mut weights: Vec<u16> = self.options.weights.iter().copied().filter(|&w| w != NOT_SEARCHED).collect();
-        weights.sort_unstable();
-        weights.dedup();
-        if weights.len() < 2 {
-            return None;
-        }
-        let mut left = among.clone();
-        let mut out = Vec::with_capacity(weights.len());
-        for weight in weights {
-            if left.is_empty() {
-                break;
-            }
-            let allowed = postings.field_sets().allowed(|f| self.options.weight(f) == weight);
-            let mut set = BitsetBuilder::new(self.reader.doc_count());
-            for ordinal in terms.clone().filter(|o| self.stop.binary_search(o).is_err()) {
-                postings.add_to_filtered(ordinal, &allowed, &mut set);
-            }
-            let docs = left.and(&set.finish());
-            left.and_not_assign(&docs);
-            if !docs.is_empty() {
-                out.push((weight, docs));
-            }
-        }
-        Some(out)
+    /// By field set code: the best weight of a searched field of the set, else [`NOT_SEARCHED`].
+    pub(crate) fn best_weights(&self) -> Vec<u16> {
+        let sets = self.reader.postings().field_sets();
+        let weight = |code| sets.fields(code).iter().map(|&f| self.options.weight(f)).min().unwrap_or(NOT_SEARCHED);
+        (0..sets.len() as u32).map(weight).collect()
     }
 
     /// Whether any document of the segment can match a node.
@@ -245,6 +232,16 @@ impl<'a> SegmentQuery<'a> {
 
     /// Documents that hold the words of a sequence next to each other in one searched field.
     pub fn phrase(&self, words: &[Option<TermOrdinal>]) -> DocSet {
+        self.phrase_among(self.docs_with_all(words), words)
+    }
+
+    /// Documents of `docs` that hold the words of a sequence next to each other in one searched field.
+    pub(super) fn phrase_among(&self, docs: DocSet, words: &[Option<TermOrdinal>]) -> DocSet {
+        phrase_among(self.reader, docs, words, |f| self.options.weight(f) != NOT_SEARCHED)
+    }
+
+    /// Documents that hold every word of a sequence, anywhere.
+    pub(super) fn docs_with_all(&self, words: &[Option<TermOrdinal>]) -> DocSet {
         let mut lists: Vec<TermOrdinal> = words.iter().flatten().copied().collect();
         lists.sort_unstable();
         lists.dedup();
@@ -258,7 +255,6 @@ impl<'a> SegmentQuery<'a> {
             }
             docs = self.reader.postings().docs_among(ordinal, &docs);
         }
-        retain_phrase(self.reader, &mut docs, words, |f| self.options.weight(f) != NOT_SEARCHED);
         docs
     }
 

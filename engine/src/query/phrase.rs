@@ -1,34 +1,56 @@
 //! Documents in which words follow each other.
 
+use rayon::prelude::*;
+
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, GAP, TermOrdinal};
 use crate::segment::SegmentReader;
 
-/// Keeps the documents of `docs` in which `words` follow each other in a field accepted by `searched`; `None` stands
-/// for any one word. Cost: one scan of the token column per document.
-pub fn retain_phrase(
+/// Larger sets are scanned on all threads, in parts of this many documents.
+const SCANNED_ALONE_MAX: usize = 4096;
+
+/// The documents of `docs` in which `words` follow each other in a field accepted by `searched`; `None` stands for any
+/// one word. Cost: one scan of the token column per document.
+pub fn phrase_among(
     reader: &SegmentReader,
-    docs: &mut DocSet,
+    docs: DocSet,
     words: &[Option<TermOrdinal>],
-    searched: impl Fn(FieldId) -> bool,
-) {
+    searched: impl Fn(FieldId) -> bool + Sync,
+) -> DocSet {
     if words.len() < 2 {
-        return;
+        return docs;
     }
-    let mut run = Vec::new();
-    docs.retain(|doc: DocId| {
-        reader.tokens().doc(doc).fields().any(|(field, tokens)| {
-            if tokens.len() < words.len() || !searched(field) {
-                return false;
-            }
-            run.clear();
-            tokens.decode(&mut run);
-            run.windows(words.len()).any(|window| {
-                window.iter().zip(words).all(|(&have, &want)| match want {
-                    Some(want) => have == want,
-                    None => have != GAP,
-                })
+    let scan = |docs: &[DocId]| -> Vec<DocId> {
+        let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        let mut holds = |doc: DocId| {
+            reader.tokens().doc(doc).decode(&mut fields, &mut tokens);
+            let mut start = 0;
+            fields.iter().any(|&(field, end)| {
+                let run = &tokens[start..end as usize];
+                start = end as usize;
+                run.len() >= words.len() && searched(field) && holds_sequence(run, words)
             })
+        };
+        docs.iter().copied().filter(|&doc| holds(doc)).collect()
+    };
+    let docs = docs.to_vec();
+    if docs.len() <= SCANNED_ALONE_MAX {
+        return DocSet::from_sorted(scan(&docs));
+    }
+    let parts: Vec<Vec<DocId>> = docs.par_chunks(SCANNED_ALONE_MAX).map(scan).collect();
+    DocSet::from_sorted(parts.concat())
+}
+
+fn holds_sequence(run: &[TermOrdinal], words: &[Option<TermOrdinal>]) -> bool {
+    if let [Some(first), Some(second)] = *words {
+        // Without a branch per token, so that many tokens are compared at once.
+        let pairs = run.iter().zip(&run[1..]);
+        return pairs.fold(false, |found, (&a, &b)| found | ((a == first) & (b == second)));
+    }
+    run.windows(words.len()).any(|window| {
+        window.iter().zip(words).all(|(&have, &want)| match want {
+            Some(want) => have == want,
+            None => have != GAP,
         })
-    });
+    })
 }

@@ -1,11 +1,15 @@
 //! Reads one word as two (`sunflower` -> `sun flower`).
 
+use std::collections::BTreeMap;
+
 use fst::Automaton;
-use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
 use super::expand::sequence;
-use super::graph::QueryGraph;
+use super::graph::{Node, QueryGraph};
+use crate::bits::DocSet;
+use crate::id::TermOrdinal;
 
 /// Accepts the non-empty prefixes of a text: one walk down the dictionary finds all terms among them.
 struct PrefixesOf<'a>(&'a [u8]);
@@ -32,47 +36,113 @@ impl Automaton for PrefixesOf<'_> {
     }
 }
 
+/// The documents of a pair of neighbouring words in one segment; `None` when it does not know both words.
+type PairDocs = Option<([TermOrdinal; 2], DocSet)>;
+
+/// A cut of a word that documents hold.
+struct Split {
+    cut: usize,
+    /// Documents of all segments, deleted ones left out.
+    count: u64,
+    docs: Vec<PairDocs>,
+}
+
+impl Split {
+    /// Whether this one is taken rather than one at `cut` with `count` documents.
+    fn beats(&self, cut: usize, count: u64) -> bool {
+        (self.count, std::cmp::Reverse(self.cut)) > (count, std::cmp::Reverse(cut))
+    }
+}
+
 /// Finds for every word of the graph the cut whose two words stand next to each other in most documents, over all
 /// segments, and adds it to the expansions. The first of equal cuts wins; a cut that no document has is none.
 ///
 /// Cost per word and segment: one walk down the dictionary, one look-up per cut whose left part is a term, and a
-/// token-column scan of the documents that hold both words.
+/// token-column scan of the documents that hold both words, for the cuts that could still win.
 pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
-    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.can_split) {
-        // By length of the left part: documents that have both parts next to each other.
-        let joined = (node.joined.len() == 2).then(|| node.joined[0].len());
-        let mut counts: HashMap<usize, u64> = HashMap::new();
-        for segment in segments.iter() {
-            let terms = segment.reader().terms();
-            let mut cuts = Vec::new();
-            terms.search(PrefixesOf(node.text.as_bytes()), |left, _| cuts.push(left.len()));
-            for cut in cuts.into_iter().filter(|&c| c < node.text.len() && Some(c) != joined) {
-                let (left, right) = node.text.split_at(cut);
-                if let Some(words) = sequence(terms, [Some(left), Some(right)], segment.stop()) {
-                    *counts.entry(cut).or_default() += u64::from(segment.live_len(&segment.phrase(&words)));
-                }
+    let shared: &[&mut SegmentQuery<'_>] = segments;
+    let splits: Vec<(usize, Split)> = graph
+        .nodes
+        .par_iter()
+        .enumerate()
+        .filter(|(_, node)| node.can_split)
+        .filter_map(|(index, node)| Some((index, best_split(node, shared)?)))
+        .collect();
+    for (index, split) in splits {
+        for (segment, docs) in segments.iter_mut().zip(split.docs) {
+            if let Some((words, docs)) = docs {
+                segment.set_split(index, words, docs);
             }
-        }
-        let best = counts.into_iter().filter(|c| c.1 > 0).max_by_key(|&(cut, count)| (count, std::cmp::Reverse(cut)));
-        let Some((cut, count)) = best else { continue };
-        let (left, right) = node.text.split_at(cut);
-        if let Some(joined) = joined {
-            // The two words of the query themselves are no split of their concatenation, but where they are the best
-            // one there is none. They are often frequent, so they are counted only against another cut.
-            let (left, right) = node.text.split_at(joined);
-            let own: u64 = segments
-                .iter()
-                .filter_map(|s| {
-                    let words = sequence(s.reader().terms(), [Some(left), Some(right)], s.stop())?;
-                    Some(u64::from(s.live_len(&s.phrase(&words))))
-                })
-                .sum();
-            if own > count || (own == count && joined < cut) {
-                continue;
-            }
-        }
-        for segment in segments.iter_mut() {
-            segment.set_split(index, left, right);
         }
     }
+}
+
+fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> {
+    let joined = (node.joined.len() == 2).then(|| node.joined[0].len());
+    // By length of the left part: no more documents than this can have both parts next to each other.
+    let mut cuts: BTreeMap<usize, u64> = BTreeMap::new();
+    for segment in segments {
+        let terms = segment.reader().terms();
+        let mut lefts = Vec::new();
+        terms.search(PrefixesOf(node.text.as_bytes()), |left, ordinal| lefts.push((left.len(), ordinal)));
+        for (cut, left) in lefts.into_iter().filter(|&(cut, _)| cut < node.text.len() && Some(cut) != joined) {
+            if let Some([_, right]) = words_of(segment, node, cut) {
+                let postings = segment.reader().postings();
+                *cuts.entry(cut).or_default() += u64::from(postings.doc_freq(left).min(postings.doc_freq(right)));
+            }
+        }
+    }
+    let mut cuts: Vec<(usize, u64)> = cuts.into_iter().collect();
+    cuts.sort_by_key(|&(cut, bound)| (std::cmp::Reverse(bound), cut));
+    let mut best: Option<Split> = None;
+    for (cut, bound) in cuts {
+        if let Some(split) = count(node, cut, bound, best.as_ref(), segments) {
+            best = Some(split);
+        }
+    }
+    // The two words of the query themselves are no split of their concatenation, but where they are the best one there
+    // is none. They are often frequent, so they are counted only against another cut.
+    let best = best?;
+    let own = joined.and_then(|cut| count(node, cut, u64::MAX, Some(&best), segments));
+    if own.is_some() { None } else { Some(best) }
+}
+
+/// The words of a cut, if a segment knows both.
+fn words_of(segment: &SegmentQuery<'_>, node: &Node, cut: usize) -> Option<[TermOrdinal; 2]> {
+    let (left, right) = node.text.split_at(cut);
+    match sequence(segment.reader().terms(), [Some(left), Some(right)], segment.stop())?.as_slice() {
+        [Some(left), Some(right)] => Some([*left, *right]),
+        _ => None,
+    }
+}
+
+/// Counts a cut, if it is better than `best`; `bound`: no more documents have it.
+fn count(
+    node: &Node,
+    cut: usize,
+    bound: u64,
+    best: Option<&Split>,
+    segments: &[&mut SegmentQuery<'_>],
+) -> Option<Split> {
+    let hopeless = |count| count == 0 || best.is_some_and(|b| b.beats(cut, count));
+    if hopeless(bound) {
+        return None;
+    }
+    let both: Vec<PairDocs> = segments
+        .iter()
+        .map(|s| words_of(s, node, cut).map(|[l, r]| ([l, r], s.docs_with_all(&[Some(l), Some(r)]))))
+        .collect();
+    if hopeless(both.iter().flatten().map(|(_, docs)| u64::from(docs.len())).sum()) {
+        return None;
+    }
+    let docs: Vec<PairDocs> = segments
+        .iter()
+        .zip(both)
+        .map(|(s, both)| both.map(|([l, r], docs)| ([l, r], s.phrase_among(docs, &[Some(l), Some(r)]))))
+        .collect();
+    let live = |(segment, docs): (&&mut SegmentQuery<'_>, &PairDocs)| {
+        docs.as_ref().map_or(0, |(_, docs)| u64::from(segment.live_len(docs)))
+    };
+    let count = segments.iter().zip(&docs).map(live).sum();
+    (!hopeless(count)).then_some(Split { cut, count, docs })
 }

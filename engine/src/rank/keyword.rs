@@ -15,6 +15,7 @@ use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::QueryOptions;
+use crate::rank::bounds::cut_by_attribute;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::{Matcher, Occurrences};
@@ -290,8 +291,8 @@ impl Ranked<'_> {
     }
 
     /// Cuts documents that match without typo into groups by what bitmaps and postings tell of their keys: whether
-    /// every word is there exactly, and for a single word in which attribute. Each group comes with the smallest key
-    /// its documents can have; no two groups share a key, so ties stay within a group.
+    /// every word is there exactly, and in which attributes. Each group comes with the smallest key its documents can
+    /// have, best first.
     fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Vec<(Key, DocSet)> {
         let bound = self.bound(number);
         if docs.len() <= SCANNED_WHOLE_MAX {
@@ -310,16 +311,8 @@ impl Ranked<'_> {
             }
             _ => vec![(bound, docs.clone())],
         };
-        if let ([_], Some(slice)) = (level.kept.as_slice(), self.layout.slice(GraphRule::AttributeRank)) {
-            let node = level.starting[0][0];
-            let cut = |(bound, docs): (Key, DocSet)| match query.by_weight(node, &docs) {
-                Some(parts) => {
-                    parts.into_iter().map(|(weight, docs)| (bound + slice.put(u32::from(weight)), docs)).collect()
-                }
-                None => vec![(bound, docs)],
-            };
-            groups = groups.into_iter().flat_map(cut).collect();
-            groups.sort_by_key(|g| g.0);
+        if let Some(slice) = self.layout.slice(GraphRule::AttributeRank) {
+            groups = cut_by_attribute(query, level, groups, slice);
         }
         groups
     }
@@ -327,7 +320,8 @@ impl Ranked<'_> {
     /// Offers documents to the top-k; `true` when the time ran out. Large groups are scanned on two threads, once
     /// their first documents have raised the bar.
     fn scan(&self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) -> bool {
-        if docs.is_empty() || !top.admits_any(bound) {
+        let Some(first) = docs.first() else { return false };
+        if !top.admits_any(bound, first) {
             return false;
         }
         // Where nothing but values orders documents, only those that lead the first order need a look.
@@ -369,11 +363,11 @@ impl Ranked<'_> {
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
         let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[group.index], search.options);
         let mut sorts = Vec::new();
-        let short_of_exact = self
+        let mut short_of_exact = self
             .layout
             .slice(GraphRule::ExactAttribute)
             .filter(|slice| slice.get(group.bound) == 0)
-            .map(|slice| (group.bound + slice.put(1), level.positions(search.graph)));
+            .map(|slice| (group.bound + slice.put(1), ExactFields::new(&segment.query, level, search.graph)));
         for (scanned, doc) in (0_u32..).zip(docs) {
             if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
                 return Scan::TimeIsUp;
@@ -381,22 +375,22 @@ impl Ranked<'_> {
             if sorted {
                 segment.sort.keys(doc, &mut sorts);
             }
-            if !top.admits(group.bound, &sorts) {
+            if !top.admits(group.bound, &sorts, doc) {
                 if sorted {
                     continue;
                 }
                 return Scan::NothingBetter;
             }
             // When only an exact attribute could still win, its length tells without reading the words.
-            if let Some((bound, words)) = &short_of_exact
-                && !top.admits(*bound, &sorts)
-                && !has_field_of(segment.query.reader(), doc, words.clone())
+            if let Some((bound, fields)) = &mut short_of_exact
+                && !top.admits(*bound, &sorts, doc)
+                && !fields.possible(doc)
             {
                 continue;
             }
             let key = if graph_rules {
                 let Some(key) = paths.evaluate(scanner.scan(doc)) else { continue };
-                if !top.admits(key, &sorts) {
+                if !top.admits(key, &sorts, doc) {
                     continue;
                 }
                 key
@@ -495,10 +489,42 @@ impl Ranked<'_> {
     }
 }
 
-/// Whether some field of a document can have exactly `words` words: its run holds them and at most two gaps a word.
-fn has_field_of(reader: &SegmentReader, doc: DocId, words: std::ops::RangeInclusive<usize>) -> bool {
-    let lengths = *words.start()..=3 * words.end();
-    reader.tokens().doc(doc).fields().any(|(_, run)| lengths.contains(&run.len()))
+/// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
+struct ExactFields<'a> {
+    reader: &'a SegmentReader,
+    /// Tokens of such a field: its words, and at most two gaps a word.
+    lengths: std::ops::RangeInclusive<usize>,
+    /// Such a field begins with one of these; `None` when that is not known.
+    words: Option<Vec<TermOrdinal>>,
+    run: Vec<TermOrdinal>,
+}
+
+impl<'a> ExactFields<'a> {
+    fn new(query: &SegmentQuery<'a>, level: &Level, graph: &QueryGraph) -> ExactFields<'a> {
+        let positions = level.positions(graph);
+        let exact = level.starting.iter().map(|nodes| {
+            let e = &query.expansions()[*nodes.first()?];
+            if e.phrase.is_some() { None } else { Some(e.exact) }
+        });
+        let words: Option<Vec<_>> = exact.collect();
+        ExactFields {
+            reader: query.reader(),
+            lengths: *positions.start()..=3 * positions.end(),
+            words: words.map(|w| w.into_iter().flatten().collect()),
+            run: Vec::new(),
+        }
+    }
+
+    fn possible(&mut self, doc: DocId) -> bool {
+        self.reader.tokens().doc(doc).fields().any(|(_, run)| {
+            self.lengths.contains(&run.len())
+                && self.words.as_ref().is_none_or(|words| {
+                    self.run.clear();
+                    run.decode(&mut self.run);
+                    self.run.first().is_some_and(|first| words.contains(first))
+                })
+        })
+    }
 }
 
 /// Reads documents of one segment and finds the words of the query in them.

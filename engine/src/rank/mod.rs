@@ -1,5 +1,6 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
 
+mod bounds;
 pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod level;

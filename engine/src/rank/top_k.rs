@@ -56,17 +56,20 @@ impl TopK {
         TopK { k, parts, entries: Vec::new(), threshold: None }
     }
 
-    /// Whether a document with this key could enter. Documents must come in ascending order.
-    pub(crate) fn admits(&self, key: Key, sorts: &[u64]) -> bool {
+    /// Whether a document with this key could enter.
+    pub(crate) fn admits(&self, key: Key, sorts: &[u64], doc: DocId) -> bool {
         match &self.threshold {
             _ if self.k == 0 => false,
             None => true,
-            Some(worst) => compare(&self.parts, (key, sorts), (worst.key, &worst.sorts)).is_lt(),
+            Some(worst) => {
+                compare(&self.parts, (key, sorts), (worst.key, &worst.sorts)).then(doc.cmp(&worst.doc)).is_lt()
+            }
         }
     }
 
-    /// Whether any document whose costs are at least those of `bound` could enter, whatever its sort values.
-    pub(crate) fn admits_any(&self, bound: Key) -> bool {
+    /// Whether any document from `first` on whose costs are at least those of `bound` could enter, whatever its sort
+    /// values.
+    pub(crate) fn admits_any(&self, bound: Key, first: DocId) -> bool {
         let Some(worst) = &self.threshold else { return self.k > 0 };
         for part in &self.parts {
             let Part::Graph(mask) = *part else { return true };
@@ -76,8 +79,7 @@ impl TopK {
                 Ordering::Greater => return false,
             }
         }
-        // Equal in every part: later documents lose the tie.
-        false
+        first < worst.doc
     }
 
     pub(crate) fn push(&mut self, entry: Entry) {
@@ -101,7 +103,7 @@ impl TopK {
         self.parts = parts;
     }
 
-    /// An empty collector with the same bar, for documents that come after all of those seen here.
+    /// An empty collector with the same bar.
     pub(crate) fn fork(&self) -> TopK {
         TopK { k: self.k, parts: self.parts.clone(), entries: Vec::new(), threshold: self.threshold.clone() }
     }
@@ -137,7 +139,7 @@ mod tests {
             let mut top = TopK::new(k, parts);
             for (doc, &(key, sort)) in keys.iter().enumerate() {
                 let (key, sorts) = (Key::from(key), vec![u64::from(sort)]);
-                if top.admits(key, &sorts) {
+                if top.admits(key, &sorts, doc as DocId) {
                     top.push(Entry { key, sorts, level: 0, doc: doc as DocId });
                 }
             }

@@ -1,0 +1,93 @@
+//! Latency of a list of queries over an index folder, in process, and the answers, to compare two builds.
+//!
+//! `cargo run --release -p lamina-benches --bin queries -- folder corpus.ndjson queries.tsv [answers.txt]`
+//!
+//! The folder is made from the corpus when it is not there. Each line of the list is a kind, a tab and the text of a
+//! query. Every query runs once to warm up, then the best of three runs counts,
+//! on the threads of the machine.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use lamina_benches::CORPUS_SETTINGS;
+use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
+use lamina_engine::search::{SearchRequest, search};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Runs of which the best counts: other work on the machine makes single ones slower.
+const RUNS: usize = 3;
+
+fn make(folder: &Path, corpus: &Path) -> Result<()> {
+    let index = Index::create(folder, IndexOptions::default())?;
+    let upsert = Upsert {
+        payload: Payload::File(corpus.to_owned()),
+        method: WriteMethod::Replace,
+        primary_key: Some("id".into()),
+        skip_creation: false,
+    };
+    let operations = [Operation::Settings(Box::new(serde_json::from_str(CORPUS_SETTINGS)?)), Operation::Upsert(upsert)];
+    let note = CommitNote::new(0, |_| Vec::new());
+    for result in index.apply(&operations, note, &Progress::new(), &AtomicBool::new(false))? {
+        result?;
+    }
+    index.wait_for_merges();
+    Ok(())
+}
+
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)]
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let [folder, corpus, list, answers @ ..] = arguments.as_slice() else {
+        return Err("usage: queries folder corpus.ndjson queries.tsv [answers.txt]".into());
+    };
+    if !folder.exists() {
+        make(folder, corpus)?;
+    }
+    let index = Index::open(folder, IndexOptions { background_merges: false, ..IndexOptions::default() })?;
+    let snapshot = index.snapshot();
+    println!("{} segments", snapshot.segments.len());
+    let mut told = String::new();
+    let mut kinds: Vec<(&str, Vec<(f64, &str)>)> = Vec::new();
+    let list = std::fs::read_to_string(list)?;
+    for (kind, text) in list.lines().filter_map(|line| line.split_once('\t')) {
+        let request = || SearchRequest { query: Some(text.to_owned()), ..SearchRequest::default() };
+        let result = search(&snapshot, &request())?;
+        let mut ms = f64::MAX;
+        for _ in 0..RUNS {
+            let request = request();
+            let start = Instant::now();
+            std::hint::black_box(search(&snapshot, &request)?);
+            ms = ms.min(start.elapsed().as_secs_f64() * 1e3);
+        }
+        match kinds.last_mut().filter(|k| k.0 == kind) {
+            Some((_, times)) => times.push((ms, text)),
+            None => kinds.push((kind, vec![(ms, text)])),
+        }
+        writeln!(told, "{kind}\t{text}\t{}", result.total)?;
+        for hit in &result.hits {
+            writeln!(told, "\t{:?} {:.6} {:?}", hit.address, hit.score, hit.details)?;
+        }
+    }
+    for (kind, mut times) in kinds {
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ms: Vec<f64> = times.iter().map(|t| t.0).collect();
+        let slowest: Vec<String> = times.iter().rev().take(4).map(|(ms, text)| format!("{text} {ms:.1}")).collect();
+        println!(
+            "{kind:<12} p50 {:>8.3} p90 {:>8.3} p99 {:>8.3}  {}",
+            percentile(&ms, 0.5),
+            percentile(&ms, 0.9),
+            percentile(&ms, 0.99),
+            slowest.join(" | ")
+        );
+    }
+    if let [file, ..] = answers {
+        std::fs::write(file, told)?;
+    }
+    Ok(())
+}
