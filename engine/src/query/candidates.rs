@@ -90,6 +90,10 @@ impl<'a> SegmentQuery<'a> {
             .is_none_or(|deleted| postings.doc_freq(word) > deleted.len() || self.live_len(&postings.docs(word)) > 0)
     }
 
+    pub(crate) fn graph(&self) -> &'a QueryGraph {
+        self.graph
+    }
+
     pub(crate) fn options(&self) -> &'a QueryOptions {
         self.options
     }
@@ -159,13 +163,6 @@ impl<'a> SegmentQuery<'a> {
             }
         }
         docs
-    }
-
-    /// By field set code: the best weight of a searched field of the set, else [`NOT_SEARCHED`].
-    pub(crate) fn best_weights(&self) -> Vec<u16> {
-        let sets = self.reader.postings().field_sets();
-        let weight = |code| sets.fields(code).iter().map(|&f| self.options.weight(f)).min().unwrap_or(NOT_SEARCHED);
-        (0..sets.len() as u32).map(weight).collect()
     }
 
     /// Whether any document of the segment can match a node.

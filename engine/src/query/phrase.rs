@@ -24,6 +24,9 @@ pub fn phrase_among(
         let (mut fields, mut tokens) = (Vec::new(), Vec::new());
         let mut holds = |doc: DocId| {
             reader.tokens().doc(doc).decode(&mut fields, &mut tokens);
+            if !may_hold(&tokens, words) {
+                return false;
+            }
             let mut start = 0;
             fields.iter().any(|&(field, end)| {
                 let run = &tokens[start..end as usize];
@@ -41,12 +44,19 @@ pub fn phrase_among(
     DocSet::from_sorted(parts.concat())
 }
 
+/// Whether two words of the sequence that follow each other do so anywhere. Without a branch per token, so that many
+/// tokens are compared at once.
+fn may_hold(tokens: &[TermOrdinal], words: &[Option<TermOrdinal>]) -> bool {
+    let next = tokens.get(1..).unwrap_or_default();
+    words.windows(2).all(|pair| match *pair {
+        [Some(first), Some(second)] => {
+            tokens.iter().zip(next).fold(false, |found, (&a, &b)| found | ((a == first) & (b == second)))
+        }
+        _ => true,
+    })
+}
+
 fn holds_sequence(run: &[TermOrdinal], words: &[Option<TermOrdinal>]) -> bool {
-    if let [Some(first), Some(second)] = *words {
-        // Without a branch per token, so that many tokens are compared at once.
-        let pairs = run.iter().zip(&run[1..]);
-        return pairs.fold(false, |found, (&a, &b)| found | ((a == first) & (b == second)));
-    }
     run.windows(words.len()).any(|window| {
         window.iter().zip(words).all(|(&have, &want)| match want {
             Some(want) => have == want,

@@ -1,102 +1,189 @@
 //! Lower bounds of the keys of many documents at once, from postings alone.
 //!
-//! The postings of a word tell in which fields of a document it is, so for documents that match a level without typo
-//! the cost of `attributeRank` follows without reading the documents. Cut into groups by it, best first, the scan of the token column
-//! ends after the first few groups instead of reading every document that holds frequent words.
+//! The postings of a word tell in which fields of a document it is and how early. So for documents that match a level
+//! without typo the cost of `attributeRank` is known, and that of `wordPosition` has a bound. Cut into groups by them,
+//! best first, the scan of the token column ends after a few groups instead of reading every document that holds
+//! frequent words.
 
 use crate::bits::DocSet;
 use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
+use crate::query::graph::Node;
 use crate::query::options::NOT_SEARCHED;
-use crate::rank::key::{Key, Slice};
+use crate::rank::key::{Key, KeyLayout, Slice};
 use crate::rank::level::Level;
+use crate::rank::path::{POSITION_COST_MAX, bucketed_position, position_cost};
+use crate::rank::rules::GraphRule;
+use crate::segment::{FieldSets, ZONE_COUNT, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
-const PREFIX_POSTINGS_MAX: u64 = 16;
+const PREFIX_POSTINGS_MAX: u64 = 8;
 
-/// Cuts groups of documents that match every word of a level without typo by what `attributeRank` costs them at least.
+/// Least costs of one word in one document.
+#[derive(Clone, Copy, Debug, Default)]
+struct Costs {
+    rank: u8,
+    position: u8,
+}
+
+impl Costs {
+    const WORST: Costs = Costs { rank: u8::MAX, position: u8::MAX };
+
+    fn min(self, other: Costs) -> Costs {
+        Costs { rank: self.rank.min(other.rank), position: self.position.min(other.position) }
+    }
+
+    fn add(&mut self, other: Costs) {
+        self.rank = self.rank.saturating_add(other.rank);
+        self.position = self.position.saturating_add(other.position);
+    }
+}
+
+/// Costs by field set code and zone.
+struct CostTable(Vec<[Costs; ZONE_COUNT]>);
+
+impl CostTable {
+    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node) -> CostTable {
+        let first_position = u32::from(node.first_position);
+        let positions = ZONE_STARTS.map(|start| {
+            // A word that comes first before its place in the query may come again right there.
+            let start = bucketed_position(start);
+            if start <= first_position { 0 } else { position_cost(start - first_position) as u8 }
+        });
+        let row = |code: u32| {
+            let weights = sets.fields(code).iter().map(|&f| query.options().weight(f));
+            // A set without fields stands for unknown ones.
+            let weight = weights.min().unwrap_or(0);
+            let rank = if weight == NOT_SEARCHED { u8::MAX } else { u8::try_from(weight).unwrap_or(u8::MAX) };
+            positions.map(|position| Costs { rank, position })
+        };
+        CostTable((0..sets.len() as u32).map(row).collect())
+    }
+
+    #[inline]
+    fn get(&self, code: u32, zone: u8) -> Costs {
+        self.0.get(code as usize).map_or(Costs::default(), |row| row[usize::from(zone) % ZONE_COUNT])
+    }
+}
+
+/// Where a bound is read from.
+enum Source<'q> {
+    Words(std::ops::Range<TermOrdinal>),
+    /// The stored union of a prefix.
+    Union(&'q [u8]),
+}
+
+/// Cuts groups of documents that match every word of a level without typo by the least costs of `attributeRank` and
+/// `wordPosition`.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents; so is the answer, best first. Cost: about 2 ns per
 /// posting of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
-pub(crate) fn cut_by_attribute(
+pub(crate) fn cut_by_costs(
     query: &SegmentQuery<'_>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
-    slice: Slice,
+    layout: &KeyLayout,
 ) -> Vec<(Key, DocSet)> {
-    let nodes = || level.starting.iter().filter_map(|s| s.first().copied());
+    let (rank, position) = (layout.slice(GraphRule::AttributeRank), layout.slice(GraphRule::WordPosition));
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
-    let postings: u64 = nodes().map(|n| known_postings(query, n)).sum();
-    let most = nodes().count() * usize::from(query.options().max_weight);
-    if postings == 0 || postings > docs * POSTINGS_PER_SCAN || most == 0 || most >= usize::from(u8::MAX) {
+    let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
+    let sources: Vec<(usize, Source<'_>, u64)> =
+        nodes.iter().filter_map(|&n| source(query, n).map(|(source, postings)| (n, source, postings))).collect();
+    let postings: u64 = sources.iter().map(|s| s.2).sum();
+    let most_rank = rank.map_or(0, |_| sources.len() * usize::from(query.options().max_weight));
+    let most_position = position.map_or(0, |_| sources.len() * POSITION_COST_MAX as usize);
+    let limit = usize::from(u8::MAX);
+    if sources.is_empty()
+        || postings > docs * POSTINGS_PER_SCAN
+        || most_rank >= limit
+        || most_position >= limit
+        || most_rank + most_position == 0
+    {
         return groups;
     }
-    let mut costs = vec![0u8; query.reader().doc_count() as usize];
-    for node in nodes() {
-        add_costs(query, node, &mut costs);
+    let mut costs = vec![Costs::default(); query.reader().doc_count() as usize];
+    for (node, source, _) in &sources {
+        add_costs(query, *node, source, &mut costs);
     }
+    let slot = |c: Costs| {
+        most_rank.min(usize::from(c.rank)) * (most_position + 1) + most_position.min(usize::from(c.position))
+    };
+    let put = |slice: Option<Slice>, cost: usize| slice.map_or(0, |s| s.put(cost as u32));
     let mut out = Vec::new();
     for (bound, docs) in groups {
-        let mut parts: Vec<Vec<DocId>> = vec![Vec::new(); most + 1];
-        docs.for_each(|doc| parts[usize::from(costs[doc as usize])].push(doc));
-        let parts = parts.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty());
-        out.extend(parts.map(|(cost, docs)| (bound + slice.put(cost as u32), DocSet::from_sorted(docs))));
+        let mut parts: Vec<Vec<DocId>> = vec![Vec::new(); (most_rank + 1) * (most_position + 1)];
+        docs.for_each(|doc| parts[slot(costs[doc as usize])].push(doc));
+        for (slot, docs) in parts.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty()) {
+            let (r, p) = (slot / (most_position + 1), slot % (most_position + 1));
+            out.push((bound + put(rank, r) + put(position, p), DocSet::from_sorted(docs)));
+        }
     }
     out.sort_by_key(|g| g.0);
     out
 }
 
-/// The words a node stands for without typo, if nothing but these words matches it.
-fn words(query: &SegmentQuery<'_>, node: usize) -> Option<std::ops::Range<TermOrdinal>> {
+/// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read,
+/// or when the node matches through other words too.
+fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)> {
     let e = &query.expansions()[node];
-    if !e.synonyms.is_empty() || e.phrase.is_some() {
+    if !e.synonyms.is_empty() {
         return None;
     }
-    Some(if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() })
-}
-
-/// Postings that [`add_costs`] reads.
-fn known_postings(query: &SegmentQuery<'_>, node: usize) -> u64 {
-    let limit = PREFIX_POSTINGS_MAX * u64::from(query.reader().doc_count());
-    let Some(words) = words(query, node) else { return 0 };
-    let sum = query.reader().postings().doc_freq_sum(words, limit);
-    if sum < limit { sum } else { 0 }
-}
-
-/// Adds the best weight of a field with one of the node's words to the costs of each document that has one; nothing
-/// when that is not known.
-fn add_costs(query: &SegmentQuery<'_>, node: usize, costs: &mut [u8]) {
-    if known_postings(query, node) == 0 {
-        return;
-    }
+    let doc_count = u64::from(query.reader().doc_count());
     let postings = query.reader().postings();
-    let weights = query.best_weights();
-    let weight = |code: u32| weights.get(code as usize).copied().unwrap_or(NOT_SEARCHED);
-    let words = words(query, node).unwrap_or_default();
-    if words.len() == 1 {
-        postings.for_each(words.start, |doc, code| {
-            let weight = weight(code);
-            if weight != NOT_SEARCHED
-                && let Some(cost) = costs.get_mut(doc as usize)
-            {
-                *cost += weight as u8;
-            }
-        });
-        return;
+    if let Some(words) = &e.phrase {
+        // A document that holds a phrase counts with every place of its first word.
+        let first = (*words.first()?)?;
+        return Some((Source::Words(first..first + 1), u64::from(postings.doc_freq(first))));
     }
-    let mut best = vec![u8::MAX; costs.len()];
-    for ordinal in words.filter(|o| query.stop().binary_search(o).is_err()) {
-        postings.for_each(ordinal, |doc, code| {
-            if let Some(best) = best.get_mut(doc as usize) {
-                *best = (*best).min(weight(code).min(u16::from(u8::MAX)) as u8);
-            }
-        });
+    if !e.prefix.is_empty() {
+        let prefix = query.graph().nodes[node].text.as_bytes();
+        if postings.prefix_union(prefix).is_some() {
+            return Some((Source::Union(prefix), doc_count));
+        }
     }
-    for (cost, best) in costs.iter_mut().zip(best) {
-        if best != u8::MAX {
-            *cost += best;
+    let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
+    let limit = PREFIX_POSTINGS_MAX * doc_count;
+    let sum = postings.doc_freq_sum(words.clone(), limit);
+    (sum > 0 && sum < limit).then_some((Source::Words(words), sum))
+}
+
+/// Adds the least costs of a node to those of each document that holds one of its words.
+fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, costs: &mut [Costs]) {
+    let postings = query.reader().postings();
+    let node = &query.graph().nodes[node];
+    let mut add = |table: &CostTable, doc: DocId, code: u32, zone: u8| {
+        if let Some(costs) = costs.get_mut(doc as usize) {
+            costs.add(table.get(code, zone));
+        }
+    };
+    match source {
+        Source::Union(prefix) => {
+            let Some(union) = postings.prefix_union(prefix) else { return };
+            let table = CostTable::new(query, union.field_sets, node);
+            union.for_each(|doc, code, zone| add(&table, doc, code, zone));
+        }
+        Source::Words(words) if words.len() == 1 => {
+            let table = CostTable::new(query, postings.field_sets(), node);
+            postings.for_each_with_zone(words.start, |doc, code, zone| add(&table, doc, code, zone));
+        }
+        Source::Words(words) => {
+            let table = CostTable::new(query, postings.field_sets(), node);
+            let mut least = vec![Costs::WORST; costs.len()];
+            for ordinal in words.clone().filter(|o| query.stop().binary_search(o).is_err()) {
+                postings.for_each_with_zone(ordinal, |doc, code, zone| {
+                    if let Some(least) = least.get_mut(doc as usize) {
+                        *least = least.min(table.get(code, zone));
+                    }
+                });
+            }
+            for (costs, least) in costs.iter_mut().zip(least) {
+                if least.rank != u8::MAX {
+                    costs.add(least);
+                }
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::QueryOptions;
-use crate::rank::bounds::cut_by_attribute;
+use crate::rank::bounds::cut_by_costs;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::{Matcher, Occurrences};
@@ -32,6 +32,8 @@ use crate::sort::SegmentSort;
 const DOCS_PER_CLOCK_CHECK: u32 = 256;
 /// Cost of the first step of `exactness` when no attribute starts with the query.
 const EXACT_ATTRIBUTE_WORST: u32 = 2;
+/// Positions below this are not rounded by `wordPosition`.
+const EXACT_POSITIONS: u16 = 16;
 /// Groups of at most this many documents are scanned without a look at the postings.
 const SCANNED_WHOLE_MAX: u32 = 1024;
 /// Level of documents that complete a degraded answer, unsorted.
@@ -48,6 +50,8 @@ struct Group {
     index: usize,
     number: u16,
     bound: Key,
+    /// Every word of the level is in them without typo.
+    without_typo: bool,
 }
 
 /// How a scan ended.
@@ -216,7 +220,7 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
-            self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].clone())]);
+            self.degraded = self.scan_all(tops, number, false, |index| vec![(bound, groups[index].clone())]);
             return;
         }
         let exact: Vec<DocSet> = self
@@ -225,20 +229,28 @@ impl Ranked<'_> {
             .zip(&groups)
             .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
             .collect();
-        self.degraded = self.scan_all(tops, number, |index| self.groups(index, &exact[index], number));
+        self.degraded = self.scan_all(tops, number, true, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
-            self.degraded = self.scan_all(tops, number, |index| vec![(bound, groups[index].and_not(&exact[index]))]);
+            self.degraded =
+                self.scan_all(tops, number, false, |index| vec![(bound, groups[index].and_not(&exact[index]))]);
         }
     }
 
     /// Scans groups of documents of every segment, in parallel over segments, and tells whether the time ran out.
     /// Groups come best first, each with the smallest key of its documents.
-    fn scan_all(&self, tops: &mut [TopK], number: u16, groups: impl Fn(usize) -> Vec<(Key, DocSet)> + Sync) -> bool {
+    fn scan_all(
+        &self,
+        tops: &mut [TopK],
+        number: u16,
+        without_typo: bool,
+        groups: impl Fn(usize) -> Vec<(Key, DocSet)> + Sync,
+    ) -> bool {
         tops.par_iter_mut()
             .enumerate()
             .map(|(index, top)| {
-                groups(index).into_iter().any(|(bound, docs)| self.scan(index, &docs, number, bound, top))
+                let scan = |(bound, docs)| self.scan(Group { index, number, bound, without_typo }, &docs, top);
+                groups(index).into_iter().any(scan)
             })
             .reduce(|| false, |a, b| a || b)
     }
@@ -300,7 +312,7 @@ impl Ranked<'_> {
         }
         let query = &self.segments[index].query;
         let level = &self.levels[usize::from(number)].level;
-        let mut groups = match self.layout.slice(GraphRule::ExactWords) {
+        let groups = match self.layout.slice(GraphRule::ExactWords) {
             Some(words) if query.completes(level) => {
                 let exact = query.exact_docs(level, docs);
                 let rest = docs.and_not(&exact);
@@ -311,25 +323,40 @@ impl Ranked<'_> {
             }
             _ => vec![(bound, docs.clone())],
         };
-        if let Some(slice) = self.layout.slice(GraphRule::AttributeRank) {
-            groups = cut_by_attribute(query, level, groups, slice);
-        }
+        let mut groups = cut_by_costs(query, level, groups, &self.layout);
+        self.mark_displaced(level, &mut groups);
         groups
+    }
+
+    /// An attribute that is, or starts with, the query has every exact word in its place: where all words are exact, a
+    /// document with a word that is not in its place costs the most in the first step of `exactness`.
+    fn mark_displaced(&self, level: &Level, groups: &mut [(Key, DocSet)]) {
+        let slices = (self.layout.slice(GraphRule::WordPosition), self.layout.slice(GraphRule::ExactAttribute));
+        let (Some(position), Some(attribute)) = slices else { return };
+        // Positions are known exactly up to here.
+        let close = |&t: &usize| self.search.graph.terms[t].last_position < EXACT_POSITIONS;
+        if !level.kept.iter().all(|t| close(t) && self.exact_known[*t]) {
+            return;
+        }
+        for (bound, _) in groups {
+            if position.get(*bound) > 0 && attribute.get(*bound) == 0 {
+                *bound += attribute.put(EXACT_ATTRIBUTE_WORST);
+            }
+        }
     }
 
     /// Offers documents to the top-k; `true` when the time ran out. Large groups are scanned on two threads, once
     /// their first documents have raised the bar.
-    fn scan(&self, index: usize, docs: &DocSet, number: u16, bound: Key, top: &mut TopK) -> bool {
+    fn scan(&self, group: Group, docs: &DocSet, top: &mut TopK) -> bool {
         let Some(first) = docs.first() else { return false };
-        if !top.admits_any(bound, first) {
+        if !top.admits_any(group.bound, first) {
             return false;
         }
         // Where nothing but values orders documents, only those that lead the first order need a look.
-        let segment = &self.segments[index];
+        let segment = &self.segments[group.index];
         let doc_count = segment.query.reader().doc_count();
         let leading = self.sorts_only().then(|| segment.sort.leading(docs, doc_count, self.search.wanted)).flatten();
         let docs = leading.as_ref().unwrap_or(docs);
-        let group = Group { index, number, bound };
         if docs.len() < SCANNED_ALONE_MAX {
             return self.scan_docs(group, docs.iter(), top) == Scan::TimeIsUp;
         }
@@ -363,11 +390,16 @@ impl Ranked<'_> {
         let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
         let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[group.index], search.options);
         let mut sorts = Vec::new();
-        let mut short_of_exact = self
+        let short_of_exact = self
             .layout
             .slice(GraphRule::ExactAttribute)
             .filter(|slice| slice.get(group.bound) == 0)
-            .map(|slice| (group.bound + slice.put(1), ExactFields::new(&segment.query, level, search.graph)));
+            .map(|slice| (group.bound + slice.put(1), ExactFields::new(&segment.query, level, group.without_typo)));
+        let short_of_adjacent = self
+            .layout
+            .slice(GraphRule::Proximity)
+            .filter(|_| group.without_typo)
+            .and_then(|slice| Some((group.bound + slice.put(1), Adjacent::new(&segment.query, level)?)));
         for (scanned, doc) in (0_u32..).zip(docs) {
             if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
                 return Scan::TimeIsUp;
@@ -382,14 +414,22 @@ impl Ranked<'_> {
                 return Scan::NothingBetter;
             }
             // When only an exact attribute could still win, its length tells without reading the words.
-            if let Some((bound, fields)) = &mut short_of_exact
+            if let Some((bound, fields)) = &short_of_exact
                 && !top.admits(*bound, &sorts, doc)
                 && !fields.possible(doc)
             {
                 continue;
             }
             let key = if graph_rules {
-                let Some(key) = paths.evaluate(scanner.scan(doc)) else { continue };
+                scanner.read(doc);
+                // When only words next to each other could still win, that is seen at once.
+                if let Some((bound, adjacent)) = &short_of_adjacent
+                    && !top.admits(*bound, &sorts, doc)
+                    && !adjacent.possible(&scanner.tokens)
+                {
+                    continue;
+                }
+                let Some(key) = paths.evaluate(scanner.find()) else { continue };
                 if !top.admits(key, &sorts, doc) {
                     continue;
                 }
@@ -492,37 +532,92 @@ impl Ranked<'_> {
 /// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
 struct ExactFields<'a> {
     reader: &'a SegmentReader,
-    /// Tokens of such a field: its words, and at most two gaps a word.
+    /// Tokens of such a field: its words, and at most one gap between two.
     lengths: std::ops::RangeInclusive<usize>,
-    /// Such a field begins with one of these; `None` when that is not known.
-    words: Option<Vec<TermOrdinal>>,
-    run: Vec<TermOrdinal>,
+    /// By field: whether any document has the rarest of the words there; `None` when that is not known.
+    fields: Option<Vec<bool>>,
 }
 
 impl<'a> ExactFields<'a> {
-    fn new(query: &SegmentQuery<'a>, level: &Level, graph: &QueryGraph) -> ExactFields<'a> {
-        let positions = level.positions(graph);
-        let exact = level.starting.iter().map(|nodes| {
+    /// `without_typo`: every document holds every word without typo.
+    fn new(query: &SegmentQuery<'a>, level: &Level, without_typo: bool) -> ExactFields<'a> {
+        let positions = level.positions(query.graph());
+        let postings = query.reader().postings();
+        // All words are in the field then; the rarest one is in the fewest fields. Misspelt ones need not be there.
+        let words = level.starting.iter().map(|nodes| {
             let e = &query.expansions()[*nodes.first()?];
-            if e.phrase.is_some() { None } else { Some(e.exact) }
+            match &e.phrase {
+                Some(words) => words.iter().flatten().copied().min_by_key(|&word| postings.doc_freq(word)),
+                None => e.exact,
+            }
         });
-        let words: Option<Vec<_>> = exact.collect();
-        ExactFields {
-            reader: query.reader(),
-            lengths: *positions.start()..=3 * positions.end(),
-            words: words.map(|w| w.into_iter().flatten().collect()),
-            run: Vec::new(),
-        }
+        let words: Option<Vec<TermOrdinal>> = words.collect();
+        let rarest =
+            words.filter(|_| without_typo).and_then(|w| w.into_iter().min_by_key(|&word| postings.doc_freq(word)));
+        let fields = rarest.map(|word| {
+            let sets = postings.field_sets();
+            let mut seen = vec![false; sets.len()];
+            postings.for_each(word, |_, code| {
+                if let Some(seen) = seen.get_mut(code as usize) {
+                    *seen = true;
+                }
+            });
+            let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
+            (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
+        });
+        ExactFields { reader: query.reader(), lengths: *positions.start()..=2 * positions.end() - 1, fields }
     }
 
-    fn possible(&mut self, doc: DocId) -> bool {
-        self.reader.tokens().doc(doc).fields().any(|(_, run)| {
+    fn possible(&self, doc: DocId) -> bool {
+        self.reader.tokens().doc(doc).fields().any(|(field, run)| {
             self.lengths.contains(&run.len())
-                && self.words.as_ref().is_none_or(|words| {
-                    self.run.clear();
-                    run.decode(&mut self.run);
-                    self.run.first().is_some_and(|first| words.contains(first))
-                })
+                && self.fields.as_ref().is_none_or(|fields| fields.get(usize::from(field)).copied().unwrap_or(true))
+        })
+    }
+}
+
+/// Tells from the tokens whether all words of a level can be next to each other without typo.
+struct Adjacent {
+    /// Terms, as start and length, that must come one after the other somewhere.
+    pairs: Vec<[(TermOrdinal, u32); 2]>,
+}
+
+impl Adjacent {
+    /// `None` when nothing has to be next to anything, or when more than single words may match.
+    fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Adjacent> {
+        if query.options().proximity_by_attribute {
+            return None;
+        }
+        let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
+        let terms = |node: usize| {
+            let e = &query.expansions()[node];
+            if !e.synonyms.is_empty() || e.phrase.is_some() {
+                return None;
+            }
+            Some(match e.exact {
+                _ if !e.prefix.is_empty() => (e.prefix.start, e.prefix.len() as u32),
+                Some(exact) => (exact, 1),
+                None => (0, 0),
+            })
+        };
+        let graph = query.graph();
+        let pairs: Vec<_> = nodes
+            .windows(2)
+            .filter(|pair| {
+                let (left, right) = (&graph.nodes[pair[0]], &graph.nodes[pair[1]]);
+                u32::from(left.last_position) + 1 == u32::from(right.first_position)
+            })
+            .filter_map(|pair| Some([terms(pair[0])?, terms(pair[1])?]))
+            .collect();
+        (!pairs.is_empty()).then_some(Adjacent { pairs })
+    }
+
+    /// Without a branch per token, so that many tokens are compared at once. Says yes too often where fields meet.
+    fn possible(&self, tokens: &[TermOrdinal]) -> bool {
+        let next = tokens.get(1..).unwrap_or_default();
+        self.pairs.iter().all(|&[(left, left_len), (right, right_len)]| {
+            let hit = |a: u32, b: u32| (a.wrapping_sub(left) < left_len) & (b.wrapping_sub(right) < right_len);
+            tokens.iter().zip(next).fold(false, |found, (&a, &b)| found | hit(a, b))
         })
     }
 }
@@ -543,7 +638,17 @@ impl<'a> Scanner<'a> {
     }
 
     fn scan(&mut self, doc: DocId) -> &Occurrences {
+        self.read(doc);
+        self.find()
+    }
+
+    /// Reads the tokens of a document.
+    fn read(&mut self, doc: DocId) {
         self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+    }
+
+    /// Finds the words of the query in the document that was read.
+    fn find(&mut self) -> &Occurrences {
         let (matcher, found) = (self.matcher, &mut self.found);
         matcher.begin(found);
         let mut start = 0;

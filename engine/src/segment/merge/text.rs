@@ -16,8 +16,8 @@ const NO_ORDINAL: TermOrdinal = TermOrdinal::MAX;
 impl Merger<'_> {
     /// Writes the sections. Answers the number of terms and of tokens.
     pub(super) fn merge_text(&self, file: &mut SectionWriter) -> Result<(u32, u64), SegmentError> {
-        let codes = self.merge_field_sets(file)?;
-        let (ordinals, frequencies) = self.merge_terms(file, &codes)?;
+        let (codes, field_sets) = self.merge_field_sets(file)?;
+        let (ordinals, frequencies) = self.merge_terms(file, &codes, field_sets)?;
         let term_count = frequencies.len() as u32;
         // Gaps are not counted anywhere; there are about as many as documents have sentences and values.
         let gaps = u64::from(self.doc_count) * 4;
@@ -45,8 +45,8 @@ impl Merger<'_> {
         Ok((term_count, column.finish(file)?))
     }
 
-    /// Writes the field sets and answers, per input, the new code of each code.
-    fn merge_field_sets(&self, file: &mut SectionWriter) -> Result<Vec<Vec<u32>>, SegmentError> {
+    /// Writes the field sets and answers, per input, the new code of each code, and the sets.
+    fn merge_field_sets(&self, file: &mut SectionWriter) -> Result<(Vec<Vec<u32>>, FieldSetTable), SegmentError> {
         let mut table = FieldSetTable::default();
         let mut counts: Vec<u64> = Vec::new();
         let mut codes: Vec<Vec<u32>> = Vec::new();
@@ -63,7 +63,7 @@ impl Merger<'_> {
         let (renumbered, section) = table.finish(&counts);
         file.section(SectionKind::FieldSets, 0, &section)?;
         codes.iter_mut().flatten().for_each(|code| *code = renumbered[*code as usize]);
-        Ok(codes)
+        Ok((codes, table.renumbered(&counts)))
     }
 
     /// Joins terms and postings. Answers, per input, the new ordinal of each ordinal, and the document frequencies.
@@ -71,6 +71,7 @@ impl Merger<'_> {
         &self,
         file: &mut SectionWriter,
         codes: &[Vec<u32>],
+        field_sets: FieldSetTable,
     ) -> Result<(Vec<Vec<TermOrdinal>>, Vec<u32>), SegmentError> {
         let segments: Vec<_> = self.inputs().collect();
         let mut ordinals: Vec<Vec<TermOrdinal>> = Vec::new();
@@ -85,7 +86,7 @@ impl Merger<'_> {
         let terms_max = segments.iter().map(|segment| segment.terms().len() as usize).max().unwrap_or(0);
         let mut dictionary = TermsBuilder::new();
         let mut frequencies = Vec::with_capacity(terms_max);
-        let mut postings = PostingsBuilder::new(self.doc_count, terms_max);
+        let mut postings = PostingsBuilder::new(self.doc_count, terms_max, field_sets);
         let mut joined = Joined::default();
         file.begin(SectionKind::Postings, 0)?;
         let mut steps = 0;
@@ -98,9 +99,9 @@ impl Merger<'_> {
             for place in places {
                 let (map, codes) = (&self.doc_maps[place.index], &codes[place.index]);
                 let old = FIRST_TERM + place.value as u32;
-                segments[place.index].postings().for_each(old, |doc, code| {
+                segments[place.index].postings().for_each_with_zone(old, |doc, code, zone| {
                     if let Some(new) = map.get(doc) {
-                        joined.push(new, codes.get(code as usize).copied().unwrap_or(0));
+                        joined.push(new, codes.get(code as usize).copied().unwrap_or(0), zone);
                     }
                 });
             }
@@ -115,7 +116,7 @@ impl Merger<'_> {
                 }
             }
             joined.sort();
-            postings.push(file, term, &joined.docs, &joined.codes)?;
+            postings.push(file, term, &joined.docs, &joined.codes, &joined.zones)?;
             dictionary.push(term);
             frequencies.push(joined.docs.len() as u32);
         }
@@ -130,21 +131,24 @@ impl Merger<'_> {
 struct Joined {
     docs: Vec<u32>,
     codes: Vec<u32>,
+    zones: Vec<u8>,
     is_unordered: bool,
-    pairs: Vec<(u32, u32)>,
+    triples: Vec<(u32, u32, u8)>,
 }
 
 impl Joined {
     fn clear(&mut self) {
         self.docs.clear();
         self.codes.clear();
+        self.zones.clear();
         self.is_unordered = false;
     }
 
-    fn push(&mut self, doc: u32, code: u32) {
+    fn push(&mut self, doc: u32, code: u32, zone: u8) {
         self.is_unordered |= self.docs.last().is_some_and(|&last| last >= doc);
         self.docs.push(doc);
         self.codes.push(code);
+        self.zones.push(zone);
     }
 
     /// Each input's postings ascend, but inputs may alternate. The sort finds their runs.
@@ -152,14 +156,19 @@ impl Joined {
         if !self.is_unordered {
             return;
         }
-        self.pairs.clear();
-        self.pairs.extend(self.docs.iter().copied().zip(self.codes.iter().copied()));
-        self.pairs.sort_by_key(|pair| pair.0);
+        let mut triples = std::mem::take(&mut self.triples);
+        triples.clear();
+        triples
+            .extend(self.docs.iter().zip(&self.codes).zip(&self.zones).map(|((&doc, &code), &zone)| (doc, code, zone)));
+        triples.sort_by_key(|posting| posting.0);
         // Equal documents come from damaged lists only.
-        self.pairs.dedup_by_key(|pair| pair.0);
-        self.docs.clear();
-        self.codes.clear();
-        self.docs.extend(self.pairs.iter().map(|pair| pair.0));
-        self.codes.extend(self.pairs.iter().map(|pair| pair.1));
+        triples.dedup_by_key(|posting| posting.0);
+        self.clear();
+        for &(doc, code, zone) in &triples {
+            self.docs.push(doc);
+            self.codes.push(code);
+            self.zones.push(zone);
+        }
+        self.triples = triples;
     }
 }

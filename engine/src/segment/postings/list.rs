@@ -18,6 +18,8 @@ const ENTRY_BYTES: usize = 8;
 const DENSE: u8 = 255;
 const CONSTANT: u8 = 255;
 const EXCEPT: u8 = 254;
+/// Bits of a zone.
+const ZONE_BITS: u8 = 2;
 /// Bits of a place in a block.
 const PLACE_BITS: u8 = 7;
 const _: () = assert!(1 << PLACE_BITS == BLOCK_LEN);
@@ -26,18 +28,35 @@ const DENSE_SHARE: u32 = 8;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
 const DENSE_DOCS_MIN: u32 = 1024;
 
+/// Segments with fewer documents keep the zones of all postings: whatever they are merged into has them then.
+const ZONES_FOR_ALL_DOCS_MAX: u32 = 1 << 16;
+/// In larger ones, lists with one document in this many keep them: shorter ones are cheap to rank without.
+const ZONES_SHARE: u32 = 64;
+
 /// One decoded block.
 pub(super) type Block = [u32; BLOCK_LEN];
 
-/// Appends the list of `docs` (strictly ascending, at least one) with their codes.
-pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_count: u32) {
-    debug_assert!(docs.len() == codes.len() && !docs.is_empty());
+/// Whether a list of `doc_freq` postings has zones.
+pub(super) fn has_zones(doc_freq: usize, doc_count: u32) -> bool {
+    doc_count < ZONES_FOR_ALL_DOCS_MAX || doc_freq as u64 * u64::from(ZONES_SHARE) >= u64::from(doc_count)
+}
+
+/// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
+pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
+    debug_assert!(docs.len() == codes.len() && docs.len() == zones.len() && !docs.is_empty());
+    let has_zones = has_zones(docs.len(), doc_count);
+    let put_zones = |out: &mut Vec<u8>, zones: &[u8]| {
+        if has_zones {
+            pack(out, zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
+        }
+    };
     if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(DENSE_SHARE) >= u64::from(doc_count) {
         out.push(DENSE);
         put_bitset(out, docs, doc_count);
-        for block in codes.chunks(BLOCK_LEN) {
-            let width = put_codes_head(out, block);
-            put_codes(out, block, width);
+        for (codes, zones) in codes.chunks(BLOCK_LEN).zip(zones.chunks(BLOCK_LEN)) {
+            let width = put_codes_head(out, codes);
+            put_codes(out, codes, width);
+            put_zones(out, zones);
         }
         return;
     }
@@ -49,7 +68,8 @@ pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_cou
         out.resize(entries_at + full * ENTRY_BYTES, 0);
         let blocks_at = out.len();
         let packer = BitPacker4x::new();
-        for (i, (docs, codes)) in docs.chunks_exact(BLOCK_LEN).zip(codes.chunks_exact(BLOCK_LEN)).enumerate() {
+        let blocks = docs.chunks_exact(BLOCK_LEN).zip(codes.chunks_exact(BLOCK_LEN)).zip(zones.chunks_exact(BLOCK_LEN));
+        for (i, ((docs, codes), zones)) in blocks.enumerate() {
             let width = packer.num_bits_strictly_sorted(previous, docs);
             out.push(width);
             let code_width = put_codes_head(out, codes);
@@ -57,6 +77,7 @@ pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_cou
             out.resize(at + packed_bytes(BLOCK_LEN, width), 0);
             packer.compress_strictly_sorted(previous, docs, &mut out[at..], width);
             put_codes(out, codes, code_width);
+            put_zones(out, zones);
             previous = Some(docs[BLOCK_LEN - 1]);
             let end = (out.len() - blocks_at) as u32;
             let entry = &mut out[entries_at + i * ENTRY_BYTES..][..ENTRY_BYTES];
@@ -64,7 +85,7 @@ pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_cou
             entry[4..].copy_from_slice(&end.to_le_bytes());
         }
     }
-    let (docs, codes) = (&docs[full * BLOCK_LEN..], &codes[full * BLOCK_LEN..]);
+    let (docs, codes, zones) = (&docs[full * BLOCK_LEN..], &codes[full * BLOCK_LEN..], &zones[full * BLOCK_LEN..]);
     if docs.is_empty() {
         return;
     }
@@ -81,6 +102,7 @@ pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], doc_cou
     let code_width = put_codes_head(out, codes);
     pack(out, gaps(), width);
     put_codes(out, codes, code_width);
+    put_zones(out, zones);
 }
 
 fn put_bitset(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
@@ -221,7 +243,19 @@ struct Layout<'a> {
     doc_width: u8,
     codes: Codes,
     code_bits: &'a [u8],
+    zones: Zones<'a>,
     end: usize,
+}
+
+/// The zones of a block; all 0 when the list has none.
+#[derive(Clone, Copy)]
+pub(super) struct Zones<'a>(&'a [u8]);
+
+impl Zones<'_> {
+    #[inline]
+    fn get(self, index: usize) -> u8 {
+        self.0.get(index / 4).map_or(0, |bits| bits >> (2 * (index % 4)) & 3)
+    }
 }
 
 impl<'a> List<'a> {
@@ -251,14 +285,30 @@ impl<'a> List<'a> {
         let mut at = at + 1;
         let codes = Codes::read(bytes, &mut at)?;
         let codes_at = at + packed_bytes(count, doc_width);
-        let end = codes_at + codes.bytes(count);
-        Some(Layout { docs: bytes.get(at..codes_at)?, doc_width, codes, code_bits: bytes.get(codes_at..end)?, end })
+        let zones_at = codes_at + codes.bytes(count);
+        let end = zones_at + self.zone_bytes(count);
+        Some(Layout {
+            docs: bytes.get(at..codes_at)?,
+            doc_width,
+            codes,
+            code_bits: bytes.get(codes_at..zones_at)?,
+            zones: Zones(bytes.get(zones_at..end)?),
+            end,
+        })
     }
 
-    /// Calls `f` with the documents of each block, and its codes when `WITH_CODES` (else an empty slice). `skip` says
-    /// whether a full block with this last document can be left out.
+    fn zone_bytes(&self, count: usize) -> usize {
+        if has_zones(self.doc_freq, self.doc_count) { packed_bytes(count, ZONE_BITS) } else { 0 }
+    }
+
+    /// Calls `f` with the documents of each block, its zones, and its codes when `WITH_CODES` (else an empty slice).
+    /// `skip` says whether a full block with this last document can be left out.
     #[inline]
-    fn walk<const WITH_CODES: bool>(&self, mut skip: impl FnMut(DocId) -> bool, mut f: impl FnMut(&[u32], &[u32])) {
+    fn walk<const WITH_CODES: bool>(
+        &self,
+        mut skip: impl FnMut(DocId) -> bool,
+        mut f: impl FnMut(&[u32], &[u32], Zones<'_>),
+    ) {
         let mut docs: Block = [0; BLOCK_LEN];
         let mut codes: Block = [0; BLOCK_LEN];
         let mut at = self.blocks_at();
@@ -279,9 +329,9 @@ impl<'a> List<'a> {
             packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
             if WITH_CODES {
                 layout.codes.decode(layout.code_bits, &mut codes);
-                f(&docs, &codes);
+                f(&docs, &codes, layout.zones);
             } else {
-                f(&docs, &[]);
+                f(&docs, &[], layout.zones);
             }
             at = layout.end;
             previous = Some(last);
@@ -301,9 +351,9 @@ impl<'a> List<'a> {
         });
         if WITH_CODES {
             layout.codes.decode(layout.code_bits, &mut codes[..rest]);
-            f(&docs[..rest], &codes[..rest]);
+            f(&docs[..rest], &codes[..rest], layout.zones);
         } else {
-            f(&docs[..rest], &[]);
+            f(&docs[..rest], &[], layout.zones);
         }
     }
 
@@ -312,10 +362,11 @@ impl<'a> List<'a> {
         bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
     }
 
-    /// Calls `f(doc, code)` for each posting of a bitset.
-    fn walk_dense(&self, mut f: impl FnMut(DocId, u32)) {
+    /// Calls `f(doc, code, zone)` for each posting of a bitset.
+    fn walk_dense(&self, mut f: impl FnMut(DocId, u32, u8)) {
         let mut at = 1 + bitset_bytes(self.doc_count);
         let mut codes: Block = [0; BLOCK_LEN];
+        let mut zones = Zones(&[]);
         let (mut used, mut left) = (BLOCK_LEN, self.doc_freq);
         for_each_bit(self.bitset(), |doc| {
             if used == BLOCK_LEN && left > 0 {
@@ -326,18 +377,27 @@ impl<'a> List<'a> {
                 let bytes = self.bytes.get(at..).unwrap_or_default();
                 head.decode(bytes, &mut codes[..count]);
                 at += head.bytes(count);
+                zones =
+                    Zones(self.bytes.get(at..).unwrap_or_default().get(..self.zone_bytes(count)).unwrap_or_default());
+                at += self.zone_bytes(count);
             }
-            f(doc, codes[used.min(BLOCK_LEN - 1)]);
+            f(doc, codes[used.min(BLOCK_LEN - 1)], zones.get(used));
             used += 1;
         });
     }
 
-    /// Calls `f(doc, code)` for each posting.
-    pub(super) fn for_each(&self, mut f: impl FnMut(DocId, u32)) {
+    /// Calls `f(doc, code, zone)` for each posting.
+    pub(super) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
         if self.is_dense() {
             return self.walk_dense(f);
         }
-        self.walk::<true>(|_| false, |docs, codes| docs.iter().zip(codes).for_each(|(&doc, &code)| f(doc, code)));
+        self.walk::<true>(
+            |_| false,
+            |docs, codes, zones| {
+                let postings = docs.iter().zip(codes).enumerate();
+                postings.for_each(|(i, (&doc, &code))| f(doc, code, zones.get(i)));
+            },
+        );
     }
 
     /// Adds all documents.
@@ -345,7 +405,7 @@ impl<'a> List<'a> {
         if self.is_dense() {
             return set.insert_bitset_bytes(self.bitset());
         }
-        self.walk::<false>(|_| false, |docs, _| set.insert_all(docs));
+        self.walk::<false>(|_| false, |docs, _, _| set.insert_all(docs));
     }
 
     /// Appends all documents, ascending.
@@ -353,7 +413,7 @@ impl<'a> List<'a> {
         if self.is_dense() {
             return for_each_bit(self.bitset(), |doc| out.push(doc));
         }
-        self.walk::<false>(|_| false, |docs, _| out.extend_from_slice(docs));
+        self.walk::<false>(|_| false, |docs, _, _| out.extend_from_slice(docs));
     }
 
     /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them.
@@ -365,7 +425,7 @@ impl<'a> List<'a> {
         }
         let rest = std::cell::Cell::new(wanted);
         let skip = |last: DocId| rest.get().first().is_none_or(|&next| next > last);
-        self.walk::<false>(skip, |docs, _| {
+        self.walk::<false>(skip, |docs, _, _| {
             let mut wanted = rest.get();
             let mut i = 0;
             while let Some(&want) = wanted.first() {
@@ -386,7 +446,7 @@ impl<'a> List<'a> {
     /// Whether the list is as the format says: ascending, inside the segment, as many as announced.
     pub(super) fn is_valid(&self, code_count: u32) -> bool {
         let (mut count, mut next, mut valid) = (0, 0, true);
-        self.for_each(|doc, code| {
+        self.for_each(|doc, code, _| {
             valid &= doc >= next && doc < self.doc_count && code < code_count;
             next = doc.wrapping_add(1);
             count += 1;
@@ -420,11 +480,15 @@ mod tests {
         let docs: Vec<u32> = postings.iter().map(|p| p.0).collect();
         let codes: Vec<u32> = postings.iter().map(|p| p.1).collect();
         let mut bytes = Vec::new();
-        put_list(&mut bytes, &docs, &codes, doc_count);
+        let zone =
+            |doc: u32| if has_zones(docs.len(), doc_count) { (doc.wrapping_mul(0x9E37_79B1) >> 30) as u8 } else { 0 };
+        let zones: Vec<u8> = docs.iter().map(|&doc| zone(doc)).collect();
+        put_list(&mut bytes, &docs, &codes, &zones, doc_count);
         let list = List::new(&bytes, docs.len() as u32, doc_count);
         let mut found = Vec::new();
-        list.for_each(|doc, code| found.push((doc, code)));
-        assert_eq!(found, postings);
+        list.for_each(|doc, code, zone| found.push((doc, code, zone)));
+        let want: Vec<_> = postings.iter().map(|&(doc, code)| (doc, code, zone(doc))).collect();
+        assert_eq!(found, want);
         assert!(list.is_valid(u32::MAX));
         let mut all = Vec::new();
         list.docs(&mut all);
@@ -441,7 +505,7 @@ mod tests {
         }
         for cut in 0..bytes.len().min(400) {
             let short = List::new(&bytes[..cut], docs.len() as u32, doc_count);
-            short.for_each(|_, _| {});
+            short.for_each(|_, _, _| {});
         }
     }
 
@@ -474,7 +538,7 @@ mod tests {
         fn damaged_lists_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400), doc_freq in 1u32..600) {
             for doc_count in [100, 5000] {
                 let list = List::new(&bytes, doc_freq, doc_count);
-                list.for_each(|_, _| {});
+                list.for_each(|_, _, _| {});
                 let mut set = BitsetBuilder::new(doc_count);
                 list.add_to(&mut set);
                 prop_assert!(set.finish().len() <= doc_count);

@@ -75,7 +75,18 @@ impl Postings {
     pub fn for_each(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32)) {
         match self.info(ordinal) {
             None => {}
-            Some(TermInfo::Single { doc, code }) => f(doc, code),
+            Some(TermInfo::Single { doc, code, .. }) => f(doc, code),
+            Some(TermInfo::List { doc_freq, offset }) => {
+                self.list(doc_freq, offset).for_each(|doc, code, _| f(doc, code));
+            }
+        }
+    }
+
+    /// Calls `f(doc, field set code, zone)` in ascending order of documents.
+    pub(crate) fn for_each_with_zone(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32, u8)) {
+        match self.info(ordinal) {
+            None => {}
+            Some(TermInfo::Single { doc, code, zone }) => f(doc, code, zone),
             Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each(f),
         }
     }
@@ -164,6 +175,12 @@ impl Postings {
         Some(set.finish())
     }
 
+    /// The field sets of the stored union of a prefix and its postings, for [`PrefixUnion::for_each`]; `None` when
+    /// there is none.
+    pub(crate) fn prefix_union(&self, prefix: &[u8]) -> Option<PrefixUnion<'_>> {
+        Some(PrefixUnion { list: self.unions.get(prefix)?, field_sets: self.unions.field_sets() })
+    }
+
     /// Adds the stored union of a prefix; false when there is none.
     pub fn add_prefix_to(&self, prefix: &[u8], set: &mut BitsetBuilder) -> bool {
         self.unions.get(prefix).map(|list| list.add_to(set)).is_some()
@@ -180,7 +197,7 @@ impl Postings {
         for ordinal in FIRST_TERM..FIRST_TERM + self.term_count {
             let valid = match self.info(ordinal) {
                 None => false,
-                Some(TermInfo::Single { doc, code }) => doc < self.doc_count && code < codes,
+                Some(TermInfo::Single { doc, code, .. }) => doc < self.doc_count && code < codes,
                 Some(TermInfo::List { doc_freq, offset }) => {
                     doc_freq <= self.doc_count && doc_freq >= 2 && self.list(doc_freq, offset).is_valid(codes)
                 }
@@ -199,6 +216,20 @@ impl std::fmt::Debug for Postings {
     }
 }
 
+/// A stored union of the postings of all terms with a prefix.
+pub(crate) struct PrefixUnion<'a> {
+    list: List<'a>,
+    /// All fields of a document that hold any of the terms, by code.
+    pub(crate) field_sets: &'a FieldSets,
+}
+
+impl PrefixUnion<'_> {
+    /// Calls `f(doc, field set code, zone)` in ascending order of documents; the zone is the first of all terms.
+    pub(crate) fn for_each(&self, f: impl FnMut(DocId, u32, u8)) {
+        self.list.for_each(f);
+    }
+}
+
 /// The distinct sets of fields in which terms occur, by code.
 #[derive(Debug, Default)]
 pub struct FieldSets {
@@ -209,13 +240,17 @@ pub struct FieldSets {
 
 impl FieldSets {
     fn open(bytes: &[u8]) -> Option<FieldSets> {
-        let mut at = 0;
-        let count = read_varint(bytes, &mut at)?;
+        FieldSets::read(bytes, &mut 0)
+    }
+
+    /// Reads a table that starts at `at`, and moves `at` behind it.
+    pub(super) fn read(bytes: &[u8], at: &mut usize) -> Option<FieldSets> {
+        let count = read_varint(bytes, at)?;
         let mut sets = FieldSets::default();
         for _ in 0..count {
-            read_field_list(bytes, &mut at, &mut sets.fields)?;
+            read_field_list(bytes, at, &mut sets.fields)?;
             sets.ends.push(u32::try_from(sets.fields.len()).ok()?);
-            sets.counts.push(read_varint(bytes, &mut at)?);
+            sets.counts.push(read_varint(bytes, at)?);
         }
         Some(sets)
     }

@@ -2,14 +2,16 @@
 //!
 //! While somebody types, the first letters match thousands of terms whose lists hold most of the documents. Joining them
 //! takes longer than the rest of the query. For the prefixes of one to three characters that would be the dearest to
-//! join, the union is stored: as a posting list without field sets, in a share of the segment that is bounded by bytes
-//! per document.
+//! join, the union is stored: as a posting list, with the fields and the first zone of all terms of a document, in a share
+//! of the segment that is bounded by bytes per document.
 //!
 //! The layout is in `segment-format.md`.
 //! Entries are in byte order of the prefixes.
 
+use super::ZONE_MAX;
 use super::list::{List, put_list};
-use crate::bits::DocSet;
+use super::reader::FieldSets;
+use super::writer::FieldSetTable;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
 use crate::storage::OwnedBytes;
@@ -20,11 +22,12 @@ const PREFIX_CHARS_MAX: usize = 3;
 const COST_MIN: u64 = 50_000;
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
-const BYTES_PER_DOC_MAX: u64 = 6;
+const BYTES_PER_DOC_MAX: u64 = 12;
 
 /// Collects the unions while terms are written in order: at any time there is one open prefix per length.
 pub(crate) struct UnionsBuilder {
     doc_count: u32,
+    field_sets: FieldSetTable,
     open: Vec<OpenPrefix>,
     /// Closed prefixes, for their buffers.
     spare: Vec<OpenPrefix>,
@@ -32,35 +35,67 @@ pub(crate) struct UnionsBuilder {
     done_bytes: u64,
 }
 
-/// A prefix whose terms are being written. Its documents are a list with repeats until it proves to be crowded: most
+/// A prefix whose terms are being written. Its postings are a list with repeats until it proves to be crowded: most
 /// prefixes never do, and then nothing but a few copies was spent on them.
 #[derive(Default)]
 struct OpenPrefix {
     prefix: Vec<u8>,
     cost: u64,
-    list: Vec<DocId>,
-    words: Vec<u64>,
+    list: Vec<Posting>,
+    /// Per document of a crowded prefix.
+    marks: Vec<Mark>,
 }
+
+#[derive(Clone, Copy)]
+struct Posting {
+    doc: DocId,
+    mark: Mark,
+}
+
+/// Fields and zone of one document; field sets have codes below 2^24 by far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    code: u32,
+    zone: u8,
+}
+
+const NO_MARK: Mark = Mark { code: FieldSetTable::NONE, zone: ZONE_MAX };
 
 impl OpenPrefix {
-    fn push(&mut self, docs: &[DocId], doc_count: u32) {
+    fn push(
+        &mut self,
+        postings: impl Iterator<Item = Posting> + Clone,
+        count: usize,
+        sets: &mut FieldSetTable,
+        docs: u32,
+    ) {
         let was_crowded = self.cost >= COST_MIN;
-        self.cost += docs.len() as u64 + TERM_COST;
+        self.cost += count as u64 + TERM_COST;
         if self.cost < COST_MIN {
-            return self.list.extend_from_slice(docs);
+            return self.list.extend(postings);
         }
         if !was_crowded {
-            self.words.clear();
-            self.words.resize((doc_count as usize).div_ceil(64), 0);
-            set_bits(&mut self.words, &self.list);
+            self.marks.clear();
+            self.marks.resize(docs as usize, NO_MARK);
+            let list = std::mem::take(&mut self.list);
+            self.mark(list.iter().copied(), sets);
+            self.list = list;
         }
-        set_bits(&mut self.words, docs);
+        self.mark(postings, sets);
     }
-}
 
-fn set_bits(words: &mut [u64], docs: &[DocId]) {
-    for &doc in docs {
-        words[doc as usize / 64] |= 1 << (doc % 64);
+    fn mark(&mut self, postings: impl Iterator<Item = Posting>, sets: &mut FieldSetTable) {
+        for Posting { doc, mark } in postings {
+            let have = &mut self.marks[doc as usize];
+            if *have == NO_MARK {
+                *have = mark;
+            } else {
+                have.zone = have.zone.min(mark.zone);
+                if have.code != mark.code {
+                    have.code = sets.join(have.code, mark.code);
+                }
+            }
+        }
     }
 }
 
@@ -72,11 +107,11 @@ struct Union {
 }
 
 impl UnionsBuilder {
-    pub(super) fn new(doc_count: u32) -> UnionsBuilder {
-        UnionsBuilder { doc_count, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
+    pub(super) fn new(doc_count: u32, field_sets: FieldSetTable) -> UnionsBuilder {
+        UnionsBuilder { doc_count, field_sets, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
     }
 
-    pub(super) fn push(&mut self, term: &[u8], docs: &[DocId]) {
+    pub(super) fn push(&mut self, term: &[u8], docs: &[DocId], codes: &[u32], zones: &[u8]) {
         // With few documents even joining everything is cheap.
         if u64::from(self.doc_count) * 8 < COST_MIN {
             return;
@@ -93,18 +128,22 @@ impl UnionsBuilder {
             open.list.clear();
             self.open.push(open);
         }
+        let postings = docs.iter().zip(codes).zip(zones);
+        let postings = postings.map(|((&doc, &code), &zone)| Posting { doc, mark: Mark { code, zone } });
         for open in &mut self.open {
-            open.push(docs, self.doc_count);
+            open.push(postings.clone(), docs.len(), &mut self.field_sets, self.doc_count);
         }
     }
 
     fn close_from(&mut self, from: usize) {
         for open in self.open.drain(from..) {
             if open.cost >= COST_MIN {
-                let docs = bits_to_docs(&open.words);
-                let codes = vec![0; docs.len()];
+                let marked = || (0..).zip(&open.marks).filter(|(_, mark)| **mark != NO_MARK);
+                let docs: Vec<DocId> = marked().map(|(doc, _)| doc).collect();
+                let codes: Vec<u32> = marked().map(|(_, mark)| mark.code).collect();
+                let zones: Vec<u8> = marked().map(|(_, mark)| mark.zone).collect();
                 let mut list = Vec::new();
-                put_list(&mut list, &docs, &codes, self.doc_count);
+                put_list(&mut list, &docs, &codes, &zones, self.doc_count);
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
                 self.done_bytes += list.len() as u64;
                 self.done.push(Union { prefix, cost, doc_freq: docs.len() as u32, list });
@@ -151,13 +190,12 @@ impl UnionsBuilder {
             put_varint(&mut section, offset);
             offset += union.list.len() as u64;
         }
+        if !self.done.is_empty() {
+            section.extend_from_slice(&self.field_sets.table());
+        }
         self.done.iter().for_each(|union| section.extend_from_slice(&union.list));
         section
     }
-}
-
-fn bits_to_docs(words: &[u64]) -> Vec<DocId> {
-    DocSet::from_words(words.to_vec()).to_vec()
 }
 
 /// Where the characters of `term` end. Terms are UTF-8; for anything else each byte counts.
@@ -170,6 +208,7 @@ pub(super) struct Unions {
     bytes: OwnedBytes,
     lists_at: usize,
     entries: Vec<(Box<[u8]>, u32, usize)>,
+    field_sets: FieldSets,
     doc_count: u32,
 }
 
@@ -189,7 +228,8 @@ impl Unions {
             }
             entries.push((prefix, doc_freq, offset));
         }
-        entries.is_sorted_by(|a, b| a.0 < b.0).then_some(Unions { bytes, lists_at: at, entries, doc_count })
+        let field_sets = if entries.is_empty() { FieldSets::default() } else { FieldSets::read(&bytes, &mut at)? };
+        entries.is_sorted_by(|a, b| a.0 < b.0).then_some(Unions { bytes, lists_at: at, entries, field_sets, doc_count })
     }
 
     fn list(&self, index: usize) -> List<'_> {
@@ -203,11 +243,17 @@ impl Unions {
         Some(self.list(index))
     }
 
+    /// Field sets of the unions by code.
+    pub(super) fn field_sets(&self) -> &FieldSets {
+        &self.field_sets
+    }
+
     pub(super) fn prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().map(|entry| &*entry.0)
     }
 
     pub(super) fn is_valid(&self) -> bool {
-        (0..self.entries.len()).all(|index| self.list(index).is_valid(1))
+        let codes = self.field_sets.len() as u32;
+        (0..self.entries.len()).all(|index| self.list(index).is_valid(codes))
     }
 }

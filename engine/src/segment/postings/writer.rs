@@ -10,6 +10,9 @@ use crate::segment::SegmentError;
 use crate::segment::format::{POSTINGS_BYTES_MAX, SectionKind, SectionWriter};
 use hashbrown::HashMap;
 
+/// So many pairs of sets are joined at most: documents of any shape must not make the table large.
+const JOINED_MAX: usize = 1 << 12;
+
 /// The distinct field sets while a segment is written. Codes are given in order of appearance and renumbered by falling
 /// frequency at the end.
 #[derive(Debug, Default)]
@@ -18,6 +21,8 @@ pub(crate) struct FieldSetTable {
     codes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
     /// The code of a set plus one field that is larger than all of its fields.
     extended: HashMap<(u32, FieldId), u32, foldhash::fast::RandomState>,
+    /// The code of the union of two sets, the smaller code first.
+    joined: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
 }
 
 impl FieldSetTable {
@@ -48,23 +53,76 @@ impl FieldSetTable {
         extended
     }
 
+    /// Code of the union of two sets; of the empty set when there would be too many.
+    pub(super) fn join(&mut self, a: u32, b: u32) -> u32 {
+        if a == b {
+            return a;
+        }
+        // A union with unknown fields has unknown fields, which the empty set stands for.
+        let is_unknown = |code: u32| self.sets[code as usize].is_empty();
+        if is_unknown(a) || is_unknown(b) {
+            return if is_unknown(a) { a } else { b };
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&code) = self.joined.get(&key) {
+            return code;
+        }
+        if self.joined.len() >= JOINED_MAX {
+            return self.code(&[]);
+        }
+        let mut fields: Vec<FieldId> = [a, b].iter().flat_map(|&code| self.sets[code as usize].to_vec()).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        let code = self.code(&fields);
+        self.joined.insert(key, code);
+        code
+    }
+
+    /// The sets under the codes that [`finish`](Self::finish) gives them.
+    pub(crate) fn renumbered(&self, counts: &[u64]) -> FieldSetTable {
+        let mut table = FieldSetTable::default();
+        for old in self.by_frequency(counts).1 {
+            table.code(&self.sets[old as usize]);
+        }
+        table
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.sets.len()
     }
 
     /// New code of each code when they are numbered by falling frequency, and the section. Unused sets are left out.
     pub(crate) fn finish(&self, counts: &[u64]) -> (Vec<u32>, Vec<u8>) {
-        let mut order: Vec<u32> = (0..self.sets.len() as u32).filter(|&c| counts[c as usize] > 0).collect();
-        order.sort_by_key(|&code| (std::cmp::Reverse(counts[code as usize]), code));
-        let mut renumbered = vec![0; self.sets.len()];
+        let (renumbered, order) = self.by_frequency(counts);
         let mut section = Vec::new();
         put_varint(&mut section, order.len() as u64);
-        for (new, &old) in order.iter().enumerate() {
-            renumbered[old as usize] = new as u32;
+        for old in order {
             put_field_list(&mut section, &self.sets[old as usize]);
             put_varint(&mut section, counts[old as usize]);
         }
         (renumbered, section)
+    }
+
+    /// All sets in the order of their codes, in the form of the section, without counts of postings.
+    pub(super) fn table(&self) -> Vec<u8> {
+        let mut table = Vec::new();
+        put_varint(&mut table, self.sets.len() as u64);
+        for set in &self.sets {
+            put_field_list(&mut table, set);
+            put_varint(&mut table, 0);
+        }
+        table
+    }
+
+    /// New code of each code, and the old codes in the order of the new ones.
+    fn by_frequency(&self, counts: &[u64]) -> (Vec<u32>, Vec<u32>) {
+        let mut order: Vec<u32> = (0..self.sets.len() as u32).filter(|&c| counts[c as usize] > 0).collect();
+        order.sort_by_key(|&code| (std::cmp::Reverse(counts[code as usize]), code));
+        let mut renumbered = vec![0; self.sets.len()];
+        for (new, &old) in order.iter().enumerate() {
+            renumbered[old as usize] = new as u32;
+        }
+        (renumbered, order)
     }
 }
 
@@ -87,12 +145,13 @@ pub(crate) struct PostingsBuilder {
 }
 
 impl PostingsBuilder {
-    pub(crate) fn new(doc_count: u32, term_count: usize) -> PostingsBuilder {
+    /// `field_sets`: the sets of the codes that will come.
+    pub(crate) fn new(doc_count: u32, term_count: usize, field_sets: FieldSetTable) -> PostingsBuilder {
         PostingsBuilder {
             doc_count,
             infos: Vec::with_capacity(term_count * 8),
             list: Vec::new(),
-            unions: UnionsBuilder::new(doc_count),
+            unions: UnionsBuilder::new(doc_count, field_sets),
         }
     }
 
@@ -103,17 +162,18 @@ impl PostingsBuilder {
         term: &[u8],
         docs: &[DocId],
         codes: &[u32],
+        zones: &[u8],
     ) -> Result<(), SegmentError> {
-        self.unions.push(term, docs);
-        let info = if let ([doc], [code]) = (docs, codes) {
-            TermInfo::Single { doc: *doc, code: *code }
+        self.unions.push(term, docs, codes, zones);
+        let info = if let ([doc], [code], [zone]) = (docs, codes, zones) {
+            TermInfo::Single { doc: *doc, code: *code, zone: *zone }
         } else {
             let offset = file.section_bytes();
             if offset >= POSTINGS_BYTES_MAX {
                 return Err(SegmentError::Limit { what: "bytes of postings", limit: POSTINGS_BYTES_MAX });
             }
             self.list.clear();
-            put_list(&mut self.list, docs, codes, self.doc_count);
+            put_list(&mut self.list, docs, codes, zones, self.doc_count);
             file.write(&self.list)?;
             TermInfo::List { doc_freq: docs.len() as u32, offset }
         };

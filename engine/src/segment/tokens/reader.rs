@@ -22,6 +22,7 @@ pub struct TokenColumn {
     offsets_shape: Monotone,
     codes: OwnedBytes,
     code_shape: CodeShape,
+    decoder: Decoder,
     shape_count: u32,
     shape_offsets: Monotone,
     shape_offsets_at: usize,
@@ -62,6 +63,7 @@ impl TokenColumn {
             offsets,
             offsets_shape,
             codes,
+            decoder: Decoder::new(&code_shape),
             code_shape,
             shape_count,
             shape_offsets,
@@ -168,59 +170,76 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Everything the decoding loop needs, in registers.
-struct Decoder<'a> {
-    widths: [u8; CLASS_COUNT],
-    starts: [u32; CLASS_COUNT],
-    table: &'a [[u8; 4]],
+/// What the four tokens of a byte of classes need, so that their values are found without waiting for each other.
+#[derive(Clone, Copy, Default)]
+struct FourTokens {
+    /// Where each value starts, in bits from the first one, and where the last one ends.
+    offsets: [u8; TOKENS_PER_BYTE + 1],
+    masks: [u32; TOKENS_PER_BYTE],
+    starts: [u32; TOKENS_PER_BYTE],
 }
 
-impl<'a> Decoder<'a> {
-    fn new(column: &'a TokenColumn) -> Decoder<'a> {
-        let CodeShape { widths, starts, .. } = column.code_shape;
-        Decoder { widths, starts, table: column.table() }
+const TOKENS_PER_BYTE: usize = 4;
+
+/// The tables of the decoding loop: 10 kB per segment, made when it is opened.
+struct Decoder {
+    widths: [usize; CLASS_COUNT],
+    four: Box<[FourTokens; 256]>,
+}
+
+impl Decoder {
+    fn new(shape: &CodeShape) -> Decoder {
+        let mut four = Box::new([FourTokens::default(); 256]);
+        for (classes, entry) in four.iter_mut().enumerate() {
+            let mut bit = 0;
+            for token in 0..TOKENS_PER_BYTE {
+                let class = classes >> (2 * token) & 3;
+                let width = shape.widths[class];
+                entry.offsets[token] = bit;
+                entry.masks[token] = ((1u64 << width) - 1) as u32;
+                entry.starts[token] = shape.starts[class];
+                bit += width;
+            }
+            entry.offsets[TOKENS_PER_BYTE] = bit;
+        }
+        Decoder { widths: shape.widths.map(usize::from), four }
     }
 
     /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
     #[inline]
-    fn decode(&self, packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
-        let widths = self.widths.map(usize::from);
-        let masks = widths.map(|width| (1u64 << width) - 1);
+    fn decode(&self, table: &[[u8; 4]], packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
         let mut bit = self.bits_before(packed.classes, first);
-        // Up to the first token whose classes start a byte, then whole words of classes.
-        let head = ((4 - first % 4) % 4).min(out.len());
-        let (head_out, rest) = out.split_at_mut(head);
-        let mut class_byte = first / 4;
-        let mut some = |classes: u64, out: &mut [TermOrdinal]| {
-            let mut classes = classes;
-            for slot in out {
-                let class = (classes & 3) as usize;
-                classes >>= 2;
-                let word = load(packed.values, bit >> 3) >> (bit & 7);
-                bit += widths[class];
-                *slot = self.ordinal((word & masks[class]) as u32, class);
-            }
+        let mut class_byte = first / TOKENS_PER_BYTE;
+        let classes = |at: usize| &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))];
+        let value = |bit: usize, entry: &FourTokens, token: usize| {
+            let at = bit + usize::from(entry.offsets[token]);
+            let word = (load(packed.values, at >> 3) >> (at & 7)) as u32 & entry.masks[token];
+            ordinal(table, word.wrapping_add(entry.starts[token]))
         };
+        // Up to the first token whose classes start a byte.
+        let skipped = first % TOKENS_PER_BYTE;
+        let head = ((TOKENS_PER_BYTE - skipped) % TOKENS_PER_BYTE).min(out.len());
+        let (head_out, rest) = out.split_at_mut(head);
         if head > 0 {
-            some(load(packed.classes, class_byte) >> (2 * (first % 4)), head_out);
+            let entry = classes(class_byte);
+            // The first value is at `bit`, but the entry counts from the first token of the byte.
+            let origin = bit.wrapping_sub(usize::from(entry.offsets[skipped]));
+            for (slot, token) in head_out.iter_mut().zip(skipped..) {
+                *slot = value(origin, entry, token);
+            }
+            bit = origin + usize::from(entry.offsets[skipped + head]);
             class_byte += 1;
         }
-        for out in rest.chunks_mut(TOKENS_PER_WORD) {
-            some(load(packed.classes, class_byte), out);
-            class_byte += 8;
+        let (whole, tail) = rest.as_chunks_mut::<TOKENS_PER_BYTE>();
+        for out in whole {
+            let entry = classes(class_byte);
+            class_byte += 1;
+            *out = [value(bit, entry, 0), value(bit, entry, 1), value(bit, entry, 2), value(bit, entry, 3)];
+            bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
         }
-    }
-
-    /// An index into the table, or an ordinal past it. Both are computed and one is masked out: one token in ten is an
-    /// ordinal, at random, and a branch would be guessed wrongly each time.
-    #[inline(always)]
-    fn ordinal(&self, value: u32, class: usize) -> TermOrdinal {
-        let code = value.wrapping_add(self.starts[class]);
-        let length = self.table.len() as u32;
-        let place = code.min(length.wrapping_sub(1)) as usize;
-        let short = self.table.get(place).map_or(0, |ordinal| u32::from_le_bytes(*ordinal));
-        let is_ordinal = u32::from(code >= length).wrapping_neg();
-        (short & !is_ordinal) | (code.wrapping_sub(length) & is_ordinal)
+        for (token, slot) in tail.iter_mut().enumerate() {
+            *slot = value(bit, classes(class_byte), token);
+        }
     }
 
     /// Bits of the values of the first `count` tokens.
@@ -229,7 +248,7 @@ impl<'a> Decoder<'a> {
         let mut counts = [0usize; CLASS_COUNT];
         for start in (0..count).step_by(TOKENS_PER_WORD) {
             let tokens = (count - start).min(TOKENS_PER_WORD);
-            let word = load(classes, start / 4);
+            let word = load(classes, start / TOKENS_PER_BYTE);
             let used = LOW_BITS & (u64::MAX >> (64 - 2 * tokens));
             let (low, high) = (word & used, word >> 1 & used);
             counts[3] += (low & high).count_ones() as usize;
@@ -238,8 +257,19 @@ impl<'a> Decoder<'a> {
             counts[0] += tokens;
         }
         counts[0] -= counts[1] + counts[2] + counts[3];
-        (0..CLASS_COUNT).map(|class| counts[class] * usize::from(self.widths[class])).sum()
+        (0..CLASS_COUNT).map(|class| counts[class] * self.widths[class]).sum()
     }
+}
+
+/// An index into the table, or an ordinal past it. Both are computed and one is masked out: one token in ten is an
+/// ordinal, at random, and a branch would be guessed wrongly each time.
+#[inline(always)]
+fn ordinal(table: &[[u8; 4]], code: u32) -> TermOrdinal {
+    let length = table.len() as u32;
+    let place = code.min(length.wrapping_sub(1)) as usize;
+    let short = table.get(place).map_or(0, |ordinal| u32::from_le_bytes(*ordinal));
+    let is_ordinal = u32::from(code >= length).wrapping_neg();
+    (short & !is_ordinal) | (code.wrapping_sub(length) & is_ordinal)
 }
 
 /// The fields of a shape, ascending.
@@ -342,7 +372,7 @@ impl<'a> TokensOfDoc<'a> {
         let (len, packed) = self.read_counts(|field, end| fields.push((field, end as u32)));
         // Every slot is overwritten: only growth costs.
         tokens.resize(len, 0);
-        Decoder::new(self.column).decode(packed, 0, tokens);
+        self.column.decoder.decode(self.column.table(), packed, 0, tokens);
     }
 }
 
@@ -370,7 +400,7 @@ impl Run<'_> {
     pub fn decode(&self, out: &mut Vec<TermOrdinal>) {
         let start = out.len();
         out.resize(start + self.len, 0);
-        Decoder::new(self.column).decode(self.packed, self.start, &mut out[start..]);
+        self.column.decoder.decode(self.column.table(), self.packed, self.start, &mut out[start..]);
     }
 
     /// Calls `f` with each token.

@@ -4,7 +4,7 @@ use super::vocabulary::Vocabulary;
 use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE};
 use crate::segment::SegmentError;
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
-use crate::segment::postings::{FieldSetTable, PostingsBuilder};
+use crate::segment::postings::{FieldSetTable, PostingsBuilder, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 
@@ -141,8 +141,8 @@ impl TextBuilder {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        // While finishing, each token may become a posting of eight bytes.
-        self.vocabulary.heap_bytes() + self.tokens.capacity() * 4 + self.tokens.len() * 8 + self.runs.len() * 8
+        // While finishing, each token may become a posting of nine bytes.
+        self.vocabulary.heap_bytes() + self.tokens.capacity() * 4 + self.tokens.len() * 9 + self.runs.len() * 8
     }
 
     /// Writes terms, postings and tokens. `order` gives the documents in their final order. Answers the number of terms
@@ -171,27 +171,26 @@ impl TextBuilder {
                 inverted.add(new as u32, field, run);
             }
         }
-        let Inverter { starts, docs, mut codes, mut field_sets, .. } = inverted;
+        let Inverter { starts, docs, mut codes, zones, field_sets, .. } = inverted;
         let mut counts = vec![0u64; field_sets.len()];
         codes.iter().for_each(|&code| counts[code as usize] += 1);
         let (renumbered, section) = field_sets.finish(&counts);
         codes.iter_mut().for_each(|code| *code = renumbered[*code as usize]);
         file.section(SectionKind::FieldSets, 0, &section)?;
-        field_sets = FieldSetTable::default();
-        drop(field_sets);
 
         file.begin(SectionKind::Postings, 0)?;
-        let mut postings = PostingsBuilder::new(order.len() as u32, terms.len());
+        let mut postings = PostingsBuilder::new(order.len() as u32, terms.len(), field_sets.renumbered(&counts));
+        drop(field_sets);
         let mut dictionary = TermsBuilder::new();
         let mut term = Vec::new();
         for rank in 0..terms.len() {
             let range = starts[rank]..starts[rank + 1];
             terms.text_into(rank, &mut term);
-            postings.push(file, &term, &docs[range.clone()], &codes[range])?;
+            postings.push(file, &term, &docs[range.clone()], &codes[range.clone()], &zones[range])?;
             dictionary.push(&term);
         }
         postings.finish(file)?;
-        drop((docs, codes));
+        drop((docs, codes, zones));
         file.section(SectionKind::Terms, 0, &dictionary.finish())?;
 
         let frequencies = (0..terms.len()).map(|rank| terms.doc_freq(rank));
@@ -226,6 +225,7 @@ struct Inverter {
     next: Vec<usize>,
     docs: Vec<u32>,
     codes: Vec<u32>,
+    zones: Vec<u8>,
     /// Per term the document and field that held it last.
     last: Vec<u64>,
     field_sets: FieldSetTable,
@@ -238,6 +238,7 @@ impl Inverter {
             next: starts[..term_count].to_vec(),
             docs: vec![0; total],
             codes: vec![0; total],
+            zones: vec![0; total],
             last: vec![u64::MAX; term_count],
             field_sets: FieldSetTable::default(),
             starts,
@@ -248,7 +249,14 @@ impl Inverter {
     fn add(&mut self, doc: u32, field: FieldId, run: &[u32]) {
         let alone = self.field_sets.extend(FieldSetTable::NONE, field);
         let here = u64::from(doc) << 16 | u64::from(field);
+        let mut next = 0;
         for &ordinal in run {
+            if ordinal == GAP {
+                next += GAP_POSITIONS - 1;
+                continue;
+            }
+            let position = next;
+            next += 1;
             let Some(rank) = ordinal.checked_sub(FIRST_TERM) else { continue };
             let rank = rank as usize;
             let last = std::mem::replace(&mut self.last[rank], here);
@@ -258,11 +266,13 @@ impl Inverter {
             if last >> 16 == u64::from(doc) {
                 let slot = self.next[rank] - 1;
                 self.codes[slot] = self.field_sets.extend(self.codes[slot], field);
+                self.zones[slot] = self.zones[slot].min(zone_of(position));
             } else {
                 let slot = self.next[rank];
                 self.next[rank] = slot + 1;
                 self.docs[slot] = doc;
                 self.codes[slot] = alone;
+                self.zones[slot] = zone_of(position);
             }
         }
     }
