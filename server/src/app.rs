@@ -11,6 +11,7 @@ use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
+use crate::webhooks::Webhooks;
 
 /// The server behind the routes. One per process, behind an [`Arc`].
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct AppState {
     pub outbound: Outbound,
     /// What is remembered of requests.
     pub observations: Observations,
+    /// Who is told of finished batches.
+    pub webhooks: Arc<Webhooks>,
 }
 
 impl AppState {
@@ -43,6 +46,7 @@ impl AppState {
         queue: Arc<TaskQueue>,
         outbound: Outbound,
         keys: KeyStore,
+        webhooks: Arc<Webhooks>,
     ) -> AppState {
         AppState {
             access: Access::new(keys),
@@ -53,6 +57,7 @@ impl AppState {
             instance,
             queue,
             outbound,
+            webhooks,
             options,
         }
     }

@@ -22,4 +22,5 @@ pub mod search;
 pub mod search_pool;
 pub mod tasks;
 pub mod timestamp;
+pub mod webhooks;
 pub mod wire;

@@ -16,6 +16,7 @@ use crate::access::KeyStore;
 use crate::app::AppState;
 use crate::backup::{self, BackupPlaces, ImportError};
 use crate::banner;
+use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError};
 use crate::logs;
@@ -23,10 +24,13 @@ use crate::options::{MasterKeyError, Options, check_master_key, suggested_master
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
 use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
+use crate::webhooks::{Deliveries, Webhooks};
 
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
 /// again at the next start.
 const BATCH_GRACE: Duration = Duration::from_secs(5);
+/// How long webhooks may take to be told of what finished when the server stops.
+const DELIVERY_GRACE: Duration = Duration::from_secs(2);
 /// Most bytes of documents that a batch holds in memory because they are stored in the queue.
 const INLINE_BYTES_MAX: u64 = 256 << 20;
 
@@ -91,9 +95,11 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
     let keys = KeyStore::open(queue.store().connect()?, options.master_key.as_deref())?;
     let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
+    let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.task_webhook())?);
+    let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
     let scheduler =
         Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), BackupPlaces::new(&options), limits(&options))?;
-    let state = Arc::new(AppState::new(options, instance, queue, outbound, keys));
+    let state = Arc::new(AppState::new(options, instance, queue, outbound, keys, webhooks));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
@@ -119,6 +125,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     });
     tracing::info!("waiting for the batch under way");
     scheduler.stop(BATCH_GRACE);
+    runtime.block_on(deliveries.drain(DELIVERY_GRACE));
     tracing::info!("stopped");
     Ok(code)
 }
@@ -150,6 +157,25 @@ impl Stop {
             }
         }
     }
+}
+
+/// Webhooks are told of every batch that ends from now on.
+fn deliveries(
+    options: &Options,
+    webhooks: &Arc<Webhooks>,
+    queue: &Arc<TaskQueue>,
+    outbound: &Outbound,
+) -> Arc<Deliveries> {
+    let docs = ErrorDocs::new(&options.error_docs_url);
+    let (webhooks, of_queue) = (Arc::clone(webhooks), Arc::clone(queue));
+    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, options.task_webhook_gzip);
+    let announcing = Arc::downgrade(&deliveries);
+    queue.on_batch_end(move |batch| {
+        if let Some(deliveries) = announcing.upgrade() {
+            deliveries.announce(batch);
+        }
+    });
+    deliveries
 }
 
 fn index_options(options: &Options) -> IndexOptions {

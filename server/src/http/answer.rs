@@ -12,6 +12,8 @@ use super::request::Request;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::search_pool::panic_text;
+use crate::tasks::SummarizedTask;
+use crate::wire::wait::Wait;
 
 /// A JSON answer.
 pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
@@ -26,6 +28,17 @@ pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
 pub fn json_text(body: Vec<u8>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Marks the answer to a write with the task it made.
+#[derive(Clone, Copy)]
+struct AcceptedTask(u32);
+
+/// The answer to a write: the short form of its task. A client that said `wait=searchable` gets it when the task ends.
+pub fn accepted(status: StatusCode, task: &SummarizedTask) -> Response {
+    let mut response = json_answer(status, task);
+    response.extensions_mut().insert(AcceptedTask(task.uid()));
     response
 }
 
@@ -58,12 +71,31 @@ where
     let result = match state.access.check(request.method(), request.path(), request.headers()) {
         Ok(rights) => {
             request.grant(rights);
+            let wait = match request.wait() {
+                Ok(wait) => wait,
+                Err(error) => return error_answer(&state, &error),
+            };
             // A bug answers one request with an error instead of closing the connection on all that share it.
-            AssertUnwindSafe(async { handler(request).await }).catch_unwind().await.unwrap_or_else(|panic| {
+            let handled = AssertUnwindSafe(async { handler(request).await }).catch_unwind().await;
+            let answer = handled.unwrap_or_else(|panic| {
                 Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))
-            })
+            });
+            match (answer, wait) {
+                (Ok(answer), Some(wait)) => Ok(awaited(&state, answer, wait).await),
+                (answer, _) => answer,
+            }
         }
         Err(error) => Err(error),
     };
     result.unwrap_or_else(|error| error_answer(&state, &error))
+}
+
+/// Holds the answer to a write back until its task has ended or patience has; it then tells how far the task is.
+async fn awaited(state: &AppState, answer: Response, wait: Wait) -> Response {
+    let Some(&AcceptedTask(uid)) = answer.extensions().get() else { return answer };
+    match state.queue.ended(uid, wait.patience).await {
+        Ok(task) => json_answer(answer.status(), &task.into_summary()),
+        // The write is accepted whatever became of the look at it.
+        Err(_) => answer,
+    }
 }

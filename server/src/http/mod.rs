@@ -9,7 +9,7 @@ mod request;
 mod slow;
 mod tls;
 
-pub use answer::{error_answer, json_answer, json_text, no_content, respond};
+pub use answer::{accepted, error_answer, json_answer, json_text, no_content, respond};
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};

@@ -18,6 +18,7 @@ use crate::error::ApiResult;
 use crate::tasks::blocking;
 use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::query_string::QueryString;
+use crate::wire::wait::Wait;
 
 /// How long a client may take for the next piece of a body.
 const PIECE_TIME: Duration = Duration::from_secs(60);
@@ -37,6 +38,8 @@ pub struct Request {
     rights: Rights,
     headers: HeaderMap,
     query: String,
+    /// What `query` said about waiting.
+    wait: Option<String>,
     body: BodyStream,
 }
 
@@ -52,14 +55,18 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
     let state = Arc::clone(state);
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
-    head.and(query).and(warp::body::stream()).map(move |method, path, headers, query, body| Request {
-        state: Arc::clone(&state),
-        method,
-        path,
-        rights: Rights::none(),
-        headers,
-        query,
-        body: pieces(body),
+    head.and(query).and(warp::body::stream()).map(move |method: Method, path, headers, query: String, body| {
+        let (query, wait) = if method == Method::GET { (query, None) } else { Wait::split(&query) };
+        Request {
+            state: Arc::clone(&state),
+            method,
+            path,
+            rights: Rights::none(),
+            headers,
+            query,
+            wait,
+            body: pieces(body),
+        }
     })
 }
 
@@ -98,6 +105,11 @@ impl Request {
     /// What whoever asks may touch; nothing before that was checked.
     pub fn rights(&self) -> &Rights {
         &self.rights
+    }
+
+    /// Whether the answer to a write is to wait for its effect.
+    pub(super) fn wait(&self) -> ApiResult<Option<Wait>> {
+        self.wait.as_deref().map_or(Ok(None), Wait::read)
     }
 
     pub(super) fn grant(&mut self, rights: Rights) {

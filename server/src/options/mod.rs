@@ -23,7 +23,8 @@ pub use memory::usable_memory_bytes;
 
 use crate::error::ErrorDocs;
 use crate::http::TlsOptions;
-use crate::outbound::IpPolicy;
+use crate::outbound::{IpPolicy, parse_url};
+use crate::webhooks::Webhook;
 use crate::{import, inspect};
 
 /// The command line of `lamina`.
@@ -303,6 +304,36 @@ pub struct Options {
     )]
     pub experimental_drop_search_after: NonZeroUsize,
 
+    /// Address that is told of every finished batch, as newline-delimited JSON with a line per task.
+    #[arg(
+        long,
+        env = "SVC_TASK_WEBHOOK_URL",
+        value_name = "URL",
+        value_parser = webhook_url,
+        help_heading = "Outbound requests"
+    )]
+    task_webhook_url: Option<String>,
+
+    /// Sent to that address as `Authorization`, as it is.
+    #[arg(
+        long,
+        env = "SVC_TASK_WEBHOOK_AUTHORIZATION_HEADER",
+        hide_env_values = true,
+        value_name = "VALUE",
+        value_parser = header_value,
+        help_heading = "Outbound requests"
+    )]
+    task_webhook_authorization_header: Option<String>,
+
+    /// Compresses what webhooks are sent (`Content-Encoding: gzip`).
+    #[arg(
+        long,
+        env = "SVC_TASK_WEBHOOK_GZIP",
+        value_parser = clap::builder::FalseyValueParser::new(),
+        help_heading = "Outbound requests"
+    )]
+    pub task_webhook_gzip: bool,
+
     /// Networks (`10.0.0.0/8,192.168.1.7`) that webhooks, embedders, exports and remotes may reach besides global
     /// addresses; `any` for all.
     #[arg(
@@ -341,6 +372,12 @@ impl Options {
         self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes)
     }
 
+    /// The webhook that the options name.
+    pub fn task_webhook(&self) -> Option<Webhook> {
+        let url = self.task_webhook_url.clone()?;
+        Some(Webhook::of_command_line(url, self.task_webhook_authorization_header.clone()))
+    }
+
     /// Threads for indexing, at least 1.
     pub fn indexing_threads(&self) -> usize {
         self.max_indexing_threads.0.map_or_else(|| (core_count() / 2).max(1), NonZeroUsize::get)
@@ -352,6 +389,14 @@ impl Options {
         self.experimental_limit_batched_tasks_total_size
             .map_or_else(|| (self.indexing_memory_bytes() / 2).min(MOST), ByteSize::bytes)
     }
+}
+
+fn webhook_url(text: &str) -> Result<String, String> {
+    parse_url(text).map(|_| text.to_owned())
+}
+
+fn header_value(text: &str) -> Result<String, String> {
+    reqwest::header::HeaderValue::from_str(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Logical cores that the process may use.

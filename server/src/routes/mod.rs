@@ -15,6 +15,7 @@ mod settings;
 mod stats;
 mod table;
 mod tasks;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Routes, json_answer, unrouted};
+use crate::http::{Routes, accepted, unrouted};
 use crate::tasks::NewTask;
 
 pub use table::{ROUTES, route_of};
@@ -38,11 +39,12 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
+    let rest = rest.or(webhooks::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }
 
 /// Registers a task and answers 202 with its short form.
 async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
-    Ok(json_answer(StatusCode::ACCEPTED, &state.queue.enqueue(task).await?))
+    Ok(accepted(StatusCode::ACCEPTED, &state.queue.enqueue(task).await?))
 }

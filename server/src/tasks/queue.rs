@@ -1,9 +1,10 @@
 //! The queue as the rest of the server sees it: register, look up, be told when there is work.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use tokio::sync::watch;
 
 use super::content::Content;
 use super::filter::TaskFilter;
@@ -50,6 +51,20 @@ pub struct TaskQueue {
     store: Store,
     live: RwLock<Option<Arc<LiveBatch>>>,
     signal: Signal,
+    ends: Ends,
+}
+
+/// Tells who wants to know that a batch has ended.
+#[derive(Default)]
+struct Ends {
+    count: watch::Sender<u64>,
+    listener: OnceLock<Box<dyn Fn(u32) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Ends {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ends").field("count", &*self.count.borrow()).finish_non_exhaustive()
+    }
 }
 
 /// Wakes the scheduler: a flag rather than a count, because it looks at everything each time.
@@ -80,7 +95,7 @@ impl Signal {
 impl TaskQueue {
     /// A queue over an open store.
     pub fn new(store: Store) -> TaskQueue {
-        TaskQueue { store, live: RwLock::default(), signal: Signal::default() }
+        TaskQueue { store, live: RwLock::default(), signal: Signal::default(), ends: Ends::default() }
     }
 
     /// Registers a task: when this returns it is durable and the scheduler knows.
@@ -180,6 +195,41 @@ impl TaskQueue {
     /// Whether a batch about this index is being processed.
     pub fn is_indexing(&self, index_uid: &str) -> bool {
         self.live.read().as_ref().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
+    }
+
+    /// A task once it has ended, or as it is when `patience` is over.
+    ///
+    /// # Errors
+    /// `task_not_found`
+    pub async fn ended(self: &Arc<Self>, uid: u32, patience: Duration) -> ApiResult<Task> {
+        let deadline = tokio::time::Instant::now() + patience;
+        // Subscribed before the look, so that no end falls between.
+        let mut ends = self.ends.count.subscribe();
+        loop {
+            let queue = Arc::clone(self);
+            let task = blocking(move || queue.task(uid)).await??;
+            let is_over = task.status.is_final()
+                || !matches!(tokio::time::timeout_at(deadline, ends.changed()).await, Ok(Ok(())));
+            if is_over {
+                return Ok(task);
+            }
+        }
+    }
+
+    /// Calls `listener` with every batch that ends from now on, on the thread that carries out the next one: it must
+    /// return at once. The first listener stays.
+    pub fn on_batch_end(&self, listener: impl Fn(u32) + Send + Sync + 'static) {
+        if self.ends.listener.set(Box::new(listener)).is_err() {
+            tracing::error!("the queue has a listener already");
+        }
+    }
+
+    /// The end of a batch is stored.
+    pub(crate) fn batch_ended(&self, uid: u32) {
+        self.ends.count.send_modify(|count| *count += 1);
+        if let Some(listener) = self.ends.listener.get() {
+            listener(uid);
+        }
     }
 
     /// The store below.

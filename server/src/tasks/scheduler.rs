@@ -147,6 +147,7 @@ impl Worker {
             let free = self.publish(&done);
             let files = self.queue.store().finish(&done.batch)?;
             self.remove(&free, &files);
+            self.queue.batch_ended(done.batch.uid);
         }
         self.next_batch = store.next_batch_uid()?;
         self.instance.remove_orphans(&store.payload_files()?)?;
@@ -272,6 +273,7 @@ impl Worker {
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
         let done = self.carry_out(&live, &plan.tasks);
+        let has_ended = done.is_some();
         if let Some(done) = done {
             let free = self.publish(&done);
             let Some(files) = self.store_end(&done) else { return };
@@ -286,6 +288,9 @@ impl Worker {
             );
         }
         self.queue.set_live(None);
+        if has_ended {
+            self.queue.batch_ended(live.uid);
+        }
     }
 
     /// A panic fails the tasks of the batch, not the server.

@@ -70,6 +70,13 @@ pub struct SummarizedTask {
     custom_metadata: Option<String>,
 }
 
+impl SummarizedTask {
+    /// The uid of the task.
+    pub fn uid(&self) -> u32 {
+        self.task_uid
+    }
+}
+
 impl Task {
     /// The public object; `docs` makes the link of the error.
     pub fn view(&self, docs: &ErrorDocs) -> TaskView<'_> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::At;
+use crate::wire::secret::redacted;
 
 /// Where vectors come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,13 +317,7 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
 /// Replaces the secret of a configuration by something that shows which one it is without giving it away.
 pub(super) fn redact(configuration: &mut Value) {
     if let Some(Value::String(key)) = configuration.get_mut("apiKey") {
-        let (shown, mask) = match key.chars().count() {
-            0..=9 => (0, "XXX..."),
-            10..=19 => (2, "XXXX..."),
-            20..=29 => (3, "XXXXX..."),
-            _ => (5, "XXXXXX..."),
-        };
-        *key = key.chars().take(shown).chain(mask.chars()).collect();
+        *key = redacted(key);
     }
     for nested in ["searchEmbedder", "indexingEmbedder"] {
         if let Some(nested) = configuration.get_mut(nested) {

@@ -1,0 +1,71 @@
+//! `/webhooks`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::http::{Request, Routes, json_answer, no_content, request, respond};
+use crate::tasks::blocking;
+use crate::webhooks::WebhookView;
+use crate::wire::webhooks::{list_parameters, patch, uuid_in_path};
+
+/// What a list is said to be limited to when nothing is asked for; all fit in.
+const LIMIT: usize = 20;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("webhooks").and(warp::get()).and(request(state));
+    let create = warp::path!("webhooks").and(warp::post()).and(request(state));
+    let get = warp::path!("webhooks" / String).and(warp::get()).and(request(state));
+    let patch = warp::path!("webhooks" / String).and(warp::patch()).and(request(state));
+    let delete = warp::path!("webhooks" / String).and(warp::delete()).and(request(state));
+
+    let list = list.then(|request| respond(request, async |request| self::list(&request)));
+    let create = create.then(|request| respond(request, self::create));
+    let get = get.then(|uuid: String, request| respond(request, async move |request| get_one(&uuid, &request)));
+    let patch = patch.then(|uuid: String, request| respond(request, async move |request| update(&uuid, request).await));
+    let delete =
+        delete.then(|uuid: String, request| respond(request, async move |request| remove(&uuid, request).await));
+    list.or(create).unify().or(get).unify().or(patch).unify().or(delete).unify().boxed()
+}
+
+fn list(request: &Request) -> ApiResult<Response> {
+    let (offset, limit) = list_parameters(&request.query())?;
+    let all = request.state().webhooks.all();
+    let shown = all.iter().skip(offset).take(limit.unwrap_or(usize::MAX));
+    let results: Vec<WebhookView> = shown.map(|webhook| webhook.view()).collect();
+    let limit = limit.unwrap_or(results.len().max(LIMIT));
+    let body = json!({ "results": results, "offset": offset, "limit": limit, "total": all.len() });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+fn get_one(uuid: &str, request: &Request) -> ApiResult<Response> {
+    let webhook = request.state().webhooks.find(uuid_in_path(uuid)?)?;
+    Ok(json_answer(StatusCode::OK, &webhook.view()))
+}
+
+async fn create(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let patch = patch(&request.json().await?)?;
+    let webhook = blocking(move || state.webhooks.create(patch)).await??;
+    Ok(json_answer(StatusCode::CREATED, &webhook.view()))
+}
+
+async fn update(uuid: &str, request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let patch = patch(&request.json().await?)?;
+    let uuid = uuid_in_path(uuid)?;
+    let webhook = blocking(move || state.webhooks.update(uuid, patch)).await??;
+    Ok(json_answer(StatusCode::OK, &webhook.view()))
+}
+
+async fn remove(uuid: &str, request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let uuid = uuid_in_path(uuid)?;
+    blocking(move || state.webhooks.delete(uuid)).await??;
+    Ok(no_content())
+}

@@ -1,0 +1,59 @@
+//! `?wait=searchable`: a write is answered when it can be found.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+#[test]
+fn what_was_waited_for_is_found() {
+    let server = Server::start();
+    for i in 0..20u64 {
+        let answer =
+            server.post("/indexes/films/documents?wait=searchable", json!([{"id": i, "title": format!("n{i}")}]));
+        assert_eq!((answer.status, &answer.body["status"]), (202, &json!("succeeded")), "{}", answer.text);
+        assert_eq!(answer.body["taskUid"], i);
+        assert_eq!(
+            server.ids("films", json!({"q": format!("n{i}")})),
+            [i],
+            "searched at once, without a look at the task"
+        );
+    }
+    let keys: Vec<String> = server.get("/tasks/0").ok().as_object().unwrap().keys().cloned().collect();
+    assert!(keys.contains(&"duration".to_owned()));
+    for (method, path, body) in [
+        ("PUT", "/indexes/films/documents", json!([{"id": 1, "title": "other"}])),
+        ("POST", "/indexes/films/documents/delete-batch", json!([2])),
+        ("DELETE", "/indexes/films/documents/3", Value::Null),
+        ("PATCH", "/indexes/films/settings", json!({"sortableAttributes": ["id"]})),
+        ("PUT", "/indexes/films/settings/stop-words", json!(["of"])),
+        ("POST", "/indexes", json!({"uid": "new"})),
+        ("DELETE", "/indexes/new", Value::Null),
+        ("DELETE", "/tasks?uids=0", Value::Null),
+    ] {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let request = server.request(method.parse().unwrap(), &format!("{path}{joint}wait=searchable"));
+        let answer = server.send(if body.is_null() { request } else { request.json(&body) });
+        assert_eq!(answer.body["status"], "succeeded", "{method} {path}: {}", answer.text);
+    }
+    assert_eq!(server.document_count("films"), 18);
+}
+
+#[test]
+fn failures_and_impatience_are_told() {
+    let server = Server::start();
+    let failed = server.delete("/indexes/absent?wait=searchable");
+    assert_eq!((failed.status, &failed.body["status"]), (202, &json!("failed")));
+    let documents: Vec<Value> =
+        (0..20_000).map(|id| json!({"id": id, "text": format!("word{id} and some more text {}", id * 7)})).collect();
+    let begin = Instant::now();
+    let early = server.post("/indexes/films/documents?waitMs=0&wait=searchable", json!(documents));
+    assert!(matches!(early.body["status"].as_str(), Some("enqueued" | "processing")), "{}", early.text);
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    server.done(&early);
+
+    server.post("/indexes/films/documents?wait=forever", json!([])).refused(400, "bad_request");
+    server.post("/indexes/films/documents?wait=searchable&waitMs=x", json!([])).refused(400, "bad_request");
+    server.get("/tasks?wait=searchable").refused(400, "bad_request");
+}
