@@ -1,7 +1,7 @@
 //! Logs: on standard error, and for one client at a time that listens over HTTP.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -19,14 +19,14 @@ use crate::options::{LogLevel, LogsMode};
 /// Lines that wait for a slow listener; more are dropped, because logging must not wait.
 const LINES_WAITING: usize = 4096;
 
-type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
-
-/// The parts that change while the server runs. Logging belongs to the process, so there is one.
+/// The filters that change while the server runs. Only filters do: a layer that is exchanged would lose its place in
+/// the bookkeeping of the subscriber. Logging belongs to the process, so there is one.
 struct Handles {
-    stderr: reload::Handle<BoxedLayer, Registry>,
-    stream: reload::Handle<Option<BoxedLayer>, Registry>,
-    mode: LogsMode,
-    /// Number of the listener, counted from 1; `None` when nobody listens.
+    stderr: reload::Handle<Targets, Registry>,
+    human: reload::Handle<Targets, Registry>,
+    json: reload::Handle<Targets, Registry>,
+    lines: Lines,
+    /// Number of the last listener, and of the present one.
     listener: Mutex<(u64, Option<u64>)>,
 }
 
@@ -37,15 +37,22 @@ pub(crate) fn start(level: LogLevel, mode: LogsMode) {
     let others = if level.0 >= LevelFilter::DEBUG { level.0 } else { level.0.min(LevelFilter::WARN) };
     let filter =
         Targets::new().with_default(others).with_target("lamina_server", level.0).with_target("lamina_engine", level.0);
-    let filter = without_secrets(filter);
-    // Both are layers on the bare registry, in one list: a layer in a reload handle has a fixed type below it.
-    let (stderr, stderr_handle) = reload::Layer::new(to_stderr(filter, mode));
-    let (stream, stream_handle) = reload::Layer::new(None::<BoxedLayer>);
-    let layers: Vec<BoxedLayer> = vec![stderr.boxed(), stream.boxed()];
+    let (filter, stderr) = reload::Layer::new(without_secrets(filter));
+    let to_stderr: Box<dyn Layer<Registry> + Send + Sync> = match mode {
+        LogsMode::Human => fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).boxed(),
+        LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
+    };
+    // Nothing passes these two until somebody listens.
+    let lines = Lines::default();
+    let (human_filter, human) = reload::Layer::new(Targets::new());
+    let (json_filter, json) = reload::Layer::new(Targets::new());
+    let as_human = fmt::layer().with_writer(lines.clone()).with_ansi(false).with_filter(human_filter);
+    let as_json = fmt::layer().json().flatten_event(true).with_writer(lines.clone()).with_filter(json_filter);
+    let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> =
+        vec![to_stderr.with_filter(filter).boxed(), as_human.boxed(), as_json.boxed()];
     // Fails only when logging was started before, as tests do.
     if tracing_subscriber::registry().with(layers).try_init().is_ok() {
-        let handles = Handles { stderr: stderr_handle, stream: stream_handle, mode, listener: Mutex::new((0, None)) };
-        let _ = HANDLES.set(handles);
+        let _ = HANDLES.set(Handles { stderr, human, json, lines, listener: Mutex::new((0, None)) });
     }
 }
 
@@ -54,18 +61,9 @@ fn without_secrets(filter: Targets) -> Targets {
     if filter.would_enable("warp", &Level::TRACE) { filter.with_target("warp", LevelFilter::DEBUG) } else { filter }
 }
 
-fn to_stderr(filter: Targets, mode: LogsMode) -> BoxedLayer {
-    match mode {
-        LogsMode::Human => {
-            fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).with_filter(filter).boxed()
-        }
-        LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(io::stderr).with_filter(filter).boxed(),
-    }
-}
-
 /// Shows other messages on standard error until the restart. Whether logging runs at all.
 pub(crate) fn set_stderr(filter: Targets) -> bool {
-    HANDLES.get().is_some_and(|handles| handles.stderr.reload(to_stderr(without_secrets(filter), handles.mode)).is_ok())
+    HANDLES.get().is_some_and(|handles| handles.stderr.reload(without_secrets(filter)).is_ok())
 }
 
 /// The lines of a listener. Nobody listens any more once it is dropped.
@@ -89,13 +87,12 @@ pub(crate) fn listen(filter: Targets, mode: LogsMode) -> Option<Listening> {
         return None;
     }
     let (sender, lines) = mpsc::channel(LINES_WAITING);
-    let filter = without_secrets(filter);
-    let writer = Lines(sender);
-    let layer: BoxedLayer = match mode {
-        LogsMode::Human => fmt::layer().with_writer(writer).with_ansi(false).with_filter(filter).boxed(),
-        LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(writer).with_filter(filter).boxed(),
+    *handles.lines.0.lock() = Some(sender);
+    let chosen = match mode {
+        LogsMode::Human => &handles.human,
+        LogsMode::Json => &handles.json,
     };
-    handles.stream.reload(Some(layer)).ok()?;
+    chosen.reload(without_secrets(filter)).ok()?;
     listener.0 += 1;
     listener.1 = Some(listener.0);
     Some(Listening { lines, number: listener.0 })
@@ -107,31 +104,34 @@ pub(crate) fn stop_listening(number: Option<u64>) {
     let mut listener = handles.listener.lock();
     if listener.1.is_some() && (number.is_none() || listener.1 == number) {
         listener.1 = None;
-        if let Err(error) = handles.stream.reload(None) {
-            eprintln!("cannot end a stream of logs: {error}");
+        for filter in [&handles.human, &handles.json] {
+            if let Err(error) = filter.reload(Targets::new()) {
+                eprintln!("cannot end a stream of logs: {error}");
+            }
         }
+        *handles.lines.0.lock() = None;
     }
 }
 
-/// Sends each line to the listener.
-#[derive(Clone)]
-struct Lines(mpsc::Sender<Bytes>);
+/// Sends each line to the listener, if there is one.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Option<mpsc::Sender<Bytes>>>>);
 
 /// A line that is being written.
-struct Line {
+struct Line<'a> {
     text: Vec<u8>,
-    sender: mpsc::Sender<Bytes>,
+    lines: &'a Lines,
 }
 
 impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Line;
+    type Writer = Line<'a>;
 
-    fn make_writer(&'a self) -> Line {
-        Line { text: Vec::new(), sender: self.0.clone() }
+    fn make_writer(&'a self) -> Line<'a> {
+        Line { text: Vec::new(), lines: self }
     }
 }
 
-impl Write for Line {
+impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -142,9 +142,11 @@ impl Write for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Line<'_> {
     fn drop(&mut self) {
         // A listener that is too slow misses lines; one that is gone needs none.
-        let _ = self.sender.try_send(std::mem::take(&mut self.text).into());
+        if let Some(sender) = &*self.lines.0.lock() {
+            let _ = sender.try_send(std::mem::take(&mut self.text).into());
+        }
     }
 }

@@ -292,6 +292,29 @@ fn tasks_that_wait_are_carried_out_by_who_starts_from_the_dump() {
     assert!(restored.document_count("films") >= 2999);
 }
 
+const MASTER: &str = "a master key of sixteen bytes";
+
+#[test]
+fn keys_are_the_same_after_a_dump_and_a_snapshot() {
+    let server = Server::with_options(&["--master-key", MASTER]).with_key(MASTER);
+    let key = json!({"name": "loader", "actions": ["documents.*"], "indexes": ["films*"], "expiresAt": "2090-01-01T00:00:00Z"});
+    let key = server.post("/keys", key).ok();
+    server.done(&server.post("/indexes", json!({"uid": "films"})));
+    let before = server.get("/keys?limit=100").ok();
+    assert_eq!(before["total"], 5);
+    let dump = dump_of(&server);
+    server.done(&server.post("/snapshots", json!(null)));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    for (option, path) in [("--import-dump", dump), ("--import-snapshot", snapshot)] {
+        let options = [option, path.to_str().unwrap(), "--master-key", MASTER];
+        let restored = Server::with_options(&options).with_key(MASTER);
+        assert_eq!(restored.get("/keys?limit=100").ok(), before, "{option}");
+        let limited = restored.with_key(key["key"].as_str().unwrap());
+        limited.get("/indexes/films/documents").ok();
+        limited.get("/keys").refused(403, "invalid_api_key");
+    }
+}
+
 /// What another program of the protocol writes.
 fn foreign_dump(path: &Path, files: &[(&str, &str)]) {
     let file = std::fs::File::create(path).unwrap();

@@ -11,6 +11,7 @@ mod store;
 mod tenant;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use time::OffsetDateTime;
 use warp::http::{HeaderMap, Method, header};
@@ -20,6 +21,7 @@ pub use key::{ApiKey, ApiKeyView};
 pub use rights::Rights;
 pub use store::{KeyPage, KeyPatch, KeyStore};
 pub use tenant::{Rule, SearchRules};
+pub(crate) use transfer::{KeyLine, export_keys, import_keys};
 
 use crate::error::{ApiError, ApiResult, Code};
 use matrix::Asked;

@@ -16,10 +16,11 @@ use uuid::Uuid;
 
 use super::foreign::ForeignTask;
 use super::layout::{
-    BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, METADATA,
-    Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION,
+    BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS,
+    METADATA, Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION,
 };
 use super::unpack::{UnpackError, unpack};
+use crate::access::{KeyLine, import_keys};
 use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
@@ -107,6 +108,8 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     let indexes = dump.import_indexes(&instance)?;
     let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
+    let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
+    import_keys(store.connect()?, keys)?;
     if let Some(text) = dump.text(FEATURES)? {
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
         features::import(database, &value).map_err(io_error(database))?;

@@ -14,6 +14,7 @@ use super::layout::{
     BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA,
     Metadata, PAYLOADS, SETTINGS, TASKS, VERSION,
 };
+use crate::access::export_keys;
 use crate::backup::{BackupError, BackupPlaces, stamp};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
@@ -49,7 +50,11 @@ pub(crate) fn create(
     };
     archive.add_text(METADATA, &json_text(&metadata))?;
     archive.add_text(INSTANCE_UID, &instance.uid().to_string())?;
-    archive.add_text(KEYS, "")?;
+    let mut keys = archive.lines()?;
+    for key in export_keys(store.connect()?)? {
+        keys.push(&key)?;
+    }
+    archive.add_lines(KEYS, keys)?;
     add_features(&mut archive, instance.folder())?;
     for uid in instance.uids() {
         let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;
