@@ -27,6 +27,7 @@ data=$(mktemp -d)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 export LAMINA_URL=http://127.0.0.1:$port LAMINA_KEY=clients-master-key
 target/debug/lamina --db-path "$data/db" --http-addr "127.0.0.1:$port" --master-key "$LAMINA_KEY" \
+  --experimental-allowed-ip-networks 127.0.0.0/8 \
   >"$data/server.log" 2>&1 &
 server=$!
 cleanup() {

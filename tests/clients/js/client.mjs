@@ -1,6 +1,7 @@
 // The official JavaScript client against a running server: LAMINA_URL and LAMINA_KEY say where.
 import assert from "node:assert/strict";
 import { Meilisearch } from "meilisearch";
+import { generateTenantToken } from "meilisearch/token";
 
 const host = process.env.LAMINA_URL;
 const client = new Meilisearch({ host, apiKey: process.env.LAMINA_KEY });
@@ -57,4 +58,40 @@ await assert.rejects(
   (error) => error.cause.code === "invalid_api_key",
 );
 await done(client.deleteIndex("js"));
+
+// Keys and tenant tokens.
+const refused = (promise) => assert.rejects(promise, (error) => error.cause.code === "invalid_api_key");
+assert.ok((await client.getKeys()).results.some((key) => key.name === "Default Search API Key"));
+const key = await client.createKey({ actions: ["search", "documents.add", "indexes.create"], indexes: ["js*"], expiresAt: null });
+assert.deepEqual(await client.getKey(key.uid), key);
+assert.equal((await client.updateKey(key.key, { name: "of js" })).name, "of js");
+const mine = new Meilisearch({ host, apiKey: key.key });
+await client.tasks.waitForTask((await mine.index("js2").addDocuments(films, { primaryKey: "id" })).taskUid);
+await done(client.index("js2").updateFilterableAttributes(["year"]));
+assert.equal((await mine.index("js2").search("")).hits.length, 3);
+await refused(mine.index("other").search(""));
+await refused(mine.getIndexes());
+const token = await generateTenantToken({
+  apiKey: key.key,
+  apiKeyUid: key.uid,
+  searchRules: { "js*": { filter: "year < 2000" } },
+  expiresAt: new Date(Date.now() + 60_000),
+});
+const tenant = new Meilisearch({ host, apiKey: token });
+assert.deepEqual(ids(await tenant.index("js2").search("")), [1, 3]);
+const both = await tenant.multiSearch({ federation: {}, queries: [{ indexUid: "js2", q: "future" }] });
+assert.deepEqual(ids(both), [1]);
+await refused(tenant.index("js2").getDocuments());
+await client.deleteKey(key.uid);
+await refused(tenant.index("js2").search(""));
+
+// Webhooks.
+const webhook = await client.createWebhook({ url: "https://example.org/", headers: { authorization: "TOKEN" } });
+assert.deepEqual([webhook.isEditable, webhook.headers], [true, { authorization: "XXX..." }]);
+assert.deepEqual((await client.getWebhooks()).results, [webhook]);
+const changed = await client.updateWebhook(webhook.uuid, { headers: { authorization: null, "x-of": "js" } });
+assert.deepEqual(changed.headers, { "x-of": "js" });
+await client.deleteWebhook(webhook.uuid);
+await assert.rejects(client.getWebhook(webhook.uuid), (error) => error.cause.code === "webhook_not_found");
+await done(client.deleteIndex("js2"));
 console.log("js client: passed");

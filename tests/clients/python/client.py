@@ -1,6 +1,11 @@
 """The official Python client against a running server: LAMINA_URL and LAMINA_KEY say where."""
 
+import datetime
+import http.server
+import json
 import os
+import queue
+import threading
 
 import meilisearch
 from meilisearch.errors import MeilisearchApiError
@@ -70,4 +75,76 @@ try:
 except MeilisearchApiError as error:
     assert error.code == "invalid_api_key", error
 done(index.delete())
+
+# Keys: made, listed, changed, used, deleted.
+assert client.get_keys().total >= 4
+names = [key.name for key in client.get_keys().results]
+assert "Default Search API Key" in names and "Default Admin API Key" in names, names
+key = client.create_key(
+    {"name": "films", "actions": ["search", "documents.*", "indexes.create"], "indexes": ["films*"], "expiresAt": None}
+)
+assert client.get_key(key.key).uid == key.uid == client.get_key(key.uid).uid
+assert client.update_key(key.uid, {"description": "of films"}).description == "of films"
+mine = meilisearch.Client(os.environ["LAMINA_URL"], key.key)
+done_by_all = client.wait_for_task(mine.index("films").add_documents(films, primary_key="id").task_uid)
+assert done_by_all.status == "succeeded", done_by_all
+done(client.index("films").update_filterable_attributes(["year"]))
+assert ids(mine.index("films").search("future")) == [2, 1]
+try:
+    mine.index("books").search("")
+    raise AssertionError("another index was searched")
+except MeilisearchApiError as error:
+    assert error.code == "invalid_api_key", error
+
+# A tenant token, signed here, sees what its rules let through.
+token = client.generate_tenant_token(
+    key.uid,
+    {"films": {"filter": "year > 2000"}},
+    api_key=key.key,
+    expires_at=datetime.datetime.now(tz=datetime.timezone.utc) + datetime.timedelta(hours=1),
+)
+tenant = meilisearch.Client(os.environ["LAMINA_URL"], token)
+assert ids(tenant.index("films").search("future")) == [2]
+assert ids(tenant.multi_search([{"indexUid": "films", "q": ""}])["results"][0]) == [2]
+try:
+    tenant.index("films").get_documents()
+    raise AssertionError("a tenant token opened another route")
+except MeilisearchApiError as error:
+    assert error.code == "invalid_api_key", error
+assert client.delete_key(key.uid) == 204
+try:
+    tenant.index("films").search("")
+    raise AssertionError("a token outlived its key")
+except MeilisearchApiError as error:
+    assert error.code == "invalid_api_key", error
+
+# A webhook is told of a task.
+told = queue.Queue()
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        told.put((self.headers["Authorization"], [json.loads(line) for line in body.splitlines()]))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+threading.Thread(target=receiver.serve_forever, daemon=True).start()
+webhook = client.create_webhook(
+    {"url": f"http://127.0.0.1:{receiver.server_port}/", "headers": {"authorization": "Bearer of the receiver"}}
+)
+assert webhook.isEditable and webhook.headers == {"authorization": "Bearer ofXXXX..."}, webhook
+assert [hook.uuid for hook in client.get_webhooks().results] == [webhook.uuid]
+deleted = done(client.index("films").delete())
+authorization, tasks = told.get(timeout=20)
+assert authorization == "Bearer of the receiver"
+assert [(task["uid"], task["type"], task["status"]) for task in tasks] == [(deleted.uid, "indexDeletion", "succeeded")]
+assert client.update_webhook(webhook.uuid, {"headers": {"authorization": None}}).headers == {}
+assert client.delete_webhook(webhook.uuid) == 204
+assert client.get_webhooks().results == []
 print("python client: passed")

@@ -27,6 +27,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub fn enqueue(&self, new: NewTask) -> Result<Task, StoreError> {
+        self.room.check(&new.content)?;
         let answer = Arc::new(Mutex::new(None));
         self.waiting.lock().push(Waiting { new, answer: Arc::clone(&answer) });
         let mut writer = self.writer.lock();
@@ -37,6 +38,7 @@ impl Store {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         match writer.insert(&waiting) {
             Ok(tasks) => {
+                self.room.measure(&writer.connection);
                 for (one, task) in waiting.iter().zip(tasks) {
                     *one.answer.lock() = Some(Ok(task));
                 }

@@ -110,6 +110,7 @@ impl Store {
         }
         summary.store(&transaction, batch)?;
         transaction.commit()?;
+        self.room.measure(&writer.connection);
         Ok(files)
     }
 }

@@ -11,6 +11,7 @@ mod counts;
 mod enqueue;
 mod finish;
 mod listing;
+mod room;
 mod rows;
 mod schedule;
 mod schema;
@@ -25,6 +26,7 @@ use thiserror::Error;
 
 use crate::error::{ApiError, Code};
 use enqueue::Waiting;
+use room::Room;
 
 pub use finish::IndexChange;
 pub(super) use finish::{FinishedBatch, FinishedTask, TaskResult};
@@ -64,6 +66,12 @@ pub enum StoreError {
         /// Newest version that can be read.
         supported: u32,
     },
+    /// As large as it may be.
+    #[error(
+        "Lamina cannot receive write operations because the limit of the task database has been reached. Please delete \
+         tasks to continue performing write operations."
+    )]
+    Full,
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
@@ -71,6 +79,9 @@ pub enum StoreError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
+        if matches!(error, StoreError::Full) {
+            return ApiError::new(Code::NoSpaceLeftOnDevice, error.to_string());
+        }
         if error.is_out_of_space() {
             return ApiError::new(
                 Code::NoSpaceLeftOnDevice,
@@ -102,6 +113,7 @@ pub struct Store {
     // Dropped after the readers: the last connection empties the log and removes it, which a reader may not.
     writer: Mutex<Writer>,
     path: Box<Path>,
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -127,6 +139,7 @@ impl Store {
             Some(last) => last.checked_add(1).ok_or(StoreError::Exhausted)?,
         };
         Ok(Store {
+            room: Room::new(&connection),
             writer: Mutex::new(Writer { connection, next_uid }),
             waiting: Mutex::default(),
             readers: Mutex::default(),

@@ -272,3 +272,29 @@ fn newer_files_are_refused() {
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     assert!(Store::open(&path).unwrap_err().to_string().contains("version 99"));
 }
+
+#[test]
+fn a_full_store_takes_only_what_makes_room() {
+    let fixture = Fixture::new();
+    let done: Vec<u32> = (0..200).flat_map(|_| fixture.enqueue(&["a"])).collect();
+    let ends: Vec<(u32, TaskResult)> = done.iter().map(|&uid| (uid, TaskResult::Succeeded(None))).collect();
+    fixture.store.finish(&finished(0, &ends)).unwrap();
+    let before = fixture.store.room.used_bytes();
+    fixture.store.limit(before - 1);
+
+    let refused = fixture.store.enqueue(NewTask::for_index("a", Content::Clear)).unwrap_err();
+    assert!(matches!(refused, StoreError::Full));
+    let public = ApiError::from(refused);
+    assert_eq!(public.code, Code::NoSpaceLeftOnDevice);
+    assert!(public.message.starts_with("Lamina cannot receive write operations because the limit of the task "));
+    let none = Content::DeleteTasks { filter: "?uids=9999".into(), tasks: UidSet::default() };
+    assert!(fixture.store.enqueue(NewTask::global(none)).is_err(), "it would free nothing");
+
+    let tasks: UidSet = done.iter().copied().collect();
+    let deletion = Content::DeleteTasks { filter: "?uids=*".into(), tasks: tasks.clone() };
+    let uid = fixture.store.enqueue(NewTask::global(deletion)).unwrap().uid;
+    let batch = FinishedBatch { deleted: vec![(uid, tasks)], ..finished(1, &[(uid, TaskResult::Succeeded(None))]) };
+    fixture.store.finish(&batch).unwrap();
+    assert!(fixture.store.room.used_bytes() < before);
+    fixture.enqueue(&["a"]);
+}
