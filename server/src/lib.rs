@@ -6,6 +6,7 @@ pub mod backup;
 mod banner;
 pub mod engine_errors;
 pub mod error;
+mod export;
 pub mod features;
 pub mod http;
 pub mod import;

@@ -97,8 +97,13 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.task_webhook())?);
     let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
-    let scheduler =
-        Scheduler::start(Arc::clone(&queue), Arc::clone(&instance), BackupPlaces::new(&options), limits(&options))?;
+    let scheduler = Scheduler::start(
+        Arc::clone(&queue),
+        Arc::clone(&instance),
+        BackupPlaces::new(&options),
+        outbound.clone(),
+        limits(&options),
+    )?;
     let state = Arc::new(AppState::new(options, instance, queue, outbound, keys, webhooks));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {

@@ -131,7 +131,7 @@ impl ApiKey {
 }
 
 /// Whether an index uid is meant by a pattern.
-pub(super) fn matches(pattern: &str, index_uid: &str) -> bool {
+pub(crate) fn matches(pattern: &str, index_uid: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => index_uid.starts_with(prefix),
         None => pattern == index_uid,

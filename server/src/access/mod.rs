@@ -17,6 +17,7 @@ use time::OffsetDateTime;
 use warp::http::{HeaderMap, Method, header};
 
 pub use action::Action;
+pub(crate) use key::matches;
 pub use key::{ApiKey, ApiKeyView};
 pub use rights::Rights;
 pub use store::{KeyPage, KeyPatch, KeyStore};

@@ -3,6 +3,7 @@
 mod backups;
 mod documents;
 mod experimental_features;
+mod export;
 mod fields;
 mod health;
 mod indexes;
@@ -39,7 +40,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
-    let rest = rest.or(webhooks::routes(state)).unify();
+    let rest = rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }

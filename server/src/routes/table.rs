@@ -58,6 +58,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("PATCH", "/experimental-features"),
     ("POST", "/snapshots"),
     ("POST", "/dumps"),
+    ("POST", "/export"),
     ("GET", "/metrics"),
     ("POST", "/logs/stream"),
     ("DELETE", "/logs/stream"),

@@ -45,6 +45,8 @@ pub enum Content {
     CreateSnapshot,
     /// Write everything to an archive.
     CreateDump,
+    /// Send indexes to another server.
+    Export(Export),
     /// Cancel the tasks that matched when the request came.
     CancelTasks {
         /// Query string of the request, with its `?`.
@@ -101,6 +103,40 @@ pub enum PayloadPlace {
     File(String),
 }
 
+/// Indexes to send to another server.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Export {
+    /// Base address of the other server.
+    pub url: String,
+    /// Its key, a secret.
+    pub api_key: Option<String>,
+    /// Most bytes of documents in one request, before compression.
+    pub payload_bytes: u64,
+    /// Whether the request named that size.
+    pub shows_payload_size: bool,
+    /// An index is sent as the first pattern says that it matches.
+    pub indexes: Vec<ExportedIndex>,
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Export").field("indexes", &self.indexes).finish_non_exhaustive()
+    }
+}
+
+/// How to send the indexes of a pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedIndex {
+    /// Uid, or start of uids and `*`.
+    pub pattern: String,
+    /// Documents to send; JSON value of the request.
+    pub filter: Option<Value>,
+    /// Whether settings of an index that is there are overridden.
+    pub override_settings: bool,
+}
+
 /// One exchange of two indexes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swap {
@@ -124,6 +160,7 @@ impl Content {
             Content::CompactIndex => Kind::IndexCompaction,
             Content::CreateSnapshot => Kind::SnapshotCreation,
             Content::CreateDump => Kind::DumpCreation,
+            Content::Export(_) => Kind::Export,
             Content::CancelTasks { .. } => Kind::TaskCancelation,
             Content::DeleteTasks { .. } => Kind::TaskDeletion,
         }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::content::{Content, Swap};
+use super::content::{Content, Export, Swap};
+use crate::options::human_size;
+use crate::wire::secret::redacted;
 
 /// How far the work that `details` counts is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,7 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
         Content::CreateDump => json!({ "dumpUid": null }),
+        Content::Export(asked) => export(asked),
         Content::CompactIndex | Content::CreateSnapshot => return Map::new(),
         Content::CancelTasks { filter, tasks } => {
             json!({ "matchedTasks": tasks.len(), "canceledTasks": progress.count(), "originalFilter": filter })
@@ -61,6 +64,23 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
 pub(super) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
     details.insert("oldIndexUid".to_owned(), old_uid.into());
     details.insert("newIndexUid".to_owned(), new_uid.into());
+}
+
+/// The key is made unreadable; what was not given is left out.
+fn export(asked: &Export) -> Value {
+    let mut details = Map::new();
+    details.insert("url".to_owned(), asked.url.clone().into());
+    if let Some(key) = &asked.api_key {
+        details.insert("apiKey".to_owned(), redacted(key).into());
+    }
+    if asked.shows_payload_size {
+        details.insert("payloadSize".to_owned(), human_size(asked.payload_bytes).into());
+    }
+    let indexes = asked.indexes.iter().map(|index| {
+        (index.pattern.clone(), json!({ "filter": index.filter, "overrideSettings": index.override_settings }))
+    });
+    details.insert("indexes".to_owned(), Value::Object(indexes.collect()));
+    Value::Object(details)
 }
 
 fn swap(swap: &Swap) -> Value {

@@ -15,7 +15,7 @@ mod task;
 mod uid_set;
 
 pub use batch::Limits;
-pub use content::{Content, Method, PayloadPlace, Swap, Upsert};
+pub use content::{Content, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
 pub use filter::{Bounds, TaskFilter};
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;

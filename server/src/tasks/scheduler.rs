@@ -20,6 +20,7 @@ use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, 
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
+use crate::outbound::Outbound;
 use crate::search_pool::panic_text;
 use crate::timestamp::Timestamp;
 
@@ -69,6 +70,7 @@ impl Scheduler {
         queue: Arc<TaskQueue>,
         instance: Arc<Instance>,
         places: BackupPlaces,
+        outbound: Outbound,
         limits: Limits,
     ) -> Result<Scheduler, StartError> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -76,6 +78,7 @@ impl Scheduler {
             queue: Arc::clone(&queue),
             instance,
             places,
+            outbound,
             limits,
             next_batch: 0,
             retention: Retention::default(),
@@ -120,6 +123,7 @@ struct Worker {
     queue: Arc<TaskQueue>,
     instance: Arc<Instance>,
     places: BackupPlaces,
+    outbound: Outbound,
     limits: Limits,
     next_batch: u32,
     retention: Retention,
@@ -295,7 +299,13 @@ impl Worker {
 
     /// A panic fails the tasks of the batch, not the server.
     fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
-        let context = Context { instance: &self.instance, store: self.queue.store(), places: &self.places, live };
+        let context = Context {
+            instance: &self.instance,
+            store: self.queue.store(),
+            places: &self.places,
+            outbound: &self.outbound,
+            live,
+        };
         match catch_unwind(AssertUnwindSafe(|| run::run(context, tasks))) {
             Ok(done) => done,
             Err(panic) => {

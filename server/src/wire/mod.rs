@@ -5,6 +5,7 @@
 
 pub mod body;
 pub mod documents;
+pub mod export;
 pub mod fields;
 pub mod identifier;
 pub mod indexes;

@@ -2,6 +2,7 @@
 
 mod documents;
 mod dumps;
+mod exports;
 mod indexes;
 mod record;
 mod snapshots;
@@ -18,6 +19,7 @@ use super::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, Task
 use crate::backup::BackupPlaces;
 use crate::error::ApiError;
 use crate::instance::Instance;
+use crate::outbound::Outbound;
 
 use record::Record;
 
@@ -36,6 +38,7 @@ pub(super) struct Context<'a> {
     pub(super) instance: &'a Instance,
     pub(super) store: &'a Store,
     pub(super) places: &'a BackupPlaces,
+    pub(super) outbound: &'a Outbound,
     pub(super) live: &'a LiveBatch,
 }
 
@@ -50,6 +53,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         }
         Content::CreateSnapshot => snapshots::create(context, tasks),
         Content::CreateDump => dumps::create(context, first.uid),
+        Content::Export(asked) => exports::run(context, first.uid, asked),
         Content::CompactIndex => indexes::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::ErrorDocs;
+use crate::outbound::IpPolicy;
 use crate::tasks::content::{Method, PayloadPlace, Swap, Upsert};
 use crate::tasks::{NewTask, UidSet};
 
@@ -34,11 +35,18 @@ impl Server {
         }
     }
 
+    fn outbound(&self) -> Outbound {
+        // No task of these tests asks anybody, so the runtime need not stay.
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let _guard = runtime.enter();
+        Outbound::new(IpPolicy::Global).unwrap()
+    }
+
     fn worker(&self) -> Worker {
         let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
-        let places = self.places();
+        let (places, outbound) = (self.places(), self.outbound());
         let (next_batch, retention) = (0, Retention::default());
-        Worker { queue, instance, places, limits: LIMITS, next_batch, retention, stop: Arc::default() }
+        Worker { queue, instance, places, outbound, limits: LIMITS, next_batch, retention, stop: Arc::default() }
     }
 
     fn enqueue(&self, index: &str, content: Content) -> u32 {
@@ -286,7 +294,7 @@ fn the_thread_wakes_for_work_and_stops_when_told() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     let (queue, instance) = (Arc::clone(&server.queue), Arc::clone(&server.instance));
-    let scheduler = Scheduler::start(queue, instance, server.places(), LIMITS).unwrap();
+    let scheduler = Scheduler::start(queue, instance, server.places(), server.outbound(), LIMITS).unwrap();
     let uid = server.add("films", &[document(1)]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while server.task(uid)["finishedAt"].is_null() {

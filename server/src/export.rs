@@ -1,0 +1,353 @@
+//! Sending indexes to another server of the protocol, over its public routes.
+//!
+//! Documents go in compressed pieces, some of them at the same time. What the other server makes of them is its own
+//! business: its tasks are not waited for.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lamina_engine::bits::DocSet;
+use lamina_engine::condition::PreparedFilter;
+use lamina_engine::filter::Filter;
+use lamina_engine::index::{DocumentAddress, Snapshot};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use reqwest::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+
+use crate::access::matches;
+use crate::error::{ApiError, Code};
+use crate::instance::Instance;
+use crate::outbound::{Outbound, OutboundError, Reply};
+use crate::tasks::{Export, ExportedIndex};
+
+/// For a request that carries little.
+const SMALL_TIME: Duration = Duration::from_secs(5);
+/// For a piece of documents.
+const PIECE_TIME: Duration = Duration::from_secs(60);
+const ATTEMPTS: u32 = 6;
+/// Before the second attempt; twice as long before each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Pieces under way at the same time; this many are also in memory.
+const PARALLEL: usize = 4;
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// Why an export ended early.
+#[derive(Debug)]
+pub(crate) enum ExportError {
+    /// Told to give up.
+    Cancelled,
+    /// What failed here.
+    Api(ApiError),
+    /// The other server cannot be reached.
+    Outbound(OutboundError),
+    /// The other server refused.
+    Refused { code: String, kind: String, message: String, link: String },
+}
+
+impl From<ExportError> for ApiError {
+    fn from(error: ExportError) -> ApiError {
+        match error {
+            ExportError::Api(error) => error,
+            ExportError::Cancelled => ApiError::internal("the export was given up"),
+            ExportError::Outbound(error) => {
+                ApiError::internal(format!("Failed to export documents to remote server: {error}"))
+            }
+            ExportError::Refused { code, kind, message, link } => ApiError::internal(format!(
+                "Failed to export documents to remote server `{code}` (`{kind}`): `{message}` <`{link}`>"
+            )),
+        }
+    }
+}
+
+impl From<OutboundError> for ExportError {
+    fn from(error: OutboundError) -> ExportError {
+        ExportError::Outbound(error)
+    }
+}
+
+impl From<ApiError> for ExportError {
+    fn from(error: ApiError) -> ExportError {
+        ExportError::Api(error)
+    }
+}
+
+/// Carries an export out and reports what was sent, by index. Blocks.
+///
+/// # Errors
+/// The first thing that fails; what was sent before stays where it is.
+pub(crate) fn export(
+    instance: &Instance,
+    outbound: &Outbound,
+    asked: &Export,
+    cancelled: &AtomicBool,
+) -> Result<Map<String, Value>, ExportError> {
+    let remote = Remote {
+        outbound: outbound.clone(),
+        url: asked.url.trim_end_matches('/').to_owned(),
+        key: asked.api_key.clone(),
+    };
+    let mut sent = Map::new();
+    for uid in instance.uids() {
+        let Some(how) = asked.indexes.iter().find(|index| matches(&index.pattern, &uid)) else { continue };
+        let snapshot = instance.snapshot(&uid)?;
+        let count = send_index(&remote, &uid, &snapshot, how, asked.payload_bytes, cancelled)?;
+        let report =
+            json!({ "filter": how.filter, "overrideSettings": how.override_settings, "matchedDocuments": count });
+        sent.insert(uid, report);
+    }
+    let mut report = Map::new();
+    report.insert("indexes".to_owned(), Value::Object(sent));
+    Ok(report)
+}
+
+fn send_index(
+    remote: &Remote,
+    uid: &str,
+    snapshot: &Snapshot,
+    how: &ExportedIndex,
+    piece_bytes: u64,
+    cancelled: &AtomicBool,
+) -> Result<u64, ExportError> {
+    let addresses = matching(uid, snapshot, how.filter.as_ref())?;
+    prepare(remote, uid, snapshot, how.override_settings)?;
+    let path = match snapshot.primary_key.as_deref() {
+        Some(key) => format!("/indexes/{uid}/documents?primaryKey={}", encoded(key)),
+        None => format!("/indexes/{uid}/documents"),
+    };
+    let mut under_way = UnderWay { remote, path, sends: VecDeque::new() };
+    let mut piece = Piece::new();
+    for address in &addresses {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(ExportError::Cancelled);
+        }
+        let document = snapshot
+            .document(*address)
+            .map_err(|error| ApiError::new(Code::UnretrievableDocument, error.to_string()))?;
+        if piece.bytes > 0 && piece.bytes + document.len() as u64 + 1 > piece_bytes {
+            under_way.send(std::mem::replace(&mut piece, Piece::new()).finish()?)?;
+        }
+        piece.push(&document)?;
+    }
+    if piece.bytes > 0 {
+        under_way.send(piece.finish()?)?;
+    }
+    under_way.finish()?;
+    Ok(addresses.len() as u64)
+}
+
+/// Makes sure that the index is there, with its settings when it is new or they are to be overridden.
+fn prepare(remote: &Remote, uid: &str, snapshot: &Snapshot, override_settings: bool) -> Result<(), ExportError> {
+    let path = format!("/indexes/{uid}");
+    let primary_key = snapshot.primary_key.as_deref();
+    let reply = remote.ask(Method::GET, &path, None)?;
+    let is_new = reply.status == StatusCode::NOT_FOUND;
+    let creation = json!({ "uid": uid, "primaryKey": primary_key });
+    if is_new {
+        accepted(remote.ask(Method::POST, "/indexes", Some(creation))?)?;
+    } else {
+        accepted(reply)?;
+        if !override_settings {
+            return Ok(());
+        }
+        accepted(remote.ask(Method::PATCH, &path, Some(json!({ "primaryKey": primary_key })))?)?;
+    }
+    // Secrets in clear: the other server is to work like this one.
+    let settings = serde_json::to_value(&*snapshot.settings).expect("settings are plain JSON");
+    accepted(remote.ask(Method::PATCH, &format!("{path}/settings"), Some(settings))?)?;
+    Ok(())
+}
+
+/// In the order of the index.
+fn matching(uid: &str, snapshot: &Snapshot, filter: Option<&Value>) -> Result<Vec<DocumentAddress>, ExportError> {
+    let refuse = |reason: String| {
+        ExportError::Api(ApiError::new(Code::InvalidExportIndexFilter, format!("Index `{uid}`: {reason}")))
+    };
+    let filter = match filter {
+        Some(filter) => Filter::from_json(filter).map_err(|error| refuse(error.to_string()))?,
+        None => None,
+    };
+    let Some(filter) = filter else { return Ok(snapshot.documents(0, u64::MAX)) };
+    let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
+        .map_err(|error| refuse(error.to_string()))?;
+    let sets: Vec<DocSet> = snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect();
+    Ok(snapshot.documents_among(&sets, 0, u64::MAX))
+}
+
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// Documents that travel together.
+struct Piece {
+    lines: GzEncoder<Vec<u8>>,
+    /// Before compression.
+    bytes: u64,
+}
+
+impl Piece {
+    fn new() -> Piece {
+        Piece { lines: GzEncoder::new(Vec::new(), Compression::fast()), bytes: 0 }
+    }
+
+    fn push(&mut self, document: &[u8]) -> Result<(), ExportError> {
+        self.lines.write_all(document).and_then(|()| self.lines.write_all(b"\n")).map_err(ApiError::from)?;
+        self.bytes += document.len() as u64 + 1;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Bytes, ExportError> {
+        Ok(self.lines.finish().map_err(ApiError::from)?.into())
+    }
+}
+
+/// The pieces that were sent and not answered yet.
+struct UnderWay<'a> {
+    remote: &'a Remote,
+    path: String,
+    sends: VecDeque<JoinHandle<Result<Reply, OutboundError>>>,
+}
+
+impl UnderWay<'_> {
+    fn send(&mut self, piece: Bytes) -> Result<(), ExportError> {
+        if self.sends.len() >= PARALLEL {
+            self.answer()?;
+        }
+        let (remote, path) = (self.remote.clone(), self.path.clone());
+        let send = async move { remote.send(Method::POST, &path, Body::Lines(piece)).await };
+        self.sends.push_back(self.remote.outbound.runtime().spawn(send));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), ExportError> {
+        while !self.sends.is_empty() {
+            self.answer()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the oldest.
+    fn answer(&mut self) -> Result<(), ExportError> {
+        let Some(send) = self.sends.pop_front() else { return Ok(()) };
+        let sent = self.remote.outbound.runtime().block_on(send);
+        let reply = sent.map_err(|error| ApiError::internal(format!("a piece of an export was lost: {error}")))??;
+        accepted(reply).map(drop)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.sends.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// The other server.
+#[derive(Clone)]
+struct Remote {
+    outbound: Outbound,
+    url: String,
+    key: Option<String>,
+}
+
+#[derive(Clone)]
+enum Body {
+    None,
+    Json(Value),
+    /// Compressed.
+    Lines(Bytes),
+}
+
+impl Remote {
+    fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Reply, ExportError> {
+        let body = body.map_or(Body::None, Body::Json);
+        Ok(self.outbound.runtime().block_on(self.send(method, path, body))?)
+    }
+
+    /// Again and again where that may help.
+    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Reply, OutboundError> {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let sent = self.send_once(method.clone(), path, body.clone()).await;
+            let may_pass = match &sent {
+                Ok(reply) => {
+                    matches!(reply.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+                        || reply.status.is_server_error()
+                }
+                Err(error) => error.is_transient(),
+            };
+            if !may_pass || attempt == ATTEMPTS {
+                return sent;
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+            attempt += 1;
+        }
+    }
+
+    async fn send_once(&self, method: Method, path: &str, body: Body) -> Result<Reply, OutboundError> {
+        let mut request = self.outbound.request(method, &format!("{}{path}", self.url))?;
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        let request = match body {
+            Body::None => request.timeout(SMALL_TIME),
+            Body::Json(body) => request.timeout(SMALL_TIME).json(&body),
+            Body::Lines(lines) => request
+                .timeout(PIECE_TIME)
+                .header(CONTENT_TYPE, "application/x-ndjson")
+                .header(CONTENT_ENCODING, "gzip")
+                .body(lines),
+        };
+        self.outbound.send(request, ANSWER_BYTES_MAX).await
+    }
+}
+
+/// A reply that says yes.
+fn accepted(reply: Reply) -> Result<Reply, ExportError> {
+    if reply.status.is_success() {
+        return Ok(reply);
+    }
+    let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let text = |name: &str| body[name].as_str().map(str::to_owned);
+    Err(ExportError::Refused {
+        code: text("code").unwrap_or_else(|| reply.status.as_str().to_owned()),
+        kind: text("type").unwrap_or_else(|| "unknown".to_owned()),
+        message: text("message")
+            .unwrap_or_else(|| String::from_utf8_lossy(&reply.body[..reply.body.len().min(200)]).into_owned()),
+        link: text("link").unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_encoded() {
+        assert_eq!(encoded("id"), "id");
+        assert_eq!(encoded("a b&c.é"), "a%20b%26c.%C3%A9");
+    }
+
+    #[test]
+    fn refusals_are_told_in_the_words_of_the_other_server() {
+        let reply = |status: u16, body: &str| Reply {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: Default::default(),
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        };
+        assert!(accepted(reply(202, "")).is_ok());
+        let body = r#"{"message": "m", "code": "invalid_api_key", "type": "auth", "link": "l"}"#;
+        let error = ApiError::from(accepted(reply(403, body)).unwrap_err());
+        assert_eq!(error.code, Code::Internal);
+        assert_eq!(error.message, "Failed to export documents to remote server `invalid_api_key` (`auth`): `m` <`l`>");
+        let error = ApiError::from(accepted(reply(502, "<html>")).unwrap_err());
+        assert!(error.message.contains("`502`") && error.message.contains("<html>"), "{}", error.message);
+    }
+}

@@ -1,0 +1,33 @@
+//! `/export`.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::features::Feature;
+use crate::http::{Request, Routes, accepted, request, respond};
+use crate::tasks::{Content, NewTask};
+use crate::wire::export::export;
+
+/// Smallest piece that is chosen without being asked for.
+const PIECE_BYTES_MIN: u64 = 20 << 20;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("export").and(warp::post()).and(request(state));
+    post.then(|request| respond(request, create)).boxed()
+}
+
+/// Answers 200 where other writes answer 202.
+async fn create(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    // The other server is likely to have the limit that this one has.
+    let piece_bytes = state.options.payload_bytes_max().saturating_sub(1 << 20).max(PIECE_BYTES_MIN);
+    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
+    let asked = export(&request.json().await?, piece_bytes, contains_allowed)?;
+    let task = state.queue.enqueue(NewTask::global(Content::Export(asked))).await?;
+    Ok(accepted(StatusCode::OK, &task))
+}

@@ -1,0 +1,131 @@
+//! The request for an export.
+
+use serde_json::Value;
+
+use super::identifier::check_index_pattern;
+use super::json::{At, Kind};
+use crate::error::{ApiResult, Code};
+use crate::options::ByteSize;
+use crate::outbound::parse_url;
+use crate::search::parse_filter;
+use crate::tasks::{Export, ExportedIndex};
+
+/// Reads a body. `default_bytes` is the size of a piece when the request says nothing of it.
+///
+/// # Errors
+/// The first problem in the order of the text, then an address that can't be one.
+pub fn export(body: &Value, default_bytes: u64, contains_allowed: bool) -> ApiResult<Export> {
+    let (mut url, mut api_key, mut payload_bytes, mut indexes) = (None, None, None, None);
+    let root = At::root(body);
+    root.fields(&["url", "apiKey", "payloadSize", "indexes"], |name, field| {
+        match name {
+            "url" => {
+                let field = field.code(Code::InvalidExportUrl);
+                let text = field.string()?;
+                parse_url(&text).map_err(|reason| field.invalid(reason))?;
+                url = Some(text);
+            }
+            "apiKey" => api_key = field.code(Code::InvalidExportApiKey).optional(|field| field.string())?,
+            "payloadSize" => {
+                payload_bytes = field.code(Code::InvalidExportPayloadSize).optional(|field| size(&field))?;
+            }
+            _ => {
+                indexes = field.code(Code::InvalidExportIndexesPatterns).optional(|f| patterns(&f, contains_allowed))?
+            }
+        }
+        Ok(())
+    })?;
+    let url = url.ok_or_else(|| root.code(Code::InvalidExportUrl).missing_field("url"))?;
+    let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
+    Ok(Export {
+        url,
+        api_key,
+        payload_bytes: payload_bytes.unwrap_or(default_bytes),
+        shows_payload_size: payload_bytes.is_some(),
+        indexes: indexes.unwrap_or_else(all),
+    })
+}
+
+/// Bytes, or a text with a unit.
+fn size(field: &At<'_>) -> ApiResult<u64> {
+    let bytes = match field.value() {
+        Value::String(text) => text.parse::<ByteSize>().map_err(|error| field.invalid(error))?.bytes(),
+        Value::Number(_) => field.positive_integer()?,
+        _ => return Err(field.wrong_type(&[Kind::PositiveInteger, Kind::String])),
+    };
+    if bytes == 0 { Err(field.invalid("nothing fits into zero bytes")) } else { Ok(bytes) }
+}
+
+fn patterns(field: &At<'_>, contains_allowed: bool) -> ApiResult<Vec<ExportedIndex>> {
+    let mut indexes = Vec::new();
+    field.entries(|pattern, entry| {
+        check_index_pattern(pattern).map_err(|reason| entry.invalid(reason))?;
+        let mut index = ExportedIndex { pattern: pattern.to_owned(), filter: None, override_settings: false };
+        entry.optional(|entry| {
+            entry.fields(&["filter", "overrideSettings"], |name, field| {
+                match name {
+                    "filter" => {
+                        let filter = field.value();
+                        parse_filter(filter, Code::InvalidExportIndexFilter, contains_allowed)?;
+                        index.filter = (!filter.is_null()).then(|| filter.clone());
+                    }
+                    _ => {
+                        let field = field.code(Code::InvalidExportIndexOverrideSettings);
+                        index.override_settings = field.optional(|field| field.boolean())?.unwrap_or(false);
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        indexes.push(index);
+        Ok(())
+    })?;
+    Ok(indexes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn everything_of_a_request() {
+        let asked = export(
+            &json!({
+                "url": "http://a.b", "apiKey": "k", "payloadSize": "2 MiB",
+                "indexes": {"a*": {"filter": "x = 1", "overrideSettings": true}, "b": {}, "c": null}
+            }),
+            7,
+            false,
+        )
+        .unwrap();
+        assert_eq!((asked.url.as_str(), asked.api_key.as_deref()), ("http://a.b", Some("k")));
+        assert_eq!((asked.payload_bytes, asked.shows_payload_size), (2 << 20, true));
+        assert_eq!(asked.indexes.len(), 3);
+        assert_eq!((&asked.indexes[0].filter, asked.indexes[0].override_settings), (&Some(json!("x = 1")), true));
+        let small = export(&json!({"url": "http://a.b"}), 7, false).unwrap();
+        assert_eq!((small.payload_bytes, small.shows_payload_size, small.indexes[0].pattern.as_str()), (7, false, "*"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (field, value, code) in [
+            ("url", json!("nope"), Code::InvalidExportUrl),
+            ("url", json!(1), Code::InvalidExportUrl),
+            ("apiKey", json!(1), Code::InvalidExportApiKey),
+            ("payloadSize", json!("much"), Code::InvalidExportPayloadSize),
+            ("payloadSize", json!(0), Code::InvalidExportPayloadSize),
+            ("payloadSize", json!([]), Code::InvalidExportPayloadSize),
+            ("indexes", json!([]), Code::InvalidExportIndexesPatterns),
+            ("indexes", json!({"a b": {}}), Code::InvalidExportIndexesPatterns),
+            ("indexes", json!({"a": {"filter": "x ="}}), Code::InvalidExportIndexFilter),
+            ("indexes", json!({"a": {"overrideSettings": 1}}), Code::InvalidExportIndexOverrideSettings),
+            ("other", json!(1), Code::BadRequest),
+        ] {
+            let mut body = json!({"url": "http://a.b"});
+            body[field] = value;
+            assert_eq!(export(&body, 7, false).unwrap_err().code, code, "{body}");
+        }
+        assert_eq!(export(&json!({}), 7, false).unwrap_err().code, Code::InvalidExportUrl);
+    }
+}

@@ -1,0 +1,138 @@
+//! Sending indexes to another server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::keys;
+use crate::receiver::{Behaviour, Receiver};
+use crate::server::Server;
+
+fn source() -> Server {
+    let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.0/8"]);
+    let settings = json!({
+        "filterableAttributes": ["year"], "sortableAttributes": ["year"], "synonyms": {"monster": ["alien"]},
+        "embedders": {"own": {"source": "userProvided", "dimensions": 3}}
+    });
+    server.set("films", settings);
+    let films: Vec<Value> =
+        (0..500).map(|id| json!({"id": id, "year": 1900 + id % 100, "title": format!("Alien number{id}")})).collect();
+    server.add("films", json!(films));
+    server.done(&server.post("/indexes/books/documents?primaryKey=isbn", json!([{"isbn": "x-1", "title": "Solaris"}])));
+    server
+}
+
+/// Waits until the other server has carried out all that it was sent.
+fn settle(server: &Server) {
+    let begin = std::time::Instant::now();
+    while server.get("/tasks?statuses=enqueued,processing&limit=1").ok()["total"] != 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the other server does not come to rest");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn documents(server: &Server, index: &str) -> Vec<Value> {
+    let list = server.get(&format!("/indexes/{index}/documents?limit=10000")).ok();
+    let mut documents = list["results"].as_array().expect("results").clone();
+    documents.sort_by_key(|document| document["id"].as_u64());
+    documents
+}
+
+#[test]
+fn everything_arrives() {
+    let (source, target) = (source(), Server::start());
+    let answer = source.post("/export", json!({"url": target.url, "payloadSize": "2 KiB"}));
+    assert_eq!((answer.status, &answer.body["type"], &answer.body["indexUid"]), (200, &json!("export"), &Value::Null));
+    let task = source.done(&answer);
+    assert_eq!(
+        task["details"],
+        json!({
+            "url": target.url, "payloadSize": "2.00 KiB",
+            "indexes": {
+                "books": {"filter": null, "overrideSettings": false, "matchedDocuments": 1},
+                "films": {"filter": null, "overrideSettings": false, "matchedDocuments": 500}
+            }
+        })
+    );
+    settle(&target);
+    assert_eq!(documents(&target, "films"), documents(&source, "films"));
+    assert_eq!(documents(&target, "books"), documents(&source, "books"));
+    for index in ["films", "books"] {
+        let settings = format!("/indexes/{index}/settings");
+        assert_eq!(target.get(&settings).ok(), source.get(&settings).ok());
+        let of = |server: &Server| server.get(&format!("/indexes/{index}")).ok()["primaryKey"].clone();
+        assert_eq!(of(&target), of(&source));
+    }
+    let sent = target.get("/tasks?types=documentAdditionOrUpdate&indexUids=films&limit=1").ok();
+    assert!(sent["total"].as_u64().unwrap() > 10, "in pieces: {sent}");
+}
+
+#[test]
+fn only_what_was_asked_for_is_sent() {
+    let source = source();
+    let target = keys::start(&[]).with_key(keys::MASTER);
+    target.set("films", json!({"stopWords": ["the"]}));
+    let key = keys::value(&keys::make(&target, &["documents.add", "indexes.*", "settings.update"], &["*"]));
+    let export = |indexes: Value| {
+        source.done(&source.post("/export", json!({"url": target.url, "apiKey": key, "indexes": indexes})))
+    };
+    let task = export(json!({"film*": {"filter": "year = 1950"}}));
+    assert_eq!(task["details"]["apiKey"], format!("{}XXXXXX...", &key[..5]));
+    assert_eq!(task["details"]["indexes"]["films"]["matchedDocuments"], 5, "{task}");
+    settle(&target);
+    assert_eq!(target.document_count("films"), 5);
+    target.get("/indexes/books").refused(404, "index_not_found");
+    assert_eq!(target.get("/indexes/films/settings/stop-words").ok(), json!(["the"]), "settings stay");
+
+    export(json!({"films": {"filter": "year = 1950", "overrideSettings": true}}));
+    settle(&target);
+    assert_eq!(target.get("/indexes/films/settings/stop-words").ok(), json!([]));
+    assert_eq!(target.get("/indexes/films/settings/synonyms").ok(), json!({"monster": ["alien"]}));
+}
+
+#[test]
+fn failures_are_told() {
+    let source = source();
+    let target = keys::start(&[]);
+    let message = |body: Value| {
+        let task = source.fails(&source.post("/export", body), "internal");
+        task["error"]["message"].as_str().expect("a message").to_owned()
+    };
+    let refused = message(json!({"url": target.url, "apiKey": "wrong"}));
+    assert!(
+        refused.starts_with("Failed to export documents to remote server `invalid_api_key` (`auth`): `"),
+        "{refused}"
+    );
+    let rejected = message(json!({"url": "http://10.0.0.1:7700"}));
+    assert!(rejected.contains("Rejected IP"), "{rejected}");
+    let undeclared = source.post("/export", json!({"url": target.url, "indexes": {"films": {"filter": "title = x"}}}));
+    source.fails(&undeclared, "invalid_export_index_filter");
+
+    for (body, code) in [
+        (json!({}), "invalid_export_url"),
+        (json!({"url": "nope"}), "invalid_export_url"),
+        (json!({"url": target.url, "apiKey": 1}), "invalid_export_api_key"),
+        (json!({"url": target.url, "payloadSize": "much"}), "invalid_export_payload_size"),
+        (json!({"url": target.url, "indexes": {"a b": {}}}), "invalid_export_indexes_patterns"),
+        (json!({"url": target.url, "indexes": {"a": {"filter": "x ="}}}), "invalid_export_index_filter"),
+    ] {
+        source.post("/export", body).refused(400, code);
+    }
+}
+
+#[test]
+fn a_server_that_stumbles_is_asked_again() {
+    let source = source();
+    let stumbling = Receiver::start([Behaviour::Answer(503), Behaviour::Answer(429)]);
+    let url = stumbling.url.trim_end_matches("/hook");
+    source.done(&source.post("/export", json!({"url": url, "indexes": {"books": {}}})));
+    let asked: Vec<(String, String)> =
+        (0..4).map(|_| stumbling.next()).map(|request| (request.method, request.path)).collect();
+    let expected = [
+        ("GET", "/indexes/books"),
+        ("GET", "/indexes/books"),
+        ("GET", "/indexes/books"),
+        ("POST", "/indexes/books/documents?primaryKey=isbn"),
+    ];
+    assert_eq!(asked, expected.map(|(method, path)| (method.to_owned(), path.to_owned())));
+}
