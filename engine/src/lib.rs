@@ -19,3 +19,4 @@ pub mod segment;
 pub mod sort;
 pub mod storage;
 pub mod text;
+pub mod vector;

@@ -1,8 +1,9 @@
 //! What the engine's errors are called in public: the one place that knows both.
 
 use lamina_engine::condition::ConditionError;
-use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError};
+use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError, VectorsError};
 use lamina_engine::filter::FilterError;
+use lamina_engine::index::embedding::EmbeddingError;
 use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError};
 
 use crate::error::{ApiError, Code};
@@ -21,6 +22,22 @@ impl From<IndexError> for ApiError {
                 ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
             }
             IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
+            IndexError::Vectors(error) => {
+                let code = match error {
+                    VectorsError::Dimensions { .. } => Code::InvalidVectorDimensions,
+                    VectorsError::TooMany { .. } => Code::TooManyVectors,
+                    _ => Code::InvalidVectorsType,
+                };
+                ApiError::new(code, error.to_string())
+            }
+            IndexError::Embedding(error) => {
+                let code = match error {
+                    EmbeddingError::Template { .. } => Code::InvalidSettingsEmbedders,
+                    EmbeddingError::Render { .. } => Code::InvalidDocumentFields,
+                    _ => Code::VectorEmbeddingError,
+                };
+                ApiError::new(code, error.to_string())
+            }
             IndexError::Document(_) | IndexError::StoredDocumentId(_) => {
                 ApiError::new(Code::UnretrievableDocument, error.to_string())
             }

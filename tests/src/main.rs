@@ -23,5 +23,6 @@ mod tasks;
 mod tenants;
 mod tidy;
 mod tls;
+mod vectors;
 mod waiting;
 mod webhooks;

@@ -1,11 +1,14 @@
 //! Numbers as bytes: little-endian reads, varints, bit-packed arrays, and sets of documents.
 //!
+//! [`kernels`] are the inner loops over vectors, compiled for the instructions found at run time.
+//!
 //! Everything that turns bytes of a file into integers lives here, so that bounds are checked in one place. Reads are
 //! total: outside the slice they answer zero or `None`, they never panic, because a damaged file must not stop the
 //! process.
 
 pub(crate) mod bitpack;
 mod doc_set;
+pub(crate) mod kernels;
 pub(crate) mod little_endian;
 pub(crate) mod monotone;
 pub(crate) mod varint;

@@ -40,6 +40,7 @@ fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
         Node::Exists(field) => from_column(*field, &Column::exists),
         Node::Null(field) => from_column(*field, &Column::null),
         Node::Empty(field) => from_column(*field, &Column::empty),
+        Node::Vectors(question) => question.documents(reader),
         Node::Region(region) => reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
     }
 }

@@ -14,6 +14,7 @@ mod ordinals;
 mod prepare;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use error::{ConditionError, UnknownName};
 pub use prepare::PreparedFilter;

@@ -2,6 +2,7 @@
 
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
+use super::vectors::VectorQuestion;
 use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
@@ -35,6 +36,7 @@ pub(super) enum Node {
     Null(FieldId),
     Empty(FieldId),
     Region(Box<dyn Region + Send + Sync>),
+    Vectors(VectorQuestion),
 }
 
 impl PreparedFilter {
@@ -81,8 +83,7 @@ impl Preparation<'_> {
             }
             Filter::Vectors(vectors) => {
                 embedders::check(&vectors.value, self.settings)?;
-                // Segments hold no vectors yet, so no document has one.
-                Node::Nothing
+                Node::Vectors(VectorQuestion::new(&vectors.value, self.settings))
             }
             Filter::Foreign { at, .. } => {
                 return Err(ConditionError::Unsupported { function: "_foreign", at: at.at.clone() });

@@ -13,6 +13,7 @@ mod primary_key;
 mod scan;
 #[cfg(test)]
 mod throughput;
+mod vectors;
 mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
@@ -20,4 +21,8 @@ pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
 pub use merge::merge_documents;
 pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
+pub use vectors::{
+    SuppliedVectors, VECTORS_MAX, VectorsError, append_member, embedders_of, merge_with_vectors, split_vectors,
+    write_embedders,
+};
 pub use visit::{DocumentParser, DocumentVisitor, Leaf, Number, PathId};

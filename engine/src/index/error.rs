@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::embedding::EmbeddingError;
 use super::settings::SettingsError;
-use crate::document::{DocumentError, IdError, InferError, TooManyFields};
+use crate::document::{DocumentError, IdError, InferError, TooManyFields, VectorsError};
 use crate::segment::SegmentError;
 
 /// Fails a whole call; nothing has changed then.
@@ -29,6 +30,10 @@ pub enum IndexError {
     TooManyFields(#[from] TooManyFields),
     #[error(transparent)]
     Geo(#[from] GeoError),
+    #[error(transparent)]
+    Vectors(#[from] VectorsError),
+    #[error(transparent)]
+    Embedding(#[from] EmbeddingError),
     /// A line of a payload, or a stored document, that is no JSON object: payload normalisation writes none.
     #[error(transparent)]
     Document(#[from] DocumentError),

@@ -222,6 +222,7 @@ impl Index {
             next_segment_id: &shared.next_segment_id,
             thread_count: shared.options.indexing_threads,
             memory_bytes: shared.options.indexing_memory_bytes,
+            embedders: &*shared.options.embedders,
             progress,
             cancelled,
         };

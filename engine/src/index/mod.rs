@@ -6,6 +6,8 @@
 
 mod bulk;
 mod commit;
+mod document_vectors;
+pub mod embedding;
 mod error;
 mod files;
 mod handle;
@@ -27,6 +29,7 @@ mod tests;
 mod tombstones;
 mod transaction;
 
+pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError};
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::embedding::{EmbedderProvider, NoEmbedders};
 use super::merge_policy::MergePolicy;
 
 /// How soon somebody who waits for a merge notices that the merge is not wanted any more.
@@ -23,6 +24,8 @@ pub struct IndexOptions {
     pub merge_limit: Arc<MergeLimit>,
     /// Whether segments are merged after commits. Without it only [`compact`](super::Index::compact) merges.
     pub background_merges: bool,
+    /// Who makes vectors from texts.
+    pub embedders: Arc<dyn EmbedderProvider>,
 }
 
 impl Default for IndexOptions {
@@ -33,6 +36,7 @@ impl Default for IndexOptions {
             merge_policy: MergePolicy::default(),
             merge_limit: Arc::new(MergeLimit::new(1)),
             background_merges: true,
+            embedders: Arc::new(NoEmbedders),
         }
     }
 }

@@ -31,7 +31,7 @@ impl Distinct {
 
     /// Whether the document is the first with any of its values; marks all of them as used then. Documents without a
     /// value are all kept.
-    fn admit(&mut self, segment: usize, doc: DocId) -> bool {
+    pub(crate) fn admit(&mut self, segment: usize, doc: DocId) -> bool {
         let Some(column) = &self.columns[segment] else { return true };
         let mut values = Vec::new();
         column.for_each_ordinal(doc, |ordinal| {

@@ -1,6 +1,11 @@
-//! The one entry point of a keyword search: [`SearchRequest`] -> [`SearchResult`].
+//! The entry points of searches: [`SearchRequest`] -> [`SearchResult`], by words ([`search`]), by vectors
+//! ([`search_semantic`]) or by both ([`search_hybrid`]).
 
+mod hybrid;
 mod matching;
+mod semantic;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +30,8 @@ use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
 pub use crate::query::MatchingStrategy;
+pub use hybrid::{HybridResult, search_hybrid};
+pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 
 /// One search over one snapshot, all names and values already checked for shape.
 #[derive(Clone, Debug)]
@@ -118,6 +125,12 @@ pub enum SearchError {
         filterable_text(available)
     )]
     NotDistinct { attribute: String, available: AvailableAttributes },
+    /// The settings know no embedder of this name.
+    #[error("Cannot find embedder with name `{name}`.")]
+    UnknownEmbedder { name: String },
+    /// A query vector has not the embedder's size.
+    #[error("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")]
+    VectorDimensions { expected: usize, found: usize },
 }
 
 fn filterable_text(available: &AvailableAttributes) -> String {
@@ -189,6 +202,38 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         degraded: ranked.degraded,
         matching_terms,
     })
+}
+
+/// The live documents of each segment that pass the filter, and that hold no excluded word of the query if these count.
+fn matching_universe(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    excludes_words: bool,
+) -> Result<Vec<DocSet>, SearchError> {
+    let filter = match &request.filter {
+        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
+        None => None,
+    };
+    let passing = snapshot.segments.par_iter();
+    let mut universe: Vec<DocSet> =
+        passing.map(|view| filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view))).collect();
+    let text = request.query.as_deref().filter(|text| excludes_words && text.contains('-'));
+    let Some(text) = text else { return Ok(universe) };
+    let resolved = ResolvedSettings::of(&snapshot.settings);
+    let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let languages = match request.languages.as_slice() {
+        [] => query_languages(snapshot, &options),
+        named => named.to_vec(),
+    };
+    let parsed = parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search);
+    let graph = QueryGraph::new(Vec::new(), &options);
+    for (view, docs) in snapshot.segments.iter().zip(&mut universe) {
+        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &[], &options);
+        for excluded in &parsed.excluded {
+            docs.and_not_assign(&query.excluded(excluded));
+        }
+    }
+    Ok(universe)
 }
 
 /// The attribute of which hits have different values, if any. That of the settings need not be filterable.

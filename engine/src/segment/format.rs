@@ -68,10 +68,12 @@ pub(crate) enum SectionKind {
     Keys = 24,
     /// Bloom filter of the keys.
     KeyFilter = 25,
+    /// Vectors of one embedder; the parameter is its number within the file.
+    Vectors = 32,
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 17] = [
+    pub(crate) const ALL: [SectionKind; 18] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -89,6 +91,7 @@ impl SectionKind {
         SectionKind::StoreDictionaries,
         SectionKind::Keys,
         SectionKind::KeyFilter,
+        SectionKind::Vectors,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -110,6 +113,7 @@ impl SectionKind {
             SectionKind::StoreDictionaries => "store dictionaries",
             SectionKind::Keys => "keys",
             SectionKind::KeyFilter => "key filter",
+            SectionKind::Vectors => "vectors",
         }
     }
 

@@ -16,6 +16,8 @@ fn example(directory: &MemoryDirectory) -> SegmentMeta {
     writer.word(0, "fox", Gap::Soft);
     writer.column_number(4, 1.5);
     writer.end_document();
+    let shape = VectorShape { dimensions: 2, binary: false };
+    writer.vectors("e", shape).set(0, VectorState::supplied(false), 0, &[[3.0, 4.0]]);
     writer.begin_document(9, "b", br#"{"id":"b"}"#);
     writer.word(0, "fox", Gap::Soft);
     writer.word(0, "ox", Gap::Hard);

@@ -46,6 +46,9 @@ pub struct ColumnFileMeta {
     pub fields: Vec<FieldId>,
     /// Whether it holds the geo column.
     pub geo: bool,
+    /// Embedders whose vectors it holds; they replace those of the same embedders in the segment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embedders: Vec<String>,
 }
 
 /// A segment as the manifest names it.

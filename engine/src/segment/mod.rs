@@ -6,6 +6,7 @@
 //! | which documents hold a term, in which fields | postings | [`Postings`] |
 //! | what does a document say, word by word | tokens | [`TokenColumn`] |
 //! | which values does a field have | columns, geo | [`Columns`], [`Geo`] |
+//! | which vectors has a document | vectors | [`Vectors`] |
 //! | what was the document | store | [`Store`] |
 //! | which document has this primary key | keys | [`Keys`] |
 //!
@@ -38,9 +39,10 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod vectors;
 mod writer;
 
-pub use columns::{Column, ColumnFileWriter, Columns};
+pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
 pub use geo::{BoxRelation, Geo, GeoBox};
 pub use keys::Keys;
@@ -52,4 +54,5 @@ pub use reader::SegmentReader;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub use tokens::{Run, TokenColumn, TokensOfDoc};
+pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
 pub use writer::{SegmentWriter, SegmentWriterOptions};

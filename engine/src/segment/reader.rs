@@ -4,6 +4,7 @@ use super::columns::Column;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable};
 use super::info::Info;
+use super::vectors::Vectors;
 use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
@@ -22,6 +23,7 @@ pub struct SegmentReader {
     tokens: TokenColumn,
     columns: Columns,
     geo: Option<Geo>,
+    vectors: Vec<Vectors>,
     store: Store,
     keys: Keys,
 }
@@ -88,6 +90,7 @@ impl SegmentReader {
         }
         let mut columns = Columns::default();
         let mut geo = None;
+        let mut vectors: Vec<Vectors> = Vec::new();
         for file in &files {
             let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
             for (field, bytes) in file.all(SectionKind::Column) {
@@ -95,6 +98,11 @@ impl SegmentReader {
             }
             if let Some(bytes) = file.optional(SectionKind::Geo) {
                 geo = Some(Geo::open(bytes, doc_count).map_err(damaged(SectionKind::Geo))?);
+            }
+            for (_, bytes) in file.all(SectionKind::Vectors) {
+                let added = Vectors::open(bytes, doc_count).map_err(damaged(SectionKind::Vectors))?;
+                vectors.retain(|earlier| earlier.name() != added.name());
+                vectors.push(added);
             }
         }
         Ok(SegmentReader {
@@ -107,6 +115,7 @@ impl SegmentReader {
             tokens,
             columns,
             geo,
+            vectors,
             store,
             keys,
         })
@@ -169,6 +178,16 @@ impl SegmentReader {
         self.geo.as_ref()
     }
 
+    /// The vectors of every embedder that has any, also of some that the settings do not know any more.
+    pub fn vectors(&self) -> &[Vectors] {
+        &self.vectors
+    }
+
+    /// The vectors of an embedder. Without them no document has any.
+    pub fn vectors_of(&self, embedder: &str) -> Option<&Vectors> {
+        self.vectors.iter().find(|vectors| vectors.name() == embedder)
+    }
+
     /// The documents.
     pub fn store(&self) -> &Store {
         &self.store
@@ -197,6 +216,7 @@ impl SegmentReader {
         if let Some(geo) = &self.geo {
             geo.validate().map_err(at(SectionKind::Geo))?;
         }
+        self.vectors.iter().try_for_each(|vectors| vectors.validate().map_err(at(SectionKind::Vectors)))?;
         self.store.validate()?;
         self.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
     }

@@ -68,13 +68,14 @@ fn index_stats(state: &AppState, uid: &str, parameters: StatsParameters) -> ApiR
         sections.insert(name, sum.into());
     }
     let document_count = snapshot.document_count();
+    let vectors = snapshot.vector_counts();
     let mut stats = json!({
         "numberOfDocuments": document_count,
         "rawDocumentDbSize": size(store_bytes, parameters),
         "avgDocumentSize": size(store_bytes.checked_div(document_count).unwrap_or(0), parameters),
         "isIndexing": state.queue.is_indexing(uid),
-        "numberOfEmbeddings": 0,
-        "numberOfEmbeddedDocuments": 0,
+        "numberOfEmbeddings": vectors.vectors,
+        "numberOfEmbeddedDocuments": vectors.documents,
         "fieldDistribution": *snapshot.field_distribution,
     });
     if parameters.internal_sizes {

@@ -77,6 +77,9 @@ impl Answer<'_> {
     fn around(&mut self) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("query".into(), json!(self.query.q.as_deref().unwrap_or("")));
+        if let Some(vector) = self.found.vector.as_ref().filter(|_| self.query.retrieve_vectors) {
+            fields.insert("queryVector".into(), json!(vector));
+        }
         let millis = u64::try_from(self.context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
         fields.insert("processingTimeMs".into(), json!(millis));
         let total_max = self.target.snapshot.settings.pagination.max_total_hits;

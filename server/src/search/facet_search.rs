@@ -1,10 +1,10 @@
 //! The search among the values of a facet.
 
 use lamina_engine::facet::{FacetSearchError, search_facet};
-use lamina_engine::search::search;
 use serde_json::{Value, json};
 
-use super::{Context, Target, engine_request, refusal};
+use super::meaning::search_by_kind;
+use super::{Context, Target, engine_request};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 use crate::wire::search::{FIELDS, SearchQuery};
@@ -78,7 +78,7 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
     if asked.exhaustive_facet_count {
         request.score_threshold = None;
     }
-    let result = search(target.snapshot, &request).map_err(|error| refusal::search(target.uid, &error))?;
+    let result = search_by_kind(target, &asked.query, context, &request)?.result;
     let hits = search_facet(target.snapshot, &result.candidates, &asked.facet_name, asked.facet_query.as_deref())
         .map_err(|error| {
             let code = match error {

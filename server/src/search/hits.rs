@@ -3,7 +3,7 @@
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
 };
-use lamina_engine::index::settings::{AttributeList, locales_of};
+use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
 use lamina_engine::query::resolve::ResolvedSettings;
 use lamina_engine::search::Hit;
 use lamina_engine::text::Language;
@@ -43,7 +43,7 @@ impl<'a> HitWriter<'a> {
         HitWriter {
             target,
             query,
-            projection: Projection { displayed, retrieved, with_vectors: query.retrieve_vectors },
+            projection: Projection { displayed, retrieved, with_vectors: false },
             format: FormatOptions {
                 highlight: Selection::new(query.attributes_to_highlight.as_deref().unwrap_or_default()),
                 crop: CropSelection::new(crop, query.crop_length),
@@ -79,6 +79,10 @@ impl<'a> HitWriter<'a> {
         let document = self.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
+        if self.shows_vectors() {
+            let vectors = self.target.snapshot.vectors_json(hit.address, &document).map_err(refusal::unretrievable)?;
+            append_field(&mut out, VECTORS_FIELD, &vectors);
+        }
         if let Some(metres) = self.from.and_then(|from| geo_distance::distance(from, &out)) {
             append_field(&mut out, "_geoDistance", metres.to_string().as_bytes());
         }
@@ -108,6 +112,11 @@ impl<'a> HitWriter<'a> {
             append_field(&mut out, "_rankingScoreDetails", details.to_string().as_bytes());
         }
         Ok(out)
+    }
+
+    /// Vectors are shown when they are asked for and displayed, whatever else is.
+    fn shows_vectors(&self) -> bool {
+        self.query.retrieve_vectors && self.target.snapshot.settings.displayed_attributes.selects(VECTORS_FIELD)
     }
 
     /// Languages of the texts at `path`: those of the request, else those of the settings; none: detection.

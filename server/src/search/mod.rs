@@ -5,11 +5,13 @@
 
 mod answer;
 mod details;
+mod embedded;
 mod facet_search;
 mod facets;
 mod federation;
 mod geo_distance;
 mod hits;
+mod meaning;
 mod multi;
 mod refusal;
 mod request;
@@ -21,10 +23,11 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
-use lamina_engine::search::{SearchResult, search};
+use lamina_engine::search::SearchResult;
 use lamina_engine::sort::SortCriterion;
 
 pub use answer::{Answer, Metadata};
+pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, run_facet_search};
 pub use facets::Facets;
 pub use federation::run_federated;
@@ -35,8 +38,9 @@ pub use request::{engine_request, parse_filter};
 pub use similar::run_similar;
 
 use crate::access::Rights;
-use crate::error::{ApiError, ApiResult, Code};
-use crate::wire::search::{SearchKind, SearchQuery};
+use crate::error::{ApiResult, Code};
+use crate::wire::search::SearchQuery;
+use meaning::{Searched, search_by_kind};
 
 /// The index that is searched.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +60,19 @@ pub struct Context {
     pub contains_filter: bool,
     /// What the caller may search; may add a filter to the request's.
     pub rights: Rights,
+    /// The vectors of the texts that are to be searched by meaning.
+    pub embedded: EmbeddedTexts,
 }
 
 impl Context {
     /// A request that comes in now, with nothing special, that may search everything.
     pub fn now() -> Context {
-        Context { received: Instant::now(), contains_filter: false, rights: Rights::all() }
+        Context {
+            received: Instant::now(),
+            contains_filter: false,
+            rights: Rights::all(),
+            embedded: EmbeddedTexts::default(),
+        }
     }
 }
 
@@ -89,6 +100,8 @@ pub struct Found {
     pub facets: Option<Facets>,
     /// Hits that came by their meaning, for searches that have such a part.
     pub semantic_hit_count: Option<usize>,
+    /// The vector that documents were compared with, if any.
+    pub vector: Option<Vec<f32>>,
     /// How long each step took.
     pub steps: Vec<(&'static str, Duration)>,
 }
@@ -112,11 +125,10 @@ pub fn run_window(
     context: &Context,
     (offset, limit): (usize, usize),
 ) -> ApiResult<Found> {
-    let semantic_hit_count = semantic_part(target, query)?;
     let mut request = engine_request(target, query, context)?;
     (request.offset, request.limit) = (offset, limit);
     let start = Instant::now();
-    let result = search(target.snapshot, &request).map_err(|error| refusal::search(target.uid, &error))?;
+    let Searched { result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
     let mut steps = vec![("search", start.elapsed())];
     let facets = match &query.facets {
         // An empty list is no list.
@@ -128,32 +140,5 @@ pub fn run_window(
         }
         _ => None,
     };
-    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, steps })
-}
-
-/// Number of hits by meaning, for searches that have such a part. There are no vectors to search yet: a search that
-/// also goes by words answers with what these find, as when an embedder can't be reached; a search by meaning alone
-/// can't be answered.
-fn semantic_part(target: Target<'_>, query: &SearchQuery) -> ApiResult<Option<usize>> {
-    let (hybrid, by_words) = match query.kind()? {
-        SearchKind::Keyword => return Ok(None),
-        SearchKind::Semantic(hybrid) => (hybrid, false),
-        SearchKind::Hybrid(hybrid) => (hybrid, true),
-    };
-    let Some(embedder) = target.snapshot.settings.embedders.get(&hybrid.embedder) else {
-        return Err(unknown_embedder(&hybrid.embedder, Code::InvalidSearchEmbedder));
-    };
-    let dimensions = embedder.get("dimensions").and_then(serde_json::Value::as_u64);
-    if let (Some(expected), Some(vector)) = (dimensions, &query.vector)
-        && expected != vector.len() as u64
-    {
-        return Err(ApiError::new(
-            Code::InvalidVectorDimensions,
-            format!("Invalid vector dimensions: expected: `{expected}`, found: `{}`.", vector.len()),
-        ));
-    }
-    if by_words {
-        return Ok(Some(0));
-    }
-    Err(refusal::vectors_unavailable())
+    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps })
 }

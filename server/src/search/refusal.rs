@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::SearchError;
 use lamina_engine::sort::SortError;
 
@@ -14,6 +15,11 @@ pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {
         SearchError::Sort(_) => Code::InvalidSearchSort,
         SearchError::SearchOn(_) => Code::InvalidSearchAttributesToSearchOn,
         SearchError::NotDistinct { .. } => Code::InvalidSearchDistinct,
+        // Not about the index but about the parameter, so the index is not named.
+        SearchError::UnknownEmbedder { name } => return unknown_embedder(name, Code::InvalidSearchEmbedder),
+        SearchError::VectorDimensions { .. } => {
+            return ApiError::new(Code::InvalidVectorDimensions, error.to_string());
+        }
         other => return ApiError::internal(other.to_string()),
     };
     ApiError::new(code, format!("Index `{uid}`: {error}"))
@@ -34,11 +40,7 @@ pub fn unknown_embedder(name: &str, code: Code) -> ApiError {
     ApiError::new(code, format!("Cannot find embedder with name `{name}`."))
 }
 
-/// A search by meaning alone.
-pub(super) fn vectors_unavailable() -> ApiError {
-    ApiError::new(
-        Code::VectorEmbeddingError,
-        "Error while generating embeddings: error: this server keeps embedders in its settings but does not search by \
-         vectors yet. Lower `hybrid.semanticRatio` to search by words.",
-    )
+/// The text of a query that got no vector.
+pub(super) fn not_embedded(failure: &EmbedFailure) -> ApiError {
+    ApiError::new(Code::VectorEmbeddingError, format!("Error while generating embeddings: {failure}"))
 }

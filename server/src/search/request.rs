@@ -64,7 +64,8 @@ pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiRe
     Ok(filter)
 }
 
-fn both(imposed: Option<Filter>, request: Option<Filter>) -> Option<Filter> {
+/// Both filters, where there are two.
+pub(super) fn both(imposed: Option<Filter>, request: Option<Filter>) -> Option<Filter> {
     match (imposed, request) {
         (Some(imposed), Some(request)) => Some(imposed.and(request)),
         (one, other) => one.or(other),

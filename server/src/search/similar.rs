@@ -1,23 +1,92 @@
 //! Documents like another one.
 
-use super::{Context, Target, parse_filter, refusal, unknown_embedder};
+use std::time::Instant;
+
+use lamina_engine::condition::PreparedFilter;
+use lamina_engine::filter::Filter;
+use lamina_engine::search::{SearchError, SearchRequest, search_similar};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::request::both;
+use super::{Context, Found, HitWriter, Target, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
 
-/// Checks what can be checked of a request for similar documents and refuses it: there are no vectors to compare yet.
+/// Runs the search and writes the body of its answer.
 ///
 /// # Errors
-/// Always; the first thing wrong with the request, if anything is.
+/// A filter that can't be used, an unknown embedder, an unknown document.
 pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Vec<u8>> {
-    if let Some(filter) = &query.filter {
-        parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?;
-    }
-    context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
-    if !target.snapshot.settings.embedders.contains_key(&query.embedder) {
+    let snapshot = target.snapshot;
+    let filter = match &query.filter {
+        Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
+        None => None,
+    };
+    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
+    if !snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
     }
-    if target.snapshot.find(&query.id).is_none() {
+    let address = snapshot.find(&query.id).filter(|address| is_shown(target, imposed.as_ref(), *address));
+    let Some(address) = address else {
         return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
+    };
+    let total_max = snapshot.settings.pagination.max_total_hits;
+    let offset = query.offset.min(total_max);
+    let request = SearchRequest {
+        offset,
+        limit: query.limit.min(total_max - offset),
+        filter: both(imposed, filter),
+        score_threshold: query.ranking_score_threshold,
+        received: context.received,
+        ..SearchRequest::default()
+    };
+    let start = Instant::now();
+    let result = search_similar(snapshot, &request, &query.embedder, address).map_err(|error| match error {
+        SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.to_string()),
+        other => refusal::search(target.uid, &other),
+    })?;
+    let took = start.elapsed();
+    let total = result.total;
+    let mut found =
+        Found { result, sort: Vec::new(), facets: None, semantic_hit_count: None, vector: None, steps: Vec::new() };
+    let shown = SearchQuery {
+        attributes_to_retrieve: query.attributes_to_retrieve.clone(),
+        retrieve_vectors: query.retrieve_vectors,
+        show_ranking_score: query.show_ranking_score,
+        show_ranking_score_details: query.show_ranking_score_details,
+        ..SearchQuery::default()
+    };
+    let writer = HitWriter::new(target, &shown, &mut found);
+    let mut out = b"{\"hits\":[".to_vec();
+    writer.write_all(&found.result.hits, &mut out)?;
+    out.push(b']');
+    let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let mut fields = Map::new();
+    fields.insert("id".into(), json!(query.id));
+    fields.insert("processingTimeMs".into(), json!(millis));
+    fields.insert("limit".into(), json!(query.limit));
+    fields.insert("offset".into(), json!(offset));
+    fields.insert("estimatedTotalHits".into(), json!(total));
+    fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+    if query.show_performance_details {
+        fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
-    Err(refusal::vectors_unavailable())
+    for (key, value) in fields {
+        out.push(b',');
+        out.extend_from_slice(Value::from(key).to_string().as_bytes());
+        out.push(b':');
+        out.extend_from_slice(value.to_string().as_bytes());
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// Whether the caller's rights let it see the document.
+fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: lamina_engine::index::DocumentAddress) -> bool {
+    let Some(filter) = imposed else { return true };
+    let snapshot = target.snapshot;
+    let filter = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields);
+    filter.is_ok_and(|filter| filter.evaluate(&snapshot.segments[address.segment as usize]).contains(address.doc))
 }

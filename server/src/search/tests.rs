@@ -8,6 +8,7 @@ use lamina_engine::storage::MemoryDirectory;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::error::ApiError;
 use crate::wire::multi_search::MultiSearch;
 use crate::wire::settings;
 use crate::wire::similar::SimilarQuery;
@@ -206,13 +207,37 @@ fn refusals_have_the_code_of_their_parameter() {
 }
 
 #[test]
-fn an_embedder_without_vectors_leaves_the_words() {
+fn searches_by_words_and_by_vectors() {
     let settings = json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}});
-    let index = snapshot(settings, &[json!({"id": 1, "name": "fox"})]);
-    let hybrid = answer(&index, json!({"q": "fox", "hybrid": {"embedder": "e"}, "vector": [1, 0]})).unwrap();
-    assert_eq!((hybrid["hits"].as_array().unwrap().len(), &hybrid["semanticHitCount"]), (1, &json!(0)));
-    let semantic = json!({"q": "fox", "hybrid": {"embedder": "e", "semanticRatio": 1.0}, "vector": [1, 0]});
-    assert_eq!(refused(&index, semantic).0, Code::VectorEmbeddingError);
+    let documents = [
+        json!({"id": 1, "name": "fox", "_vectors": {"e": [1, 0]}}),
+        json!({"id": 2, "name": "dog", "_vectors": {"e": [0, 1], "other": 5}}),
+        json!({"id": 3, "name": "cat", "_vectors": {"e": null}}),
+    ];
+    let index = snapshot(settings, &documents);
+    let hybrid = answer(&index, json!({"q": "fox", "hybrid": {"embedder": "e"}, "vector": [0, 2]})).unwrap();
+    assert_eq!(hybrid["hits"].as_array().unwrap().len(), 3);
+    assert_eq!((&hybrid["estimatedTotalHits"], &hybrid["semanticHitCount"]), (&json!(3), &json!(2)));
+    let semantic = json!({
+        "hybrid": {"embedder": "e", "semanticRatio": 1.0}, "vector": [0, 2], "retrieveVectors": true, "limit": 1,
+        "attributesToRetrieve": ["id"], "showRankingScoreDetails": true, "showRankingScore": true
+    });
+    assert_eq!(
+        answer(&index, semantic).unwrap().to_string(),
+        r#"{"hits":[{"id":2,"_vectors":{"e":{"embeddings":[[0.0,1.0]],"regenerate":false},"other":5},"_rankingScore":1.0,"_rankingScoreDetails":{"vectorSort":{"order":0,"similarity":1.0}}}],"query":"","queryVector":[0.0,2.0],"limit":1,"offset":0,"estimatedTotalHits":3,"semanticHitCount":1}"#
+    );
+    let words = answer(&index, json!({"q": "fox", "hybrid": {"embedder": "e"}})).unwrap();
+    assert_eq!((words["hits"].as_array().unwrap().len(), &words["semanticHitCount"]), (1, &json!(0)));
+    let unmade = refused(&index, json!({"q": "fox", "hybrid": {"embedder": "e", "semanticRatio": 1.0}}));
+    assert_eq!(
+        unmade,
+        (
+            Code::VectorEmbeddingError,
+            "Error while generating embeddings: user error: attempt to embed the following text in a configuration \
+             where embeddings must be user provided:\n  - `fox`"
+                .into()
+        )
+    );
     let short = json!({"q": "fox", "hybrid": {"embedder": "e"}, "vector": [1]});
     assert_eq!(
         refused(&index, short),
@@ -238,14 +263,37 @@ fn facet_searches() {
 
 #[test]
 fn similar_documents_say_what_is_wrong_first() {
-    let index = snapshot(json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}), &[json!({"id": 1})]);
+    let index = snapshot(
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}),
+        &[json!({"id": 1, "_vectors": {"e": null}})],
+    );
     let target = Target { uid: "x", snapshot: &index };
     let refused =
         |body: Value| run_similar(target, &SimilarQuery::from_body(&body).unwrap(), &Context::now()).unwrap_err().code;
     assert_eq!(refused(json!({"id": 1, "embedder": "x"})), Code::InvalidSimilarEmbedder);
     assert_eq!(refused(json!({"id": 2, "embedder": "e"})), Code::NotFoundSimilarId);
     assert_eq!(refused(json!({"id": 1, "embedder": "e", "filter": "a ="})), Code::InvalidSimilarFilter);
-    assert_eq!(refused(json!({"id": 1, "embedder": "e"})), Code::VectorEmbeddingError);
+}
+
+#[test]
+fn documents_similar_to_one() {
+    let settings = json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}});
+    let vectors = [json!([1, 0]), json!([0, 1]), json!([1, 0.1]), json!(null)];
+    let documents: Vec<Value> =
+        (1..).zip(vectors).map(|(id, vector): (u32, _)| json!({"id": id, "_vectors": {"e": vector}})).collect();
+    let index = snapshot(settings, &documents);
+    let target = Target { uid: "x", snapshot: &index };
+    let like = |body: Value| -> Value {
+        let query = SimilarQuery::from_body(&body).unwrap();
+        serde_json::from_slice(&run_similar(target, &query, &Context::now()).unwrap()).unwrap()
+    };
+    let found = like(json!({"id": 1, "embedder": "e", "showRankingScore": true}));
+    let ids: Vec<&Value> = found["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
+    assert_eq!(ids, [3, 2, 4]);
+    assert_eq!((&found["id"], &found["estimatedTotalHits"]), (&json!("1"), &json!(3)));
+    assert_eq!(found["hits"][1]["_rankingScore"], 0.5);
+    let nothing = like(json!({"id": 4, "embedder": "e"}));
+    assert_eq!((&nothing["hits"], &nothing["estimatedTotalHits"]), (&json!([]), &json!(3)));
 }
 
 /// The answer to a multi-search over `animals` and a second index, `plants`.

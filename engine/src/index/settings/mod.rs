@@ -7,6 +7,7 @@ mod attribute_list;
 mod attribute_pattern;
 mod available;
 mod change;
+mod embedder;
 mod faceting;
 mod filterable;
 mod localized;
@@ -27,6 +28,7 @@ pub use attribute_list::{AttributeList, covers};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
 pub(crate) use change::SettingsChange;
+pub use embedder::{DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, Distribution, EmbedderSettings};
 pub use faceting::{FacetOrder, Faceting, FacetingPatch, Pagination, PaginationPatch};
 pub use filterable::{
     FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
@@ -260,6 +262,7 @@ fn patched_embedders(
             Setting::Set(Value::Object(fields)) => {
                 let stored = embedders.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
                 if let Value::Object(stored) = stored {
+                    embedder::follow_source(stored, fields);
                     for (field, value) in fields {
                         if value.is_null() {
                             stored.remove(field);

@@ -10,8 +10,9 @@ use super::super::snapshot::{DocumentAddress, SegmentView};
 use super::document_writer::{DocumentWriter, Extraction, Reading};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
+use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin};
 use super::write_plan::{Content, Entry, WritePlan};
-use crate::document::merge_documents;
+use crate::document::merge_with_vectors;
 use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
 
 /// Documents are handed to threads in runs of at most this many.
@@ -48,8 +49,11 @@ pub(super) fn write_documents(
     let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
     let memory_share = resources.memory_bytes.saturating_sub(plan.memory_bytes()) / thread_count;
     let next_run = AtomicUsize::new(0);
+    let embedders = ActiveEmbedder::all(reading.settings, resources.embedders)?;
+    let missing = Missing::default();
     let parts = on_threads(thread_count, |_| {
-        let mut part = Part::new(resources, reading, memory_share);
+        let vectors = DocumentVectors::new(resources, reading, &embedders, &missing);
+        let mut part = Part::new(resources, reading, vectors, memory_share);
         let mut source = Source { plan, segments, stored: Vec::new() };
         loop {
             check(resources.cancelled)?;
@@ -60,12 +64,13 @@ pub(super) fn write_documents(
             }
             let mut done = 0;
             for entry in plan.entries()[start..end].iter().filter(|entry| entry.is_written()) {
-                source.with_document(entry, |id, json| part.write(id, plan.key(entry), json))?;
+                source.with_document(entry, |id, origin, json| part.write(id, plan.key(entry), json, origin))?;
                 done += 1;
             }
             resources.progress.advance(done);
         }
     })?;
+    missing.check()?;
     let mut result = Written::default();
     for part in parts {
         result.segments.extend(part.segments);
@@ -90,27 +95,38 @@ pub(super) struct Part<'a> {
     resources: &'a Resources<'a>,
     settings: &'a Settings,
     documents: DocumentWriter<'a>,
+    vectors: DocumentVectors<'a>,
     writer: Option<SegmentWriter>,
     memory_share: usize,
     segments: Vec<SegmentView>,
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(resources: &'a Resources<'a>, reading: Reading<'a>, memory_share: usize) -> Part<'a> {
+    pub(super) fn new(
+        resources: &'a Resources<'a>,
+        reading: Reading<'a>,
+        vectors: DocumentVectors<'a>,
+        memory_share: usize,
+    ) -> Part<'a> {
         Part {
             resources,
             settings: reading.settings,
             documents: DocumentWriter::new(reading, Extraction::Everything),
+            vectors,
             writer: None,
             memory_share,
             segments: Vec::new(),
         }
     }
 
-    pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8]) -> Result<(), IndexError> {
+    /// Adds a document that takes the place of `origin`.
+    pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8], origin: Origin<'_>) -> Result<(), IndexError> {
+        let taken = self.vectors.take(json)?;
         let writer =
             self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings, self.resources)));
-        self.documents.write(writer, id, key, json)?;
+        self.documents.write(writer, id, key, &taken.json)?;
+        let doc = writer.doc_count() - 1;
+        self.vectors.settle(writer, doc, id, &taken, origin)?;
         if writer.memory_bytes() >= self.memory_share {
             self.spill()?;
         }
@@ -125,7 +141,8 @@ impl<'a> Part<'a> {
     }
 
     fn spill(&mut self) -> Result<(), IndexError> {
-        if let Some(writer) = self.writer.take() {
+        if let Some(mut writer) = self.writer.take() {
+            self.vectors.flush(&mut writer)?;
             self.segments.push(self.resources.finish_segment(writer)?);
         }
         Ok(())
@@ -157,19 +174,23 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Calls `f` with the internal id and the JSON of the document that `entry` comes down to.
+    /// Calls `f` with the internal id, the origin and the JSON of the document that `entry` comes down to.
     fn with_document(
         &mut self,
         entry: &Entry,
-        f: impl FnOnce(u64, &[u8]) -> Result<(), IndexError>,
+        f: impl FnOnce(u64, Origin<'_>, &[u8]) -> Result<(), IndexError>,
     ) -> Result<(), IndexError> {
         let id = match (entry.new_internal_id(), entry.existing) {
             (Some(id), _) => id,
             (None, Some(DocumentAddress { segment, doc })) => self.segments[segment as usize].reader.internal_id(doc),
             (None, None) => unreachable!("a new document gets an id when it is planned"),
         };
+        let existing = entry.existing.map(|address| (&*self.segments[address.segment as usize].reader, address.doc));
         match entry.content {
-            Content::Line(line) => f(id, self.plan.line(line)),
+            Content::Line(line) => {
+                let origin = existing.map_or(Origin::New, |(reader, doc)| Origin::Replaces(reader, doc));
+                f(id, origin, self.plan.line(line))
+            }
             Content::Merged(chain) => {
                 let chain = self.plan.chain(chain);
                 let mut lines = chain.lines.iter().map(|&line| self.plan.line(line));
@@ -182,9 +203,14 @@ impl Source<'_> {
                     None => lines.next().expect("a chain has lines").to_vec(),
                 };
                 for line in lines {
-                    document = merge_documents(&document, line)?;
+                    document = merge_with_vectors(&document, line)?;
                 }
-                f(id, &document)?;
+                let origin = match existing {
+                    Some((reader, doc)) if chain.from_existing => Origin::Updates(reader, doc),
+                    Some((reader, doc)) => Origin::Replaces(reader, doc),
+                    None => Origin::New,
+                };
+                f(id, origin, &document)?;
                 self.stored = document;
                 Ok(())
             }

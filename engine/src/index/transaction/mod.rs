@@ -16,6 +16,7 @@ mod scan;
 mod settings_change;
 mod threads;
 mod upsert;
+mod vectors;
 mod write_plan;
 
 use std::collections::BTreeMap;
@@ -202,6 +203,9 @@ impl<'a> Transaction<'a> {
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
         let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
         if let Some(segments) = settings_change::adapt_segments(&self.resources, reading, &old, &self.state.segments)? {
+            self.state.segments = segments;
+        }
+        if let Some(segments) = vectors::adapt_vectors(&self.resources, reading, &old, &self.state.segments)? {
             self.state.segments = segments;
         }
         self.state.settings = new;

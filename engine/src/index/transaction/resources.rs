@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::super::embedding::EmbedderProvider;
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::progress::Progress;
@@ -20,6 +21,7 @@ pub(in super::super) struct Resources<'a> {
     pub(in super::super) memory_bytes: usize,
     /// Compression dictionary of the index.
     pub(in super::super) store_dictionary: &'a StoreDictionary,
+    pub(in super::super) embedders: &'a dyn EmbedderProvider,
     pub(in super::super) progress: &'a Progress,
     pub(in super::super) cancelled: &'a AtomicBool,
 }

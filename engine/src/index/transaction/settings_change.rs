@@ -16,6 +16,7 @@ use super::document_writer::{DocumentWriter, Extraction, Reading};
 use super::indexing::{Part, text_fields};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
+use super::vectors::{DocumentVectors, Missing, Origin};
 use crate::document::{IdError, document_id};
 use crate::id::{DocId, FieldId};
 use crate::segment::{ColumnFileWriter, SegmentError, SegmentReader, TextFields};
@@ -71,8 +72,11 @@ fn rewrite(
         .flat_map(|(index, segment)| runs_of(segment.reader.doc_count()).map(move |run| (index, run)))
         .collect();
     let next_run = AtomicUsize::new(0);
+    // Vectors move along as they are; what the new settings mean for them comes after.
+    let missing = Missing::default();
     let parts = on_threads(thread_count, |_| {
-        let mut part = Part::new(resources, reading, memory_share);
+        let vectors = DocumentVectors::new(resources, reading, &[], &missing);
+        let mut part = Part::new(resources, reading, vectors, memory_share);
         loop {
             check(resources.cancelled)?;
             let Some((index, docs)) = runs.get(next_run.fetch_add(1, Ordering::Relaxed)) else {
@@ -86,7 +90,7 @@ fn rewrite(
                 }
                 let key = document_id(json, reading.primary_key).map_err(unusable_stored_id)?;
                 done += 1;
-                part.write(segment.reader.internal_id(doc), key.as_str(), json)
+                part.write(segment.reader.internal_id(doc), key.as_str(), json, Origin::Rewrites(&segment.reader, doc))
             })?;
             resources.progress.advance(done);
         }
@@ -178,12 +182,12 @@ fn read_columns(
     Ok(log)
 }
 
-fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
+pub(super) fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
     (0..doc_count).step_by(RUN_LENGTH as usize).map(move |start| start..(start + RUN_LENGTH).min(doc_count))
 }
 
 /// As the store's `for_each`, for callers with errors of their own.
-fn for_each_document(
+pub(super) fn for_each_document(
     reader: &SegmentReader,
     docs: Range<DocId>,
     mut f: impl FnMut(DocId, &[u8]) -> Result<(), IndexError>,

@@ -4,6 +4,7 @@ use super::ColumnsBuilder;
 use crate::id::FieldId;
 use crate::segment::format::{SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
+use crate::segment::vectors::VectorsBuilder;
 use crate::segment::{ColumnFileMeta, SegmentError, SegmentMeta};
 use crate::storage::Directory;
 
@@ -69,15 +70,34 @@ impl ColumnFileWriter {
     /// to `meta.column_files` and reopen the segment.
     pub fn finish(self, directory: &dyn Directory, meta: &SegmentMeta) -> Result<ColumnFileMeta, SegmentError> {
         assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
-        // Files in between may have been removed, but never the one that was added last without those before it.
-        let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
-        let mut file = SectionWriter::create(directory, column_file_name(meta.id, last + 1))?;
+        let mut file = SectionWriter::create(directory, next_file_name(meta))?;
         let fields = self.columns.finish(&mut file, None, self.doc_count)?;
         if let Some(geo) = &self.geo {
             geo.finish(&mut file, None, self.doc_count)?;
         }
-        Ok(ColumnFileMeta { file: file.finish()?, fields, geo: self.geo.is_some() })
+        Ok(ColumnFileMeta { file: file.finish()?, fields, geo: self.geo.is_some(), embedders: Vec::new() })
     }
+}
+
+/// Writes the vectors of embedders for the documents of an existing segment, as a file beside it, synced. Add the
+/// answer to `meta.column_files` and reopen the segment.
+pub fn write_vector_file(
+    embedders: &[VectorsBuilder],
+    directory: &dyn Directory,
+    meta: &SegmentMeta,
+) -> Result<ColumnFileMeta, SegmentError> {
+    let mut file = SectionWriter::create(directory, next_file_name(meta))?;
+    for (number, vectors) in (0..).zip(embedders) {
+        vectors.finish(&mut file, number, None, meta.doc_count)?;
+    }
+    let embedders = embedders.iter().map(|vectors| vectors.name().to_owned()).collect();
+    Ok(ColumnFileMeta { file: file.finish()?, fields: Vec::new(), geo: false, embedders })
+}
+
+fn next_file_name(meta: &SegmentMeta) -> String {
+    // Files in between may have been removed, but never the one that was added last without those before it.
+    let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
+    column_file_name(meta.id, last + 1)
 }
 
 /// The `n` of `seg-<id>-c<n>.lam`.

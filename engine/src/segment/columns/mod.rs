@@ -15,7 +15,7 @@ mod reader;
 mod section;
 
 pub(crate) use builder::ColumnsBuilder;
-pub use file::ColumnFileWriter;
+pub use file::{ColumnFileWriter, write_vector_file};
 pub use reader::{Column, Columns};
 pub(crate) use section::{ColumnData, write_column};
 

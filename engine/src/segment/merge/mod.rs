@@ -14,6 +14,7 @@ use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::merge_stores;
+use super::vectors::merge_vectors;
 use super::{SegmentError, SegmentMeta, SegmentReader};
 use crate::bits::DocSet;
 use crate::bits::monotone::{MONOTONE_SPAN_MAX, put_monotone};
@@ -146,6 +147,7 @@ impl Merger<'_> {
         self.merge_keys(file)?;
         let column_fields = self.merge_columns(file)?;
         let geo = self.merge_geo(file)?;
+        merge_vectors(self, file)?;
         let raw_bytes = merge_stores(self, file)?;
         let (term_count, token_count) = self.merge_text(file)?;
         let info = Info { doc_count: self.doc_count, term_count, token_count, raw_bytes };

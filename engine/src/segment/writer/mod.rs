@@ -9,6 +9,7 @@ use super::geo::GeoBuilder;
 use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::StoreParts;
+use super::vectors::{VectorShape, VectorsBuilder};
 use super::{SegmentError, SegmentMeta, StoreDictionary, TextFields};
 use crate::bits::monotone::put_monotone;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
@@ -41,6 +42,7 @@ pub struct SegmentWriter {
     text: TextBuilder,
     columns: ColumnsBuilder,
     geo: Option<GeoBuilder>,
+    vectors: Vec<VectorsBuilder>,
     store: StoreParts,
     /// The document that was begun, until it is ended.
     open: Option<OpenDocument>,
@@ -66,6 +68,7 @@ impl SegmentWriter {
             text: TextBuilder::default(),
             columns: ColumnsBuilder::new(&options.column_fields),
             geo: options.geo.then(GeoBuilder::default),
+            vectors: Vec::new(),
             store: StoreParts::new(options.store_dictionary),
             open: None,
             json: Vec::new(),
@@ -126,6 +129,16 @@ impl SegmentWriter {
         self.geo.get_or_insert_default().push(self.ids.len() as DocId, lat, lng);
     }
 
+    /// The vectors of an embedder, for documents that were completed. Vectors of one embedder have one shape.
+    pub fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
+        let position = self.vectors.iter().position(|vectors| vectors.name() == embedder).unwrap_or_else(|| {
+            self.vectors.push(VectorsBuilder::new(embedder, shape));
+            self.vectors.len() - 1
+        });
+        debug_assert_eq!(self.vectors[position].shape(), shape, "an embedder has one shape");
+        &mut self.vectors[position]
+    }
+
     /// Completes the document.
     pub fn end_document(&mut self) {
         let Some(OpenDocument { id, key_end }) = self.open.take() else {
@@ -157,6 +170,7 @@ impl SegmentWriter {
             + self.store.heap_bytes()
             + self.columns.heap_bytes()
             + self.geo.as_ref().map_or(0, GeoBuilder::heap_bytes)
+            + self.vectors.iter().map(VectorsBuilder::heap_bytes).sum::<usize>()
             + self.keys.capacity()
             + self.ids.len() * 48
     }
@@ -217,6 +231,9 @@ impl SegmentWriter {
         let column_fields = self.columns.finish(&mut file, new_docs.as_deref(), doc_count)?;
         if let Some(geo) = &self.geo {
             geo.finish(&mut file, new_docs.as_deref(), doc_count)?;
+        }
+        for (number, vectors) in (0..).zip(&self.vectors) {
+            vectors.finish(&mut file, number, Some(&order), doc_count)?;
         }
         let raw_bytes = self.store.finish(&mut file, new_docs.as_ref().map(|_| order.as_slice()))?;
         let (term_count, token_count) = self.text.finish(&mut file, &order)?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
-use lamina_engine::highlight::{Projection, Selection};
+use lamina_engine::highlight::{Projection, Selection, append_field};
+use lamina_engine::index::settings::VECTORS_FIELD;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
 use serde_json::Value;
@@ -25,9 +26,9 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
     let (fields, with_vectors) = get_parameters(&request.query())?;
     let id = decode_path_segment(id);
     let snapshot = request.state().instance.snapshot(&uid)?;
-    let document = snapshot.get_document(&id)?.ok_or_else(|| ApiError::document_not_found(&id))?;
-    let mut body = Vec::with_capacity(document.len());
-    projection(fields.as_deref(), with_vectors).write(&document, &mut body).map_err(unretrievable)?;
+    let address = snapshot.find(&id).ok_or_else(|| ApiError::document_not_found(&id))?;
+    let mut body = Vec::new();
+    write_document(&snapshot, address, &projection(fields.as_deref()), with_vectors, &mut body)?;
     Ok(json_text(body))
 }
 
@@ -52,9 +53,28 @@ async fn answer(uid: String, query: ListQuery, state: &AppState) -> ApiResult<Re
     Ok(json_text(body.await??))
 }
 
-fn projection(fields: Option<&[String]>, with_vectors: bool) -> Projection {
-    // What is displayed in searches does not matter here.
-    Projection { displayed: Selection::All, retrieved: fields.map_or(Selection::All, Selection::new), with_vectors }
+fn projection(fields: Option<&[String]>) -> Projection {
+    // What is displayed in searches does not matter here. Vectors come from elsewhere.
+    let retrieved = fields.map_or(Selection::All, Selection::new);
+    Projection { displayed: Selection::All, retrieved, with_vectors: false }
+}
+
+fn write_document(
+    snapshot: &Snapshot,
+    address: DocumentAddress,
+    projection: &Projection,
+    with_vectors: bool,
+    body: &mut Vec<u8>,
+) -> ApiResult<()> {
+    let document = snapshot.document(address).map_err(unretrievable)?;
+    let mut shown = Vec::with_capacity(document.len());
+    projection.write(&document, &mut shown).map_err(unretrievable)?;
+    if with_vectors {
+        let vectors = snapshot.vectors_json(address, &document).map_err(unretrievable)?;
+        append_field(&mut shown, VECTORS_FIELD, &vectors);
+    }
+    body.append(&mut shown);
+    Ok(())
 }
 
 fn unretrievable(error: impl std::fmt::Display) -> ApiError {
@@ -81,14 +101,13 @@ fn list(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) -> ApiRe
             (sorted_page(snapshot, sets, criteria, offset, limit), total_len(sets))
         }
     };
-    let projection = projection(query.fields.as_deref(), query.retrieve_vectors);
+    let projection = projection(query.fields.as_deref());
     let mut body = b"{\"results\":[".to_vec();
     for (place, address) in page.into_iter().enumerate() {
         if place > 0 {
             body.push(b',');
         }
-        let document = snapshot.document(address).map_err(unretrievable)?;
-        projection.write(&document, &mut body).map_err(unretrievable)?;
+        write_document(snapshot, address, &projection, query.retrieve_vectors, &mut body)?;
     }
     body.extend_from_slice(format!("],\"offset\":{offset},\"limit\":{limit},\"total\":{total}}}").as_bytes());
     Ok(body)

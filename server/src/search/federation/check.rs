@@ -124,7 +124,8 @@ fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
         asked.query.sort.iter().flatten().filter_map(|entry| SortCriterion::parse(entry).ok()).collect();
     let mut steps = Vec::new();
     let mut fields: Vec<&str> = Vec::new();
-    let is_relevant = asked.query.text().is_some();
+    // Nearness stands where relevancy does.
+    let is_relevant = asked.query.text().is_some() || (asked.query.vector.is_some() && asked.query.hybrid.is_some());
     for rule in rules {
         match rule {
             RankingRule::Sort => {

@@ -6,6 +6,7 @@ mod facets;
 mod merge;
 mod order;
 
+use lamina_engine::rank::ScoreDetail;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -65,7 +66,7 @@ pub fn run_federated(
         out.append(&mut written(&ran, &writers, merged)?);
     }
     out.push(b']');
-    for (key, value) in around(snapshots, &ran, federation, context, with_metadata)? {
+    for (key, value) in around(snapshots, &ran, &hits, federation, context, with_metadata)? {
         out.push(b',');
         out.extend_from_slice(json!(key).to_string().as_bytes());
         out.push(b':');
@@ -119,6 +120,7 @@ fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit) -> Ap
 fn around(
     snapshots: &Snapshots,
     ran: &[Ran<'_>],
+    hits: &[MergedHit],
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
@@ -126,11 +128,23 @@ fn around(
     let candidates = merge::candidates(ran);
     let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
     let mut fields = Map::new();
+    let vectors: Map<String, Value> = (0..)
+        .zip(ran)
+        .filter(|(_, one)| one.query.retrieve_vectors)
+        .filter_map(|(position, one): (usize, _)| Some((position.to_string(), json!(one.found.vector.as_ref()?))))
+        .collect();
+    if !vectors.is_empty() {
+        fields.insert("queryVectors".into(), Value::Object(vectors));
+    }
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     fields.insert("processingTimeMs".into(), json!(millis));
     paging(federation.window, usize::MAX, total, &mut fields);
     if ran.iter().any(|one| one.found.semantic_hit_count.is_some()) {
-        fields.insert("semanticHitCount".into(), json!(0));
+        let is_semantic = |merged: &&MergedHit| {
+            let details = &ran[merged.query].found.result.hits[merged.hit].details;
+            details.iter().any(|detail| matches!(detail, ScoreDetail::Vector(_)))
+        };
+        fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
     }
     let counted = count_by_index(snapshots, federation, &candidates)?;
     match federation.merge_facets {

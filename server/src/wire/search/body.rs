@@ -142,7 +142,7 @@ fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
         }
         Ok(())
     })?;
-    Ok(Hybrid { embedder: required(embedder, &at, "embedder", Code::InvalidSearchEmbedder)?, semantic_ratio })
+    Ok(Hybrid { embedder: required(embedder, &at, "embedder", Code::InvalidSearchHybridQuery)?, semantic_ratio })
 }
 
 fn unit_interval(name: &str, at: At<'_>) -> ApiResult<f64> {

@@ -108,7 +108,7 @@ fn the_samples_of_the_protocol() {
     let (code, message) = refused(json!({"unknownParam": 1}));
     assert_eq!(code, Code::BadRequest);
     assert!(message.starts_with("Unknown field `unknownParam`: expected one of `q`, `vector`, "), "{message}");
-    assert_eq!(refused(json!({"hybrid": {}})).0, Code::InvalidSearchEmbedder);
+    assert_eq!(refused(json!({"hybrid": {}})).0, Code::InvalidSearchHybridQuery);
     assert_eq!(refused(json!({"hybrid": {"doggo": 1}})).0, Code::InvalidSearchHybridQuery);
     assert_eq!(refused(json!({"media": {"a": 1}})).0, Code::FeatureNotEnabled);
     assert_eq!(refused(json!([])).0, Code::BadRequest);

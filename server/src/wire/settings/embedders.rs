@@ -254,7 +254,7 @@ const OPENAI_MODELS: [(&str, Option<u64>); 3] =
 const EMBEDDER_COUNT_MAX: usize = 256;
 
 /// Checks configurations after merging with the stored ones.
-pub(super) fn check_merged(embedders: &Map<String, Value>) -> ApiResult<()> {
+pub(super) fn check_merged(stored: &Map<String, Value>, embedders: &Map<String, Value>) -> ApiResult<()> {
     let refuse = |message: String| ApiError::new(Code::InvalidSettingsEmbedders, message);
     if embedders.len() > EMBEDDER_COUNT_MAX {
         return Err(refuse(format!(
@@ -265,6 +265,14 @@ pub(super) fn check_merged(embedders: &Map<String, Value>) -> ApiResult<()> {
     for (name, configuration) in embedders {
         let Value::Object(configuration) = configuration else { continue };
         let place = format!(".embedders.{name}");
+        let is_binary = |configuration: Option<&Value>| configuration == Some(&Value::Bool(true));
+        let was_binary = is_binary(stored.get(name).and_then(|before| before.get("binaryQuantized")));
+        if was_binary && !is_binary(configuration.get("binaryQuantized")) {
+            return Err(refuse(format!(
+                "`{place}.binaryQuantized`: Cannot disable the binary quantization.\n  - note: the full vectors are not \
+                 kept\n  - note: remove the embedder and add it again to start over"
+            )));
+        }
         check_belonging(&place, Source::of(configuration), configuration, refuse)?;
         check_openai_model(&place, configuration, true, refuse)?;
     }

@@ -337,7 +337,7 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
 pub fn merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<Settings> {
     let merged = current.patched(patch).map_err(|error| ApiError::from(&error))?;
     if matches!(patch.embedders, Setting::Set(_)) {
-        embedders::check_merged(&merged.embedders)?;
+        embedders::check_merged(&current.embedders, &merged.embedders)?;
     }
     Ok(merged)
 }

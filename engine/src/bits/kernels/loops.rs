@@ -1,0 +1,50 @@
+//! The loops themselves. Always inlined, so that each caller compiles them for its own instructions.
+
+/// Sums that grow side by side: enough to keep the multipliers of a core busy despite their latency.
+const LANES: usize = 32;
+
+/// The scalar product of `row` (little-endian `f32`) and `query`; what one of them has beyond the other is left out.
+#[inline(always)]
+fn dot<const FUSED: bool>(row: &[u8], query: &[f32]) -> f32 {
+    let (row, _) = row.as_chunks::<4>();
+    let count = row.len().min(query.len());
+    let (row_blocks, row_rest) = row[..count].as_chunks::<LANES>();
+    let (query_blocks, query_rest) = query[..count].as_chunks::<LANES>();
+    let mut sums = [0.0f32; LANES];
+    for (row, query) in row_blocks.iter().zip(query_blocks) {
+        for lane in 0..LANES {
+            let value = f32::from_le_bytes(row[lane]);
+            // Without the instruction, a fused product is a slow library call.
+            sums[lane] = if FUSED { value.mul_add(query[lane], sums[lane]) } else { value * query[lane] + sums[lane] };
+        }
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            sums[lane] += sums[lane + width];
+        }
+        width /= 2;
+    }
+    let rest: f32 = row_rest.iter().zip(query_rest).map(|(row, query)| f32::from_le_bytes(*row) * query).sum();
+    sums[0] + rest
+}
+
+/// [`dot`] of each row of `rows`, which follow each other without gaps.
+#[inline(always)]
+pub(super) fn dots<const FUSED: bool>(rows: &[u8], query: &[f32], out: &mut [f32]) {
+    let row_bytes = (query.len() * 4).max(1);
+    for (row, out) in rows.chunks_exact(row_bytes).zip(out) {
+        *out = dot::<FUSED>(row, query);
+    }
+}
+
+/// The number of bits in which the two differ, over the length of the shorter.
+#[inline(always)]
+pub(super) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
+    let count = a.len().min(b.len());
+    let (a_words, a_rest) = a[..count].as_chunks::<8>();
+    let (b_words, b_rest) = b[..count].as_chunks::<8>();
+    let words = a_words.iter().zip(b_words);
+    let sum: u32 = words.map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones()).sum();
+    sum + a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
+}

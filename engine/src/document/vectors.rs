@@ -1,0 +1,396 @@
+//! The `_vectors` of a document: taken out of it, read, and put together when a document is updated.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::DocumentError;
+use super::merge::{key_text, merge_documents};
+use super::scan::fields;
+
+/// The field.
+const VECTORS_KEY: &str = "_vectors";
+
+/// Vectors of one document and embedder, at most.
+pub const VECTORS_MAX: usize = 256;
+
+/// What is wrong with the `_vectors` of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum VectorsError {
+    /// `value` as JSON.
+    #[error(
+        "The `_vectors` field in the document with id: `{document_id}` is not an object. Was expecting an object with \
+         a key for each embedder with manually provided vectors, but instead got `{value}`"
+    )]
+    NotAnObject { document_id: String, value: String },
+    /// `document_id` as JSON.
+    #[error("Bad embedder configuration in the document with id: `{document_id}`. {reason}")]
+    Malformed { document_id: String, reason: String },
+    #[error("Too many vectors for document with id {document_id}: found {found}, but limited to {VECTORS_MAX}.")]
+    TooMany { document_id: String, found: usize },
+    #[error(
+        "Invalid vector dimensions in document with id `{document_id}` in `._vectors.{embedder}`.\n  - note: embedding \
+         #{position} has dimensions {found}\n  - note: embedder `{embedder}` requires {expected}"
+    )]
+    Dimensions { document_id: String, embedder: String, position: usize, found: usize, expected: usize },
+}
+
+/// What a document says about its vectors for one embedder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuppliedVectors {
+    /// `None`: nothing, keep what there is. Empty: there are to be none.
+    pub vectors: Option<Vec<Vec<f32>>>,
+    /// Whether they are replaced when the text of the document changes.
+    pub regenerate: bool,
+}
+
+/// Splits a document (one line) into the document without `_vectors` and the JSON text of `_vectors`, if it has them.
+///
+/// # Errors
+/// When the line is no JSON object.
+pub fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), DocumentError> {
+    if memmem::find(line, VECTORS_KEY.as_bytes()).is_none() {
+        return Ok((Cow::Borrowed(line), None));
+    }
+    let (mut rest, mut found) = (b"{".to_vec(), None);
+    fields(line, |key, value| {
+        if key_text(line, key)? == VECTORS_KEY {
+            found = Some(value);
+        } else {
+            if rest.len() > 1 {
+                rest.push(b',');
+            }
+            rest.push(b'"');
+            rest.extend_from_slice(&line[key.range()]);
+            rest.extend_from_slice(b"\":");
+            rest.extend_from_slice(&line[value]);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let Some(range) = found else { return Ok((Cow::Borrowed(line), None)) };
+    rest.push(b'}');
+    let start = range.start;
+    let text = std::str::from_utf8(&line[range]);
+    let text = text.map_err(|error| DocumentError::Utf8 { at: start + error.valid_up_to() })?;
+    Ok((Cow::Owned(rest), Some(text)))
+}
+
+/// As [`merge_documents`], but where both have `_vectors`, the embedders that `new` names are put over those of `old`.
+///
+/// # Errors
+/// When one of them is no JSON object.
+pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentError> {
+    let mut merged = merge_documents(old, new)?;
+    let (_, Some(old_vectors)) = split_vectors(old)? else { return Ok(merged) };
+    let (_, Some(new_vectors)) = split_vectors(new)? else { return Ok(merged) };
+    // What is no object is refused when the document is written.
+    let (Ok(mut vectors), Ok(over)) = (embedders_of(old_vectors), embedders_of(new_vectors)) else {
+        return Ok(merged);
+    };
+    for (name, value) in over {
+        match vectors.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => vectors.push((name, value)),
+        }
+    }
+    let (rest, _) = split_vectors(&merged)?;
+    let rest = rest.into_owned();
+    merged = rest;
+    append_member(&mut merged, VECTORS_KEY, &write_embedders(&vectors));
+    Ok(merged)
+}
+
+/// The embedders that a `_vectors` names, in order, with their values as JSON text; `Err` when it is no object.
+pub fn embedders_of(vectors: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
+    struct Entries<'v>(Vec<(String, &'v RawValue)>);
+    impl<'de: 'v, 'v> Deserialize<'de> for Entries<'v> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor<'v>(std::marker::PhantomData<&'v ()>);
+            impl<'de: 'v, 'v> serde::de::Visitor<'de> for Visitor<'v> {
+                type Value = Vec<(String, &'v RawValue)>;
+
+                fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    formatter.write_str("an object")
+                }
+
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                    let mut entries = Vec::new();
+                    while let Some(entry) = map.next_entry::<String, &'v RawValue>()? {
+                        entries.push(entry);
+                    }
+                    Ok(entries)
+                }
+            }
+            deserializer.deserialize_map(Visitor(std::marker::PhantomData)).map(Entries)
+        }
+    }
+    serde_json::from_str::<Entries<'_>>(vectors).map(|entries| entries.0)
+}
+
+/// The JSON object of `entries`.
+pub fn write_embedders(entries: &[(String, &RawValue)]) -> Vec<u8> {
+    let mut out = b"{".to_vec();
+    for (place, (name, value)) in entries.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(Value::from(name.as_str()).to_string().as_bytes());
+        out.push(b':');
+        out.extend_from_slice(value.get().as_bytes());
+    }
+    out.push(b'}');
+    out
+}
+
+/// Adds a member to the end of a JSON object; `value` is JSON.
+pub fn append_member(object: &mut Vec<u8>, key: &str, value: &[u8]) {
+    object.truncate(object.trim_ascii_end().len());
+    let closing = object.pop();
+    assert_eq!(closing, Some(b'}'), "members are added to objects");
+    object.truncate(object.trim_ascii_end().len());
+    if !object.ends_with(b"{") {
+        object.push(b',');
+    }
+    object.extend_from_slice(Value::from(key).to_string().as_bytes());
+    object.push(b':');
+    object.extend_from_slice(value);
+    object.push(b'}');
+}
+
+impl SuppliedVectors {
+    /// Reads what a document says for `embedder`. `document_id` gives the id for an error, as JSON.
+    ///
+    /// # Errors
+    /// [`VectorsError::Malformed`] and [`VectorsError::TooMany`].
+    pub fn parse(
+        embedder: &str,
+        json: &str,
+        document_id: impl Fn() -> String,
+    ) -> Result<SuppliedVectors, VectorsError> {
+        let supplied = match parse_fast(json) {
+            Some(supplied) => supplied,
+            None => Reading { embedder }
+                .supplied(json)
+                .map_err(|reason| VectorsError::Malformed { document_id: document_id(), reason })?,
+        };
+        match supplied.vectors.as_ref().map_or(0, Vec::len) {
+            found if found > VECTORS_MAX => Err(VectorsError::TooMany { document_id: document_id(), found }),
+            _ => Ok(supplied),
+        }
+    }
+
+    /// Refuses vectors of another size.
+    ///
+    /// # Errors
+    /// [`VectorsError::Dimensions`]
+    pub fn check(&self, embedder: &str, expected: usize, document_id: impl Fn() -> String) -> Result<(), VectorsError> {
+        let vectors = self.vectors.as_deref().unwrap_or_default();
+        match vectors.iter().position(|vector| vector.len() != expected) {
+            Some(position) => Err(VectorsError::Dimensions {
+                document_id: document_id(),
+                embedder: embedder.to_owned(),
+                position,
+                found: vectors[position].len(),
+                expected,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The two forms that nearly all documents have; `None` for all others, right or wrong.
+fn parse_fast(json: &str) -> Option<SuppliedVectors> {
+    let given = |vectors: Vec<Vec<f32>>| {
+        let finite = vectors.iter().flatten().all(|value| value.is_finite());
+        finite.then_some(SuppliedVectors { vectors: Some(vectors), regenerate: false })
+    };
+    if json == "null" || json == "[]" {
+        return given(Vec::new());
+    }
+    match serde_json::from_str::<Vec<f32>>(json) {
+        Ok(vector) => given(vec![vector]),
+        Err(_) => given(serde_json::from_str::<Vec<Vec<f32>>>(json).ok()?),
+    }
+}
+
+/// Reads the general form and says what is wrong with it.
+struct Reading<'e> {
+    embedder: &'e str,
+}
+
+impl Reading<'_> {
+    fn supplied(&self, json: &str) -> Result<SuppliedVectors, String> {
+        let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let place = format!("._vectors.{}", self.embedder);
+        match value {
+            Value::Null => Ok(SuppliedVectors { vectors: Some(Vec::new()), regenerate: false }),
+            Value::Array(_) => Ok(SuppliedVectors { vectors: Some(self.vectors(&value, &place)?), regenerate: false }),
+            Value::Object(fields) => self.explicit(&fields, &place),
+            other => Err(format!(
+                "Invalid value type at `{place}`: expected null, an array, or an object, but found {}",
+                found(&other)
+            )),
+        }
+    }
+
+    fn explicit(&self, fields: &Map<String, Value>, place: &str) -> Result<SuppliedVectors, String> {
+        if let Some(unknown) = fields.keys().find(|name| !matches!(name.as_str(), "embeddings" | "regenerate")) {
+            return Err(format!(
+                "Unknown field `{unknown}` inside `{place}`: expected one of `embeddings`, `regenerate`"
+            ));
+        }
+        let vectors = match fields.get("embeddings") {
+            None => None,
+            Some(Value::Null) => Some(Vec::new()),
+            Some(given) => Some(self.vectors(given, &format!("{place}.embeddings"))?),
+        };
+        match fields.get("regenerate") {
+            Some(Value::Bool(regenerate)) => Ok(SuppliedVectors { vectors, regenerate: *regenerate }),
+            None => Err(format!(
+                "Missing field `{place}.regenerate`\n  - note: `{place}` must be an array of floats, an array of \
+                 arrays of floats, or an object with field `regenerate`"
+            )),
+            Some(other) => Err(format!(
+                "Invalid value type at `{place}.regenerate`: expected a boolean, but found {}",
+                found(other)
+            )),
+        }
+    }
+
+    /// One vector or several; the first element tells which.
+    fn vectors(&self, value: &Value, place: &str) -> Result<Vec<Vec<f32>>, String> {
+        let Value::Array(elements) = value else {
+            return Err(format!(
+                "Invalid value type at `{place}`: expected null, an array, but found {}",
+                found(value)
+            ));
+        };
+        match elements.first() {
+            None => Ok(Vec::new()),
+            Some(Value::Array(_)) => {
+                let each = elements.iter().enumerate();
+                each.map(|(position, element)| match element {
+                    Value::Array(numbers) => vector(numbers, &format!("{place}[{position}]")),
+                    other => Err(format!(
+                        "Invalid value type at `{place}[{position}]`: expected an array, but found {}",
+                        found(other)
+                    )),
+                })
+                .collect()
+            }
+            Some(_) => Ok(vec![vector(elements, place)?]),
+        }
+    }
+}
+
+fn vector(numbers: &[Value], place: &str) -> Result<Vec<f32>, String> {
+    let each = numbers.iter().enumerate();
+    each.map(|(position, number)| match number.as_f64().map(|number| number as f32) {
+        Some(number) if number.is_finite() => Ok(number),
+        Some(_) => Err(format!("Invalid value at `{place}[{position}]`: `{number}` is too large for 32 bits")),
+        None => {
+            Err(format!("Invalid value type at `{place}[{position}]`: expected a number, but found {}", found(number)))
+        }
+    })
+    .collect()
+}
+
+/// ``a boolean: `true` ``
+fn found(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => return "null".to_owned(),
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_u64() => "a positive integer",
+        Value::Number(number) if number.is_i64() => "a negative integer",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    format!("{kind}: `{value}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(json: &str) -> Result<SuppliedVectors, String> {
+        SuppliedVectors::parse("e", json, || "7".into()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_form() {
+        let given = |vectors: &[&[f32]], regenerate| {
+            Ok(SuppliedVectors { vectors: Some(vectors.iter().map(|v| v.to_vec()).collect()), regenerate })
+        };
+        assert_eq!(parse("[0.5,-1]"), given(&[&[0.5, -1.0]], false));
+        assert_eq!(parse("[[1,2],[3,4]]"), given(&[&[1.0, 2.0], &[3.0, 4.0]], false));
+        assert_eq!(parse("null"), given(&[], false));
+        assert_eq!(parse("[]"), given(&[], false));
+        assert_eq!(parse(r#"{"embeddings":[1],"regenerate":true}"#), given(&[&[1.0]], true));
+        assert_eq!(parse(r#"{"embeddings":[[1],[2]],"regenerate":false}"#), given(&[&[1.0], &[2.0]], false));
+        assert_eq!(parse(r#"{"embeddings":null,"regenerate":false}"#), given(&[], false));
+        assert_eq!(parse(r#"{"regenerate":true}"#), Ok(SuppliedVectors { vectors: None, regenerate: true }));
+    }
+
+    #[test]
+    fn every_mistake() {
+        let bad = |json: &str| {
+            let message = parse(json).unwrap_err();
+            let lead = "Bad embedder configuration in the document with id: `7`. ";
+            message.strip_prefix(lead).unwrap_or_else(|| panic!("{message}")).to_owned()
+        };
+        assert_eq!(
+            bad(r#"{"embeddings":[1]}"#),
+            "Missing field `._vectors.e.regenerate`\n  - note: `._vectors.e` must be an array of floats, an array of \
+             arrays of floats, or an object with field `regenerate`"
+        );
+        assert_eq!(
+            bad(r#"{"embeddings":[[1,true]],"regenerate":false}"#),
+            "Invalid value type at `._vectors.e.embeddings[0][1]`: expected a number, but found a boolean: `true`"
+        );
+        assert_eq!(
+            bad(r#"{"embeddings":[0.1,[0.2,0.3]],"regenerate":false}"#),
+            "Invalid value type at `._vectors.e.embeddings[1]`: expected a number, but found an array: `[0.2,0.3]`"
+        );
+        assert!(bad("[1e99]").contains("too large"));
+        assert!(bad("\"x\"").ends_with("but found a string: `\"x\"`"));
+        assert!(bad(r#"{"regenerate":1}"#).ends_with("expected a boolean, but found a positive integer: `1`"));
+        assert!(bad(r#"{"regenerat":true}"#).starts_with("Unknown field `regenerat` inside `._vectors.e`"));
+        let many = format!("[{}]", vec!["[1]"; 257].join(","));
+        assert!(parse(&many).unwrap_err().contains("found 257, but limited to 256"));
+        let two = parse("[[1,2],[1]]").unwrap();
+        assert!(two.check("e", 2, || "7".into()).unwrap_err().to_string().contains("embedding #1 has dimensions 1"));
+    }
+
+    #[test]
+    fn vectors_leave_the_document() {
+        let line = br#"{"id":1,"_vectors":{"e":[1]},"t":"_vectors"}"#;
+        let (rest, vectors) = split_vectors(line).unwrap();
+        assert_eq!((&*rest, vectors), (&br#"{"id":1,"t":"_vectors"}"#[..], Some(r#"{"e":[1]}"#)));
+        let plain = br#"{"t":"_vectors"}"#;
+        assert_eq!(split_vectors(plain).unwrap(), (Cow::Borrowed(&plain[..]), None));
+        assert_eq!(split_vectors(br#"{"\u005fvectors":1,"_vectors":2}"#).unwrap().1, Some("2"));
+        assert!(split_vectors(b"[\"_vectors\"]").is_err());
+    }
+
+    #[test]
+    fn updates_change_the_named_embedders() {
+        let merged = merge_with_vectors(
+            br#"{"id":1,"_vectors":{"a":[1],"b":[2]}}"#,
+            br#"{"_vectors":{"b":null,"c":[3]},"t":1}"#,
+        );
+        assert_eq!(
+            String::from_utf8(merged.unwrap()).unwrap(),
+            r#"{"id":1,"t":1,"_vectors":{"a":[1],"b":null,"c":[3]}}"#
+        );
+        let merged = merge_with_vectors(br#"{"id":1,"_vectors":{"a":[1]}}"#, br#"{"t":1}"#);
+        assert_eq!(String::from_utf8(merged.unwrap()).unwrap(), r#"{"id":1,"_vectors":{"a":[1]},"t":1}"#);
+    }
+}

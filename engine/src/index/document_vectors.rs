@@ -1,0 +1,104 @@
+//! The vectors of stored documents, as clients see them, and how many there are.
+
+use serde_json::value::RawValue;
+
+use super::error::IndexError;
+use super::settings::VECTORS_FIELD;
+use super::snapshot::{DocumentAddress, Snapshot};
+use crate::document::{embedders_of, split_vectors};
+use crate::segment::Vectors;
+
+/// How many vectors an index holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VectorCounts {
+    /// Vectors of live documents.
+    pub vectors: u64,
+    /// Live documents with at least one.
+    pub documents: u64,
+}
+
+impl Snapshot {
+    /// The `_vectors` of a document (given as it is stored) as a JSON object: for each embedder of the settings what
+    /// it knows of the document, then what the document itself says of other embedders.
+    ///
+    /// # Errors
+    /// A stored document that is damaged.
+    pub fn vectors_json(&self, address: DocumentAddress, document: &[u8]) -> Result<Vec<u8>, IndexError> {
+        let reader = &self.segments[address.segment as usize].reader;
+        let mut out = b"{".to_vec();
+        for name in self.settings.embedders.keys() {
+            let vectors = reader.vectors_of(name).filter(|vectors| vectors.state(address.doc).is_present());
+            if let Some(vectors) = vectors {
+                put(&mut out, name, &shown(vectors, address.doc));
+            }
+        }
+        // What a removed embedder left behind counts as the document's own.
+        let left = reader.vectors().iter().filter(|vectors| !self.settings.embedders.contains_key(vectors.name()));
+        let left: Vec<&Vectors> = left.filter(|vectors| vectors.state(address.doc).is_user_provided()).collect();
+        for vectors in &left {
+            put(&mut out, vectors.name(), &shown(vectors, address.doc));
+        }
+        let (_, own) = split_vectors(document)?;
+        // Anything but an object was refused when the document was written.
+        let own: Vec<(String, &RawValue)> = own.and_then(|own| embedders_of(own).ok()).unwrap_or_default();
+        for (name, value) in own {
+            let is_told = self.settings.embedders.contains_key(&name) || left.iter().any(|told| told.name() == name);
+            if !is_told {
+                put(&mut out, &name, value.get());
+            }
+        }
+        out.push(b'}');
+        Ok(out)
+    }
+
+    /// The document as it is shown with its vectors: as it is stored, but for `_vectors`.
+    ///
+    /// # Errors
+    /// A stored document that is damaged.
+    pub fn document_with_vectors(&self, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
+        let document = self.document(address)?;
+        let vectors = self.vectors_json(address, &document)?;
+        let (rest, _) = split_vectors(&document)?;
+        let mut document = rest.into_owned();
+        if vectors != b"{}" {
+            crate::document::append_member(&mut document, VECTORS_FIELD, &vectors);
+        }
+        Ok(document)
+    }
+
+    /// Counts the vectors of the embedders of the settings. Reads some bytes of each document that has any.
+    pub fn vector_counts(&self) -> VectorCounts {
+        let mut counts = VectorCounts::default();
+        for segment in &self.segments {
+            let known = segment.reader.vectors().iter();
+            let known: Vec<&Vectors> =
+                known.filter(|vectors| self.settings.embedders.contains_key(vectors.name())).collect();
+            if known.is_empty() {
+                continue;
+            }
+            for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
+                let count: u64 = known.iter().map(|vectors| vectors.of(doc).len() as u64).sum();
+                counts.vectors += count;
+                counts.documents += u64::from(count > 0);
+            }
+        }
+        counts
+    }
+}
+
+fn shown(vectors: &Vectors, doc: u32) -> String {
+    // As JSON has one kind of number, values are shown as what they are in 64 bits.
+    let wide: Vec<Vec<f64>> =
+        vectors.decoded(doc).into_iter().map(|vector| vector.into_iter().map(f64::from).collect()).collect();
+    let embeddings = serde_json::to_string(&wide).expect("numbers can be written");
+    format!("{{\"embeddings\":{embeddings},\"regenerate\":{}}}", vectors.state(doc).regenerates())
+}
+
+fn put(out: &mut Vec<u8>, name: &str, value: &str) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    out.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+    out.push(b':');
+    out.extend_from_slice(value.as_bytes());
+}

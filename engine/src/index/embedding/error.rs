@@ -1,0 +1,83 @@
+//! What can go wrong when vectors are made.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The configuration's or the input's.
+    User,
+    /// The provider's.
+    Runtime,
+    /// Nobody can tell.
+    Undecided,
+    /// Ours.
+    Bug,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Fault::User => "user error",
+            Fault::Runtime => "runtime error",
+            Fault::Undecided => "error",
+            Fault::Bug => "internal error",
+        })
+    }
+}
+
+/// A text got no vector.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{fault}: {message}")]
+pub struct EmbedFailure {
+    pub fault: Fault,
+    /// Without secrets: it is shown to users.
+    pub message: String,
+}
+
+impl EmbedFailure {
+    /// The configuration or the input is wrong.
+    pub fn user(message: impl Into<String>) -> EmbedFailure {
+        EmbedFailure { fault: Fault::User, message: message.into() }
+    }
+
+    /// The provider does not do what it should.
+    pub fn runtime(message: impl Into<String>) -> EmbedFailure {
+        EmbedFailure { fault: Fault::Runtime, message: message.into() }
+    }
+
+    /// Somebody does not.
+    pub fn undecided(message: impl Into<String>) -> EmbedFailure {
+        EmbedFailure { fault: Fault::Undecided, message: message.into() }
+    }
+}
+
+/// Documents could not get their vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EmbeddingError {
+    /// An embedder can't be used as configured.
+    #[error("Error while generating embeddings: {0}")]
+    Unusable(EmbedFailure),
+    #[error("While embedding documents for embedder `{embedder}`: {failure}")]
+    Failed { embedder: String, failure: EmbedFailure },
+    /// Documents of an embedder that makes no vectors came without any; `others` beside the one named.
+    #[error("{}", not_provided(embedder, document_id, *others))]
+    NotProvided { embedder: String, document_id: String, others: u64 },
+    #[error("`.embedders.{embedder}.documentTemplate`: cannot parse template: {reason}")]
+    Template { embedder: String, reason: String },
+    /// `document_id` as JSON.
+    #[error("missing field in document `{document_id}`: {reason}")]
+    Render { document_id: String, reason: String },
+}
+
+fn not_provided(embedder: &str, document_id: &str, others: u64) -> String {
+    let others = if others > 0 { format!(" and at least {others} other document(s)") } else { String::new() };
+    format!(
+        "While embedding documents for embedder `{embedder}`: no vectors provided for document `{document_id}`{others}\n\
+         - Note: `{embedder}` has `source: userProvided`, so documents must provide embeddings as an array in \
+         `_vectors.{embedder}`.\n- Hint: opt-out for a document with `_vectors.{embedder}: null`"
+    )
+}

@@ -1,0 +1,50 @@
+//! Vectors made from texts: what the engine asks of whoever can make them, and what can go wrong.
+//!
+//! The engine knows neither models nor networks. Whoever opens an index hands in an [`EmbedderProvider`]; for each
+//! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
+
+mod error;
+mod template;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub use error::{EmbedFailure, EmbeddingError, Fault};
+
+pub(super) use template::TextTemplate;
+
+use super::settings::EmbedderSettings;
+
+/// Turns texts into vectors.
+pub trait Embedder: Send + Sync + fmt::Debug {
+    /// Numbers of a vector.
+    fn dimensions(&self) -> u32;
+
+    /// One vector of [`Embedder::dimensions`] finite numbers for each text, in order. May take long; gives up soon
+    /// after `cancelled` is set. Called from several threads.
+    ///
+    /// # Errors
+    /// When one of the texts got no vector after all tries.
+    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure>;
+}
+
+/// Opens the embedders that settings name.
+pub trait EmbedderProvider: Send + Sync + fmt::Debug {
+    /// The embedder of this configuration, for documents. Called once a batch; what is costly should be kept.
+    ///
+    /// # Errors
+    /// When the configuration can't work.
+    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure>;
+}
+
+/// Has no embedders: only vectors that come with the documents work.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoEmbedders;
+
+impl EmbedderProvider for NoEmbedders {
+    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        let source = settings.configuration.get("source").and_then(serde_json::Value::as_str).unwrap_or("openAi");
+        Err(EmbedFailure::user(format!("embedders of source `{source}` are not available here")))
+    }
+}

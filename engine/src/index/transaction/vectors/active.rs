@@ -1,0 +1,86 @@
+//! The embedders of the settings, ready for a batch.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::super::embedding::{EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, TextTemplate};
+use super::super::super::error::IndexError;
+use super::super::super::settings::{EmbedderSettings, Settings, VECTORS_FIELD, covers};
+use super::super::geo::document_id_json;
+use crate::segment::VectorShape;
+
+/// One embedder.
+#[derive(Debug)]
+pub(in super::super) struct ActiveEmbedder {
+    pub(super) settings: EmbedderSettings,
+    pub(super) shape: VectorShape,
+    /// `None`: vectors come with the documents.
+    pub(super) maker: Option<Maker>,
+}
+
+/// Makes vectors.
+#[derive(Debug)]
+pub(super) struct Maker {
+    pub(super) embedder: Arc<dyn Embedder>,
+    template: TextTemplate,
+}
+
+impl ActiveEmbedder {
+    /// All embedders of `settings`.
+    ///
+    /// # Errors
+    /// The first that can't be used.
+    pub(in super::super) fn all(
+        settings: &Settings,
+        provider: &dyn EmbedderProvider,
+    ) -> Result<Vec<ActiveEmbedder>, IndexError> {
+        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, provider)).collect()
+    }
+
+    fn open(settings: EmbedderSettings, provider: &dyn EmbedderProvider) -> Result<ActiveEmbedder, IndexError> {
+        let (dimensions, maker) = if settings.user_provided {
+            (settings.dimensions, None)
+        } else {
+            let template = TextTemplate::new(&settings.template, settings.template_bytes_max);
+            let template =
+                template.map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
+            let embedder = provider.open(&settings).map_err(EmbeddingError::Unusable)?;
+            (Some(embedder.dimensions()), Some(Maker { embedder, template }))
+        };
+        let dimensions = dimensions.filter(|dimensions| *dimensions > 0).ok_or_else(|| {
+            EmbeddingError::Unusable(EmbedFailure::user(format!(
+                "the dimensions of embedder `{}` are not known",
+                settings.name
+            )))
+        })?;
+        let shape = VectorShape { dimensions, binary: settings.binary_quantized };
+        Ok(ActiveEmbedder { settings, shape, maker })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.settings.name
+    }
+}
+
+impl Maker {
+    /// The text of a document and its hash.
+    ///
+    /// # Errors
+    /// When the document lacks a field that the template reads.
+    pub(super) fn text(
+        &self,
+        document: &[u8],
+        settings: &Settings,
+        primary_key: &str,
+    ) -> Result<(String, u64), IndexError> {
+        let searchable = &settings.searchable_attributes;
+        let is_searchable = |name: &str| !covers(VECTORS_FIELD, name) && searchable.selects(name);
+        let text = self.template.render(document, &is_searchable).map_err(|reason| EmbeddingError::Render {
+            document_id: document_id_json(document, primary_key),
+            reason,
+        })?;
+        let hash = xxh3_64(text.as_bytes());
+        Ok((text, hash))
+    }
+}

@@ -1,0 +1,214 @@
+//! Brings the vectors of segments in line with changed settings: a file beside each segment that needs one.
+
+use std::sync::Arc;
+
+use super::super::super::error::IndexError;
+use super::super::super::files::FileGuard;
+use super::super::super::progress::Phase;
+use super::super::super::settings::{EmbedderSettings, Settings};
+use super::super::super::snapshot::SegmentView;
+use super::super::document_writer::Reading;
+use super::super::geo::document_id_json;
+use super::super::resources::Resources;
+use super::super::settings_change::{for_each_document, runs_of};
+use super::super::threads::check;
+use super::DocumentVectors;
+use super::active::ActiveEmbedder;
+use super::document_vectors::VectorTarget;
+use super::missing::Missing;
+use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
+use crate::segment::{SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
+
+/// What a change of settings means for the vectors of one embedder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// They stay as they are.
+    None,
+    /// They become bits.
+    Quantize,
+    /// The texts may have changed; vectors of texts that have not stay.
+    Render,
+    /// All that can be made are made anew.
+    Make,
+}
+
+fn work(old: Option<&EmbedderSettings>, new: &EmbedderSettings, searchable_changed: bool) -> Work {
+    match old {
+        None => Work::Make,
+        Some(old) if !new.makes_same_vectors(old) => Work::Make,
+        Some(old) if !new.user_provided && (searchable_changed || !new.makes_same_texts(old)) => Work::Render,
+        Some(old) if new.binary_quantized != old.binary_quantized => Work::Quantize,
+        Some(_) => Work::None,
+    }
+}
+
+/// The segments with the vectors that the new settings ask for, or `None` when they serve as they are.
+///
+/// # Errors
+/// Embedders that can't be used, texts that get no vectors, and vectors of another size than the embedder's.
+pub(in super::super) fn adapt_vectors(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    old: &Settings,
+    segments: &[SegmentView],
+) -> Result<Option<Vec<SegmentView>>, IndexError> {
+    let new = reading.settings;
+    let searchable_changed = old.searchable_attributes != new.searchable_attributes;
+    if old.embedders == new.embedders && (new.embedders.is_empty() || !searchable_changed) {
+        return Ok(None);
+    }
+    let all = ActiveEmbedder::all(new, resources.embedders)?;
+    let (mut embedders, mut works) = (Vec::new(), Vec::new());
+    for embedder in all {
+        let before = old.embedder(embedder.name());
+        let work = work(before.as_ref(), &embedder.settings, searchable_changed);
+        if work != Work::None || !fits(&embedder, segments) {
+            embedders.push(embedder);
+            works.push(work);
+        }
+    }
+    if embedders.is_empty() || segments.is_empty() {
+        return Ok(None);
+    }
+    let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
+    resources.progress.enter(Phase::BuildingColumns, total);
+    // One segment after the other: its vectors are gathered in memory before they are written.
+    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works };
+    segments.iter().map(|segment| adaptation.adapt(segment)).collect::<Result<_, _>>().map(Some)
+}
+
+/// Whether the vectors there are have the embedder's size.
+fn fits(embedder: &ActiveEmbedder, segments: &[SegmentView]) -> bool {
+    let mut vectors = segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder.name()));
+    vectors.all(|vectors| vectors.shape().dimensions == embedder.shape.dimensions)
+}
+
+struct Adaptation<'a> {
+    resources: &'a Resources<'a>,
+    reading: Reading<'a>,
+    embedders: &'a [ActiveEmbedder],
+    works: &'a [Work],
+}
+
+/// The vectors of one segment in the making.
+#[derive(Default)]
+struct Beside(Vec<VectorsBuilder>);
+
+impl VectorTarget for Beside {
+    fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
+        let position = self.0.iter().position(|vectors| vectors.name() == embedder).unwrap_or_else(|| {
+            self.0.push(VectorsBuilder::new(embedder, shape));
+            self.0.len() - 1
+        });
+        &mut self.0[position]
+    }
+}
+
+impl Adaptation<'_> {
+    fn adapt(&self, segment: &SegmentView) -> Result<SegmentView, IndexError> {
+        let (resources, reader) = (self.resources, &segment.reader);
+        let missing = Missing::default();
+        let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing);
+        let mut beside = Beside::default();
+        for embedder in self.embedders {
+            // Masks vectors of an embedder of the same name that is gone.
+            if reader.vectors_of(embedder.name()).is_some() {
+                beside.vectors(embedder.name(), embedder.shape);
+            }
+        }
+        for run in runs_of(reader.doc_count()) {
+            check(resources.cancelled)?;
+            let done = u64::from(run.end - run.start);
+            for_each_document(reader, run, |doc, json| {
+                if segment.is_live(doc) {
+                    self.document(&mut documents, &mut beside, reader, doc, json)
+                } else {
+                    Ok(())
+                }
+            })?;
+            resources.progress.advance(done);
+        }
+        documents.flush(&mut beside)?;
+        if beside.0.is_empty() {
+            return Ok(segment.clone());
+        }
+        let file = write_vector_file(&beside.0, &**resources.directory, reader.meta())?;
+        let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
+        let files = segment.files.iter().cloned().chain([added]).collect();
+        let mut meta = reader.meta().clone();
+        meta.column_files.push(file);
+        let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
+        Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
+    }
+
+    fn document(
+        &self,
+        documents: &mut DocumentVectors<'_>,
+        beside: &mut Beside,
+        reader: &SegmentReader,
+        doc: u32,
+        json: &[u8],
+    ) -> Result<(), IndexError> {
+        let (plain, vectors) = split_vectors(json)?;
+        for (number, (embedder, work)) in self.embedders.iter().zip(self.works).enumerate() {
+            let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
+            let stored = stored.map(|vectors| (vectors.get(doc), vectors.shape()));
+            let keeps = stored.filter(|(stored, _)| {
+                // What came with the document stays, unless it waits for a better one.
+                stored.state.is_user_provided() && !(stored.state.regenerates() && embedder.maker.is_some())
+                    || !stored.state.regenerates()
+                    || matches!(work, Work::Quantize | Work::None)
+            });
+            if let Some((stored, shape)) = keeps {
+                let id = || document_id_json(&plain, self.reading.primary_key).trim_matches('"').to_owned();
+                self.check_size(embedder, shape, stored.count, id)?;
+                if shape.dimensions == embedder.shape.dimensions {
+                    beside.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+                }
+                continue;
+            }
+            // Data of the document until now.
+            let named = vectors.filter(|_| stored.is_none()).and_then(|vectors| {
+                let entries = embedders_of(vectors).ok()?;
+                entries.into_iter().rev().find(|(name, _)| name == embedder.name()).map(|(_, json)| json.get())
+            });
+            if let Some(json) = named {
+                let id = || document_id_json(&plain, self.reading.primary_key);
+                let supplied = SuppliedVectors::parse(embedder.name(), json, id)?;
+                supplied
+                    .check(embedder.name(), embedder.shape.dimensions as usize, || id().trim_matches('"').to_owned())?;
+                if let Some(vectors) = supplied.vectors {
+                    let state = crate::segment::VectorState::supplied(supplied.regenerate);
+                    beside.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
+                    continue;
+                }
+                if !supplied.regenerate {
+                    continue;
+                }
+            }
+            let reusable = stored.filter(|(_, shape)| *work == Work::Render && *shape == embedder.shape);
+            documents.generate(beside, number, doc, &plain, reusable)?;
+        }
+        documents.flush_if_full(beside)
+    }
+
+    fn check_size(
+        &self,
+        embedder: &ActiveEmbedder,
+        shape: VectorShape,
+        count: u32,
+        document_id: impl Fn() -> String,
+    ) -> Result<(), IndexError> {
+        if shape.dimensions == embedder.shape.dimensions || count == 0 {
+            return Ok(());
+        }
+        Err(VectorsError::Dimensions {
+            document_id: document_id(),
+            embedder: embedder.name().to_owned(),
+            position: 0,
+            found: shape.dimensions as usize,
+            expected: embedder.shape.dimensions as usize,
+        }
+        .into())
+    }
+}

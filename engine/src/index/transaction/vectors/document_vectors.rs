@@ -1,0 +1,306 @@
+//! One thread's view of the vectors of the documents it writes.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::super::super::embedding::{EmbedFailure, EmbeddingError};
+use super::super::super::error::IndexError;
+use super::super::super::settings::{Settings, VECTORS_FIELD};
+use super::super::document_writer::Reading;
+use super::super::geo::document_id_json;
+use super::super::resources::Resources;
+use super::Origin;
+use super::active::{ActiveEmbedder, Maker};
+use super::missing::Missing;
+use crate::document::{SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders};
+use crate::id::{DocId, InternalId};
+use crate::segment::{StoredVectors, VectorShape, VectorState, VectorsBuilder};
+
+/// Texts are handed to an embedder when there are this many, or this many bytes of them.
+const PENDING_COUNT_MAX: usize = 1024;
+const PENDING_BYTES_MAX: usize = 1 << 20;
+
+/// Where vectors go: a segment in the making, or a file beside one.
+pub(in super::super) trait VectorTarget {
+    fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder;
+}
+
+impl VectorTarget for crate::segment::SegmentWriter {
+    fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
+        self.vectors(embedder, shape)
+    }
+}
+
+/// Decides what the vectors of each document are, and gathers the texts of those that are to be made.
+#[derive(Debug)]
+pub(in super::super) struct DocumentVectors<'a> {
+    resources: &'a Resources<'a>,
+    settings: &'a Settings,
+    primary_key: &'a str,
+    embedders: &'a [ActiveEmbedder],
+    missing: &'a Missing,
+    /// By embedder.
+    pending: Vec<Vec<Pending>>,
+    pending_bytes: usize,
+}
+
+/// A text whose vector is to be made.
+#[derive(Debug)]
+struct Pending {
+    doc: DocId,
+    text: String,
+    hash: u64,
+}
+
+/// A document without the vectors that go elsewhere.
+#[derive(Debug)]
+pub(in super::super) struct Taken<'j> {
+    /// What is stored of it.
+    pub(in super::super) json: Cow<'j, [u8]>,
+    /// What it says about its vectors, by name.
+    supplied: Vec<(String, &'j RawValue)>,
+}
+
+impl<'a> DocumentVectors<'a> {
+    pub(in super::super) fn new(
+        resources: &'a Resources<'a>,
+        reading: Reading<'a>,
+        embedders: &'a [ActiveEmbedder],
+        missing: &'a Missing,
+    ) -> DocumentVectors<'a> {
+        DocumentVectors {
+            resources,
+            settings: reading.settings,
+            primary_key: reading.primary_key,
+            embedders,
+            missing,
+            pending: embedders.iter().map(|_| Vec::new()).collect(),
+            pending_bytes: 0,
+        }
+    }
+
+    /// Takes the vectors of the embedders there are out of `json`. Those of unknown embedders are plain data.
+    pub(in super::super) fn take<'j>(&self, json: &'j [u8]) -> Result<Taken<'j>, IndexError> {
+        let (mut rest, vectors) = split_vectors(json)?;
+        let Some(vectors) = vectors.filter(|vectors| *vectors != "null") else {
+            return Ok(Taken { json: Cow::Borrowed(json), supplied: Vec::new() });
+        };
+        let supplied = embedders_of(vectors).map_err(|_| VectorsError::NotAnObject {
+            document_id: document_id_json(json, self.primary_key).trim_matches('"').to_owned(),
+            value: vectors.to_owned(),
+        })?;
+        let is_known = |name: &str| self.embedders.iter().any(|embedder| embedder.name() == name);
+        if !supplied.iter().any(|(name, _)| is_known(name)) {
+            return Ok(Taken { json: Cow::Borrowed(json), supplied });
+        }
+        let plain: Vec<(String, &RawValue)> = supplied.iter().filter(|(name, _)| !is_known(name)).cloned().collect();
+        if !plain.is_empty() {
+            append_member(rest.to_mut(), VECTORS_FIELD, &write_embedders(&plain));
+        }
+        Ok(Taken { json: rest, supplied })
+    }
+
+    /// Settles the vectors of a document that was written as number `doc` of `target`.
+    ///
+    /// # Errors
+    /// What is wrong with the vectors that came with it, or with the text to make them from.
+    pub(in super::super) fn settle(
+        &mut self,
+        target: &mut dyn VectorTarget,
+        doc: DocId,
+        id: InternalId,
+        taken: &Taken<'_>,
+        origin: Origin<'_>,
+    ) -> Result<(), IndexError> {
+        for number in 0..self.embedders.len() {
+            let embedder = &self.embedders[number];
+            let earlier = earlier(origin, embedder.name(), embedder.shape);
+            // The last of repeated names counts.
+            let supplied = taken.supplied.iter().rev().find(|(name, _)| name == embedder.name());
+            match supplied {
+                Some((_, json)) => {
+                    let document_id = || document_id_json(&taken.json, self.primary_key);
+                    let supplied = SuppliedVectors::parse(embedder.name(), json.get(), document_id)?;
+                    self.settle_supplied(target, number, doc, id, taken, supplied, earlier)?;
+                }
+                None => self.settle_unnamed(target, number, doc, id, taken, origin, earlier)?,
+            }
+        }
+        if let (Origin::Updates(..) | Origin::Rewrites(..), Some((reader, old))) = (origin, origin.earlier()) {
+            // What a removed embedder left behind is plain data of the document, which stays too.
+            for vectors in reader.vectors() {
+                let is_known = self.embedders.iter().any(|embedder| embedder.name() == vectors.name());
+                let is_named = taken.supplied.iter().any(|(name, _)| name == vectors.name());
+                if !is_known && !is_named && vectors.state(old).is_present() {
+                    target.vectors(vectors.name(), vectors.shape()).copy(doc, vectors.get(old), vectors.shape());
+                }
+            }
+        }
+        self.flush_if_full(target)
+    }
+
+    /// Makes vectors when many are to be made.
+    ///
+    /// # Errors
+    /// As [`DocumentVectors::flush`].
+    pub(super) fn flush_if_full(&mut self, target: &mut dyn VectorTarget) -> Result<(), IndexError> {
+        let many = self.pending.iter().any(|texts| texts.len() >= PENDING_COUNT_MAX);
+        if many || self.pending_bytes >= PENDING_BYTES_MAX { self.flush(target) } else { Ok(()) }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one document's view, split by what it says")]
+    fn settle_supplied(
+        &mut self,
+        target: &mut dyn VectorTarget,
+        number: usize,
+        doc: DocId,
+        id: InternalId,
+        taken: &Taken<'_>,
+        supplied: SuppliedVectors,
+        earlier: Option<(StoredVectors<'_>, VectorShape)>,
+    ) -> Result<(), IndexError> {
+        let embedder = &self.embedders[number];
+        let id_text = || document_id_json(&taken.json, self.primary_key).trim_matches('"').to_owned();
+        supplied.check(embedder.name(), embedder.shape.dimensions as usize, id_text)?;
+        match (supplied.vectors, supplied.regenerate, &embedder.maker) {
+            (Some(vectors), true, Some(maker)) => {
+                let (_, hash) = maker.text(&taken.json, self.settings, self.primary_key)?;
+                let state = VectorState::supplied(true).hashed();
+                target.vectors(embedder.name(), embedder.shape).set(doc, state, hash, &vectors);
+            }
+            (Some(vectors), regenerate, _) => {
+                let state = VectorState::supplied(regenerate);
+                target.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
+            }
+            (None, true, Some(_)) => self.generate(target, number, doc, &taken.json, earlier)?,
+            (None, true, None) => {
+                self.missing.note(embedder.name(), id, || document_id_json(&taken.json, self.primary_key))
+            }
+            (None, false, _) => {
+                let vectors = target.vectors(embedder.name(), embedder.shape);
+                match earlier {
+                    Some((stored, shape)) => {
+                        vectors.copy(doc, StoredVectors { state: stored.state.kept(), ..stored }, shape);
+                    }
+                    None => vectors.set::<&[f32]>(doc, VectorState::supplied(false), 0, &[]),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one document's view, split by what it says")]
+    fn settle_unnamed(
+        &mut self,
+        target: &mut dyn VectorTarget,
+        number: usize,
+        doc: DocId,
+        id: InternalId,
+        taken: &Taken<'_>,
+        origin: Origin<'_>,
+        earlier: Option<(StoredVectors<'_>, VectorShape)>,
+    ) -> Result<(), IndexError> {
+        let embedder = &self.embedders[number];
+        let stays = match (origin, &earlier) {
+            (Origin::Rewrites(..), Some(_)) => true,
+            (Origin::Updates(..), Some((stored, _))) => embedder.maker.is_none() || !stored.state.regenerates(),
+            _ => false,
+        };
+        match (earlier, &embedder.maker) {
+            (Some((stored, shape)), _) if stays => {
+                target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+            }
+            (_, None) if matches!(origin, Origin::New | Origin::Replaces(..)) => {
+                self.missing.note(embedder.name(), id, || document_id_json(&taken.json, self.primary_key));
+            }
+            (earlier, Some(_)) if !matches!(origin, Origin::Rewrites(..)) => {
+                self.generate(target, number, doc, &taken.json, earlier)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The vector of the document's text: the earlier one if the text is the same, else a new one, later.
+    pub(super) fn generate(
+        &mut self,
+        target: &mut dyn VectorTarget,
+        number: usize,
+        doc: DocId,
+        json: &[u8],
+        earlier: Option<(StoredVectors<'_>, VectorShape)>,
+    ) -> Result<(), IndexError> {
+        let embedder = &self.embedders[number];
+        let Some(maker) = &embedder.maker else { return Ok(()) };
+        let (text, hash) = maker.text(json, self.settings, self.primary_key)?;
+        let same = |stored: &StoredVectors<'_>| {
+            stored.state.has_hash() && stored.state.regenerates() && stored.text_hash == hash
+        };
+        match earlier.filter(|(stored, _)| same(stored)) {
+            Some((stored, shape)) => {
+                target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+            }
+            None => {
+                self.pending_bytes += text.len();
+                self.pending[number].push(Pending { doc, text, hash });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the vectors that are still to be made.
+    ///
+    /// # Errors
+    /// When a text gets none.
+    pub(in super::super) fn flush(&mut self, target: &mut dyn VectorTarget) -> Result<(), IndexError> {
+        self.pending_bytes = 0;
+        for (embedder, pending) in self.embedders.iter().zip(&mut self.pending) {
+            let (Some(maker), false) = (&embedder.maker, pending.is_empty()) else { continue };
+            let texts: Vec<String> = pending.iter_mut().map(|pending| std::mem::take(&mut pending.text)).collect();
+            let vectors = embed(maker, embedder, &texts, self.resources)?;
+            let builder = target.vectors(embedder.name(), embedder.shape);
+            for (pending, vector) in pending.drain(..).zip(vectors) {
+                builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &[vector]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The vectors of `texts`, checked.
+fn embed(
+    maker: &Maker,
+    embedder: &ActiveEmbedder,
+    texts: &[String],
+    resources: &Resources<'_>,
+) -> Result<Vec<Vec<f32>>, IndexError> {
+    let failed = |failure| EmbeddingError::Failed { embedder: embedder.name().to_owned(), failure };
+    let vectors = maker.embedder.embed(texts, resources.cancelled).map_err(|failure| {
+        if resources.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            IndexError::Cancelled
+        } else {
+            failed(failure).into()
+        }
+    })?;
+    let expected = embedder.shape.dimensions as usize;
+    if vectors.len() != texts.len() {
+        let message = format!("{} texts got {} vectors", texts.len(), vectors.len());
+        return Err(failed(EmbedFailure::runtime(message)).into());
+    }
+    if let Some(vector) = vectors.iter().find(|vector| vector.len() != expected) {
+        let message = format!(
+            "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{}`",
+            vector.len()
+        );
+        return Err(failed(EmbedFailure::runtime(message)).into());
+    }
+    Ok(vectors)
+}
+
+/// What the document before has for `embedder`; nothing when its vectors have another size.
+fn earlier<'s>(origin: Origin<'s>, embedder: &str, shape: VectorShape) -> Option<(StoredVectors<'s>, VectorShape)> {
+    let (reader, doc) = origin.earlier()?;
+    let vectors = reader.vectors_of(embedder).filter(|vectors| vectors.shape().dimensions == shape.dimensions)?;
+    vectors.state(doc).is_present().then(|| (vectors.get(doc), vectors.shape()))
+}

@@ -1,0 +1,154 @@
+//! Searching by words and by vectors at once: two lists become one.
+
+use std::cmp::Ordering;
+
+use hashbrown::HashSet;
+
+use super::semantic::{SemanticQuery, search_semantic};
+use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
+use crate::index::Snapshot;
+use crate::rank::{ScoreDetail, SortedValue, global_score};
+
+/// A list of words alone answers when each of its hits scores at least this, times the weight of words.
+const GOOD_ENOUGH: f64 = 0.45;
+
+/// What a hybrid search found.
+#[derive(Debug)]
+pub struct HybridResult {
+    pub result: SearchResult,
+    /// Hits that came by their nearness.
+    pub semantic_hit_count: usize,
+}
+
+/// Searches by words, and unless these do well by vectors too. `ratio` is the weight of nearness, above 0 and below 1;
+/// `vector` is asked for the query's vector only when it is needed, and may have none.
+///
+/// # Errors
+/// As [`search`] and [`search_semantic`].
+pub fn search_hybrid(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    ratio: f64,
+    vector: impl FnOnce() -> Option<SemanticQuery>,
+) -> Result<HybridResult, SearchError> {
+    let window = request.offset.saturating_add(request.limit);
+    let first = SearchRequest { offset: 0, limit: window, ..request.clone() };
+    let mut words = search(snapshot, &first)?;
+    let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
+    let alone = words.hits.len() >= window && words.hits.iter().all(is_good);
+    let Some(semantic) = (if alone { None } else { vector() }) else {
+        words.hits.drain(..request.offset.min(words.hits.len()));
+        return Ok(HybridResult { result: words, semantic_hit_count: 0 });
+    };
+    let near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
+
+    let weighted = |hits: Vec<Hit>, weight: f64, is_semantic: bool| {
+        hits.into_iter().map(move |hit| Weighted { groups: groups(&hit, weight), hit, is_semantic })
+    };
+    let mut by_words = weighted(words.hits, 1.0 - ratio, false).peekable();
+    let mut by_nearness = weighted(near.hits, ratio, true).peekable();
+    let merged = std::iter::from_fn(|| match (by_words.peek(), by_nearness.peek()) {
+        (Some(word), Some(near)) if compare(&word.groups, &near.groups) == Ordering::Less => by_words.next(),
+        (_, Some(_)) => by_nearness.next(),
+        (_, None) => by_words.next(),
+    });
+    let mut distinct = distinct(snapshot, request)?;
+    let mut seen = HashSet::new();
+    let kept = merged
+        .filter(|weighted| seen.insert(weighted.hit.address))
+        .filter(|weighted| {
+            let address = weighted.hit.address;
+            distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
+        })
+        .skip(request.offset)
+        .take(request.limit);
+    let (mut hits, mut semantic_hit_count) = (Vec::new(), 0);
+    for weighted in kept {
+        semantic_hit_count += usize::from(weighted.is_semantic);
+        hits.push(weighted.hit);
+    }
+    let mut candidates = words.candidates;
+    for (docs, more) in candidates.iter_mut().zip(&near.candidates) {
+        docs.or_assign(more);
+    }
+    let result = SearchResult {
+        hits,
+        total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
+        candidates,
+        degraded: words.degraded || near.degraded,
+        matching_terms: words.matching_terms,
+    };
+    Ok(HybridResult { result, semantic_hit_count })
+}
+
+struct Weighted {
+    groups: Vec<Group>,
+    hit: Hit,
+    is_semantic: bool,
+}
+
+/// What a hit is compared by: runs of relevancy rules as one number, sorts as their values.
+#[derive(Clone, Debug, PartialEq)]
+enum Group {
+    Score(f64),
+    Sort { ascending: bool, value: SortedValue },
+    Geo { ascending: bool, distance_m: Option<f64> },
+}
+
+fn groups(hit: &Hit, weight: f64) -> Vec<Group> {
+    let is_sort = |detail: &ScoreDetail| matches!(detail, ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. });
+    let runs = hit.details.chunk_by(|one, next| !is_sort(one) && !is_sort(next));
+    runs.map(|run| match &run[0] {
+        ScoreDetail::Sort { ascending, value, .. } => Group::Sort { ascending: *ascending, value: value.clone() },
+        ScoreDetail::GeoSort { ascending, distance_m, .. } => {
+            Group::Geo { ascending: *ascending, distance_m: *distance_m }
+        }
+        _ => Group::Score(global_score(run) * weight),
+    })
+    .collect()
+}
+
+/// `Less`: the first comes first.
+fn compare(one: &[Group], other: &[Group]) -> Ordering {
+    for (one, other) in one.iter().zip(other) {
+        let order = match (one, other) {
+            (Group::Score(one), Group::Score(other)) => better(*one, *other),
+            (Group::Sort { ascending, value: one }, Group::Sort { value: other, .. }) => sorted(one, other, *ascending),
+            (Group::Geo { ascending, distance_m: one }, Group::Geo { distance_m: other, .. }) => match (one, other) {
+                (Some(one), Some(other)) => directed(one.total_cmp(other), *ascending),
+                (one, other) => other.is_some().cmp(&one.is_some()),
+            },
+            // A number against a value: having found nothing loses, anything else wins.
+            (Group::Score(score), _) => return if *score == 0.0 { Ordering::Greater } else { Ordering::Less },
+            (_, Group::Score(score)) => return if *score == 0.0 { Ordering::Less } else { Ordering::Greater },
+            _ => Ordering::Equal,
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    other.len().cmp(&one.len())
+}
+
+/// Larger first; what differs by rounding alone is equal.
+fn better(one: f64, other: f64) -> Ordering {
+    if (one - other).abs() <= f64::EPSILON { Ordering::Equal } else { other.total_cmp(&one) }
+}
+
+/// Numbers before strings, nothing last, in both directions.
+fn sorted(one: &SortedValue, other: &SortedValue, ascending: bool) -> Ordering {
+    let rank = |value: &SortedValue| match value {
+        SortedValue::Number(_) => 0,
+        SortedValue::String(_) => 1,
+        SortedValue::Missing => 2,
+    };
+    match (one, other) {
+        (SortedValue::Number(one), SortedValue::Number(other)) => directed(one.total_cmp(other), ascending),
+        (SortedValue::String(one), SortedValue::String(other)) => directed(one.cmp(other), ascending),
+        _ => rank(one).cmp(&rank(other)),
+    }
+}
+
+fn directed(order: Ordering, ascending: bool) -> Ordering {
+    if ascending { order } else { order.reverse() }
+}

@@ -1,0 +1,301 @@
+//! Searching by vectors alone: every document that passes the filter is a hit, ordered by nearness.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, matching_universe};
+use crate::bits::DocSet;
+use crate::id::DocId;
+use crate::index::settings::RankingRule;
+use crate::index::{DocumentAddress, Snapshot};
+use crate::rank::{ScoreDetail, global_score};
+use crate::sort::{SegmentSort, SortCriterion, check_sortable};
+use crate::vector::{Pairing, QueryVector, similarities};
+
+/// What documents are compared with.
+#[derive(Clone, Debug)]
+pub struct SemanticQuery {
+    /// Name of an embedder of the settings.
+    pub embedder: String,
+    /// Directions; the nearest counts. Each has the embedder's dimensions.
+    pub vectors: Vec<Vec<f32>>,
+    /// Which vectors of a document are compared with which of these.
+    pub pairing: Pairing,
+    /// A document that is no hit.
+    pub except: Option<DocumentAddress>,
+    /// Whether excluding words of the query text exclude here too.
+    pub excludes_words: bool,
+}
+
+impl SemanticQuery {
+    /// By one vector.
+    pub fn new(embedder: &str, vector: Vec<f32>) -> SemanticQuery {
+        SemanticQuery {
+            embedder: embedder.to_owned(),
+            vectors: vec![vector],
+            pairing: Pairing::All,
+            except: None,
+            excludes_words: false,
+        }
+    }
+}
+
+/// Searches by nearness. The text of the request is not looked at, its other parameters are.
+///
+/// Vectors are compared one by one on all threads of the pool; see [`similarities`] for the cost.
+///
+/// # Errors
+/// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size.
+pub fn search_semantic(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    semantic: &SemanticQuery,
+) -> Result<SearchResult, SearchError> {
+    check_sortable(&snapshot.settings, &request.sort, true)?;
+    let queries = query_vectors(snapshot, semantic)?;
+    let distinct = distinct(snapshot, request)?;
+    let mut candidates = matching_universe(snapshot, request, semantic.excludes_words)?;
+    if let Some(except) = semantic.except {
+        candidates[except.segment as usize].retain(|doc| doc != except.doc);
+    }
+    let (sorts, sorts_before) = sorts(snapshot, request);
+    let window = request.offset.saturating_add(request.limit);
+    // Where nothing but nearness counts, only the nearest have to be kept.
+    let keeps = (sorts.is_empty() && distinct.is_none() && !(request.exhaustive && request.score_threshold.is_some()))
+        .then_some(window);
+    let segments: Vec<Segment<'_>> = snapshot
+        .segments
+        .par_iter()
+        .zip(&candidates)
+        .enumerate()
+        .map(|(index, (view, docs))| Segment {
+            entries: entries(
+                index,
+                view.reader.vectors_of(&semantic.embedder),
+                &queries,
+                semantic.pairing,
+                docs,
+                keeps,
+            ),
+            sort: SegmentSort::new(snapshot, view, &sorts),
+        })
+        .collect();
+    let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len() };
+    let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
+    if let Some(window) = keeps.filter(|window| *window < all.len() && *window > 0) {
+        all.select_nth_unstable_by(window - 1, |one, other| order.compare(one, other));
+        all.truncate(window);
+    }
+    all.par_sort_unstable_by(|one, other| order.compare(one, other));
+
+    let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
+    let (mut hits, mut position, mut distinct) = (Vec::new(), 0, distinct);
+    for entry in all {
+        let similarity = entry.similarity();
+        let score = f64::from(similarity.unwrap_or(0.0));
+        if request.score_threshold.is_some_and(|threshold| score < threshold) {
+            continue;
+        }
+        if distinct.as_mut().is_some_and(|distinct| !distinct.admit(entry.segment as usize, entry.doc)) {
+            continue;
+        }
+        kept[entry.segment as usize].push(entry.doc);
+        if (request.offset..window).contains(&position) {
+            hits.push(order.hit(&entry));
+        }
+        position += 1;
+    }
+    // Without looking further, what lies beyond the window counts as found.
+    if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || position < window)) {
+        candidates = kept.into_iter().map(|docs| docs.into_iter().collect()).collect();
+    }
+    Ok(SearchResult {
+        hits,
+        total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
+        candidates,
+        degraded: false,
+        matching_terms: None,
+    })
+}
+
+/// The documents nearest to the one at `address`, without it.
+///
+/// # Errors
+/// As [`search_semantic`].
+pub fn search_similar(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    embedder: &str,
+    address: DocumentAddress,
+) -> Result<SearchResult, SearchError> {
+    let reader = &snapshot.segments[address.segment as usize].reader;
+    let vectors = reader.vectors_of(embedder).map(|vectors| vectors.decoded(address.doc)).unwrap_or_default();
+    let nothing = vectors.is_empty();
+    let semantic = SemanticQuery {
+        embedder: embedder.to_owned(),
+        vectors,
+        pairing: Pairing::ByPosition,
+        except: Some(address),
+        excludes_words: false,
+    };
+    if nothing {
+        // Nothing to compare with: the candidates are told all the same.
+        let request = SearchRequest { limit: 0, offset: 0, score_threshold: None, ..request.clone() };
+        return search_semantic(snapshot, &request, &semantic);
+    }
+    search_semantic(snapshot, request, &semantic)
+}
+
+/// The size of the vectors of an embedder, if it is known yet.
+pub fn dimensions(snapshot: &Snapshot, embedder: &str) -> Option<u32> {
+    let stored = snapshot.segments.iter().find_map(|segment| segment.reader.vectors_of(embedder));
+    let settings = snapshot.settings.embedder(embedder);
+    stored.map(|vectors| vectors.shape().dimensions).or_else(|| settings?.dimensions)
+}
+
+fn query_vectors(snapshot: &Snapshot, semantic: &SemanticQuery) -> Result<Vec<QueryVector>, SearchError> {
+    let Some(settings) = snapshot.settings.embedder(&semantic.embedder) else {
+        return Err(SearchError::UnknownEmbedder { name: semantic.embedder.clone() });
+    };
+    let expected = dimensions(snapshot, &semantic.embedder);
+    for vector in &semantic.vectors {
+        if let Some(expected) = expected.map(|expected| expected as usize).filter(|size| *size != vector.len()) {
+            return Err(SearchError::VectorDimensions { expected, found: vector.len() });
+        }
+    }
+    Ok(semantic.vectors.iter().map(|vector| QueryVector::new(vector, settings.distribution)).collect())
+}
+
+/// What hits are ordered by besides nearness, and how many of these come before it: nearness takes the place of the
+/// first relevancy rule, or comes last.
+fn sorts(snapshot: &Snapshot, request: &SearchRequest) -> (Vec<SortCriterion>, usize) {
+    let (mut sorts, mut before): (Vec<SortCriterion>, Option<usize>) = (Vec::new(), None);
+    let add = |sorts: &mut Vec<SortCriterion>, criterion: SortCriterion| {
+        if !sorts.iter().any(|known| known.same_target(&criterion)) {
+            sorts.push(criterion);
+        }
+    };
+    for rule in &snapshot.settings.ranking_rules {
+        match rule {
+            RankingRule::Sort => request.sort.iter().for_each(|criterion| add(&mut sorts, criterion.clone())),
+            RankingRule::Asc(field) => add(&mut sorts, SortCriterion::field(field, true)),
+            RankingRule::Desc(field) => add(&mut sorts, SortCriterion::field(field, false)),
+            _ => drop(before.get_or_insert(sorts.len())),
+        }
+    }
+    let before = before.unwrap_or(sorts.len());
+    (sorts, before)
+}
+
+struct Segment<'a> {
+    entries: Vec<Entry>,
+    sort: SegmentSort<'a>,
+}
+
+/// A candidate.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    segment: u32,
+    doc: DocId,
+    /// Below zero: no vector.
+    similarity: f32,
+}
+
+impl Entry {
+    fn similarity(&self) -> Option<f32> {
+        (self.similarity >= 0.0).then_some(self.similarity)
+    }
+
+    /// Nearest first; within a segment, documents are in the order of their insertion.
+    fn compare_within(&self, other: &Entry) -> Ordering {
+        other.similarity.total_cmp(&self.similarity).then_with(|| self.doc.cmp(&other.doc))
+    }
+}
+
+/// Documents that one thread looks at before it takes more: some hundred thousand products.
+const CHUNK_DOCS: u32 = 4096;
+
+/// The candidates of a segment with their nearness; only the best where `keeps` says how many are enough.
+fn entries(
+    segment: usize,
+    vectors: Option<&crate::segment::Vectors>,
+    queries: &[QueryVector],
+    pairing: Pairing,
+    docs: &DocSet,
+    keeps: Option<usize>,
+) -> Vec<Entry> {
+    let segment = u32::try_from(segment).expect("few segments");
+    if keeps == Some(0) {
+        return Vec::new();
+    }
+    let entry = |doc, similarity: Option<f32>| Entry { segment, doc, similarity: similarity.unwrap_or(-1.0) };
+    let Some(vectors) = vectors else {
+        let mut all = Vec::new();
+        docs.for_each(|doc| all.push(entry(doc, None)));
+        all.truncate(keeps.unwrap_or(usize::MAX));
+        return all;
+    };
+    let docs = docs.to_vec();
+    let chunks = docs.par_chunks(CHUNK_DOCS as usize).map(|chunk| {
+        let mut found = Vec::with_capacity(chunk.len());
+        let chunk = DocSet::from_sorted(chunk.to_vec());
+        similarities(vectors, queries, pairing, &chunk, |doc, similarity| found.push(entry(doc, similarity)));
+        best(&mut found, keeps);
+        found
+    });
+    let mut all: Vec<Entry> = chunks.flatten_iter().collect();
+    best(&mut all, keeps);
+    all
+}
+
+fn best(entries: &mut Vec<Entry>, keeps: Option<usize>) {
+    if let Some(keeps) = keeps.filter(|keeps| *keeps < entries.len()) {
+        entries.select_nth_unstable_by(keeps - 1, Entry::compare_within);
+        entries.truncate(keeps);
+    }
+}
+
+struct Order<'a> {
+    snapshot: &'a Snapshot,
+    segments: &'a [Segment<'a>],
+    sorts_before: usize,
+    sort_count: usize,
+}
+
+impl Order<'_> {
+    fn compare(&self, one: &Entry, other: &Entry) -> Ordering {
+        self.by_sorts(0..self.sorts_before, one, other)
+            .then_with(|| other.similarity.total_cmp(&one.similarity))
+            .then_with(|| self.by_sorts(self.sorts_before..self.sort_count, one, other))
+            .then_with(|| self.insertion(one).cmp(&self.insertion(other)))
+    }
+
+    fn by_sorts(&self, mut sorts: std::ops::Range<usize>, one: &Entry, other: &Entry) -> Ordering {
+        let sort = |entry: &Entry| &self.segments[entry.segment as usize].sort;
+        let compared = sorts.by_ref().map(|index| {
+            if one.segment == other.segment {
+                sort(one).key(index, one.doc).cmp(&sort(one).key(index, other.doc))
+            } else {
+                sort(one).compare_across(index, one.doc, sort(other), other.doc)
+            }
+        });
+        compared.fold(Ordering::Equal, Ordering::then)
+    }
+
+    fn insertion(&self, entry: &Entry) -> u64 {
+        self.snapshot.segments[entry.segment as usize].reader.internal_id(entry.doc)
+    }
+
+    fn hit(&self, entry: &Entry) -> Hit {
+        let sort = &self.segments[entry.segment as usize].sort;
+        let mut details: Vec<ScoreDetail> =
+            (0..self.sort_count).map(|index| ScoreDetail::of_sort(sort, index, entry.doc)).collect();
+        details.insert(self.sorts_before, ScoreDetail::Vector(entry.similarity()));
+        Hit {
+            address: DocumentAddress { segment: entry.segment, doc: entry.doc },
+            score: global_score(&details),
+            details,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Searches by vectors and by both, over small indexes in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
+use crate::storage::MemoryDirectory;
+
+fn index(settings: Value, batches: &[&[Value]]) -> Index {
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), IndexOptions::default()).unwrap();
+    let patch: SettingsPatch = serde_json::from_value(settings).unwrap();
+    let mut operations = vec![Operation::SetPrimaryKey(Some("id".into())), Operation::Settings(Box::new(patch))];
+    for batch in batches {
+        operations.push(upsert(batch));
+        apply(&index, &std::mem::take(&mut operations));
+    }
+    index
+}
+
+fn upsert(documents: &[Value]) -> Operation {
+    let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
+    Operation::Upsert(Upsert {
+        payload: Payload::Bytes(lines.into_bytes().into()),
+        method: WriteMethod::Replace,
+        primary_key: None,
+        skip_creation: false,
+    })
+}
+
+fn apply(index: &Index, operations: &[Operation]) {
+    let note = CommitNote::new(1, |_| Vec::new());
+    for outcome in index.apply(operations, note, &Progress::new(), &AtomicBool::new(false)).unwrap() {
+        outcome.unwrap();
+    }
+}
+
+/// Documents 1 to 4 at the corners of a square, 5 without a vector; in two segments.
+fn square() -> Index {
+    let document = |id: u32, text: &str, vector: Value| json!({"id": id, "text": text, "_vectors": {"e": vector}});
+    index(
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}, "filterableAttributes": ["id"],
+               "sortableAttributes": ["id"]}),
+        &[
+            &[document(1, "red fox", json!([1, 0])), document(2, "red dog", json!([0, 1]))],
+            &[
+                document(3, "blue fox", json!([-1, 0])),
+                document(4, "blue dog", json!([[0, -1], [0.9, 0.1]])),
+                document(5, "green", json!(null)),
+            ],
+        ],
+    )
+}
+
+fn ids(snapshot: &Snapshot, result: &SearchResult) -> Vec<u64> {
+    let id = |hit: &Hit| {
+        let document: Value = serde_json::from_slice(&snapshot.document(hit.address).unwrap()).unwrap();
+        document["id"].as_u64().unwrap()
+    };
+    result.hits.iter().map(id).collect()
+}
+
+#[test]
+fn nearest_first_and_those_without_vectors_last() {
+    let snapshot = square().snapshot();
+    let query = SemanticQuery::new("e", vec![2.0, 0.0]);
+    let result = search_semantic(&snapshot, &SearchRequest::default(), &query).unwrap();
+    assert_eq!(ids(&snapshot, &result), [1, 4, 2, 3, 5]);
+    assert_eq!(result.total, 5);
+    assert_eq!(result.hits[0].score, 1.0);
+    assert_eq!(result.hits[4].details, [ScoreDetail::Vector(None)]);
+    let window = SearchRequest { offset: 1, limit: 2, ..SearchRequest::default() };
+    assert_eq!(ids(&snapshot, &search_semantic(&snapshot, &window, &query).unwrap()), [4, 2]);
+    let threshold = SearchRequest { score_threshold: Some(0.6), ..SearchRequest::default() };
+    let result = search_semantic(&snapshot, &threshold, &query).unwrap();
+    assert_eq!((ids(&snapshot, &result), result.total), (vec![1, 4], 2));
+}
+
+#[test]
+fn filters_sorts_and_sizes_count() {
+    let snapshot = square().snapshot();
+    let query = SemanticQuery::new("e", vec![1.0, 0.0]);
+    let filter = crate::filter::Filter::from_json(&json!("id > 1 AND id < 5")).unwrap();
+    let filtered = SearchRequest { filter, ..SearchRequest::default() };
+    assert_eq!(ids(&snapshot, &search_semantic(&snapshot, &filtered, &query).unwrap()), [4, 2, 3]);
+    let sort = vec![SortCriterion::field("id", false)];
+    // Nearness stands where relevancy does, before the sort.
+    let sorted = SearchRequest { sort, ..SearchRequest::default() };
+    let result = search_semantic(&snapshot, &sorted, &query).unwrap();
+    assert_eq!(ids(&snapshot, &result), [1, 4, 2, 3, 5]);
+    assert!(matches!(result.hits[0].details[..], [ScoreDetail::Vector(_), ScoreDetail::Sort { .. }]));
+    let wrong = SemanticQuery::new("e", vec![1.0]);
+    let refused = search_semantic(&snapshot, &SearchRequest::default(), &wrong);
+    assert!(matches!(refused, Err(SearchError::VectorDimensions { expected: 2, found: 1 })));
+    let unknown = SemanticQuery::new("x", vec![1.0]);
+    let refused = search_semantic(&snapshot, &SearchRequest::default(), &unknown);
+    assert!(matches!(refused, Err(SearchError::UnknownEmbedder { .. })));
+}
+
+#[test]
+fn documents_like_one() {
+    let snapshot = square().snapshot();
+    let like = |id: &str| {
+        let address = snapshot.find(id).unwrap();
+        let result = search_similar(&snapshot, &SearchRequest::default(), "e", address).unwrap();
+        (ids(&snapshot, &result), result.total)
+    };
+    // Of document 4 only the first vector has a counterpart.
+    assert_eq!(like("1"), (vec![2, 4, 3, 5], 4));
+    assert_eq!(like("5"), (vec![], 4));
+}
+
+#[test]
+fn words_and_nearness_together() {
+    let snapshot = square().snapshot();
+    let request = SearchRequest { query: Some("red fox".into()), ..SearchRequest::default() };
+    let near = || Some(SemanticQuery::new("e", vec![-1.0, 0.0]));
+    let both = search_hybrid(&snapshot, &request, 0.5, near).unwrap();
+    // Document 1 is what the words say, 3 what the vector says.
+    assert_eq!(ids(&snapshot, &both.result)[..2], [3, 1]);
+    assert_eq!(both.semantic_hit_count, 4);
+    let words = search_hybrid(&snapshot, &request, 0.5, || None).unwrap();
+    assert_eq!((ids(&snapshot, &words.result), words.semantic_hit_count), (vec![1, 2], 0));
+    // Words alone when they do well enough: the vector is not even asked for.
+    let one = SearchRequest { limit: 1, ..request.clone() };
+    let alone = search_hybrid(&snapshot, &one, 0.1, || panic!("not needed")).unwrap();
+    assert_eq!(ids(&snapshot, &alone.result), [1]);
+    let without = SearchRequest { query: Some("red -dog".into()), ..SearchRequest::default() };
+    let both = search_hybrid(&snapshot, &without, 0.9, near).unwrap();
+    let mut found = ids(&snapshot, &both.result);
+    found.sort_unstable();
+    assert_eq!(found, [1, 3, 5]);
+}

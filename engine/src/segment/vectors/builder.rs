@@ -1,0 +1,129 @@
+//! The vectors of one embedder in the making.
+
+use super::write::write_section;
+use super::{StoredVectors, VectorShape, VectorState};
+use crate::id::DocId;
+use crate::segment::SegmentError;
+use crate::segment::format::SectionWriter;
+
+/// Gathers the vectors of one embedder for a new segment, or for a file beside one that is there. Documents may come
+/// in any order; of several calls for one document the last counts.
+#[derive(Debug)]
+pub struct VectorsBuilder {
+    name: String,
+    shape: VectorShape,
+    entries: Vec<Entry>,
+    rows: Vec<u8>,
+    /// Little-endian `f32`, one a row; none for binary rows.
+    inverse_norms: Vec<u8>,
+    row_count: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    state: VectorState,
+    count: u16,
+    first: u32,
+    text_hash: u64,
+}
+
+impl VectorsBuilder {
+    /// For the embedder `name`.
+    pub fn new(name: &str, shape: VectorShape) -> VectorsBuilder {
+        VectorsBuilder {
+            name: name.to_owned(),
+            shape,
+            entries: Vec::new(),
+            rows: Vec::new(),
+            inverse_norms: Vec::new(),
+            row_count: 0,
+        }
+    }
+
+    /// The embedder.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How its vectors are stored.
+    pub fn shape(&self) -> VectorShape {
+        self.shape
+    }
+
+    /// Sets the vectors of a document; each has the dimensions of the shape, and there are less than 65,536.
+    pub fn set<V: AsRef<[f32]>>(&mut self, doc: DocId, state: VectorState, text_hash: u64, vectors: &[V]) {
+        let first = self.row_count;
+        for vector in vectors {
+            self.shape.encode(vector.as_ref(), &mut self.rows);
+            if !self.shape.binary {
+                self.inverse_norms.extend_from_slice(&inverse_norm(vector.as_ref()).to_le_bytes());
+            }
+        }
+        self.put(doc, state, text_hash, first, vectors.len());
+    }
+
+    /// Takes the vectors of a document over from another segment. Vectors of `from` that are stored in full become
+    /// bits where this builder stores bits.
+    pub fn copy(&mut self, doc: DocId, stored: StoredVectors<'_>, from: VectorShape) {
+        debug_assert_eq!(from.dimensions, self.shape.dimensions, "vectors of one embedder have one size");
+        if from != self.shape {
+            let rows = stored.rows.chunks_exact(from.row_bytes().max(1));
+            let vectors: Vec<Vec<f32>> = rows.map(|row| from.decode(row)).collect();
+            self.set(doc, stored.state, stored.text_hash, &vectors);
+            return;
+        }
+        let first = self.row_count;
+        self.rows.extend_from_slice(stored.rows);
+        self.inverse_norms.extend_from_slice(stored.inverse_norms);
+        self.put(doc, stored.state, stored.text_hash, first, stored.count as usize);
+    }
+
+    fn put(&mut self, doc: DocId, state: VectorState, text_hash: u64, first: usize, count: usize) {
+        let doc = doc as usize;
+        if self.entries.len() <= doc {
+            self.entries.resize(doc + 1, Entry::default());
+        }
+        self.row_count = first + count;
+        let first = u32::try_from(first).expect("a writer is full long before 2^32 vectors");
+        let count = u16::try_from(count).expect("a document has at most 256 vectors");
+        let text_hash = if state.has_hash() { text_hash } else { 0 };
+        self.entries[doc] = Entry { state, count, first, text_hash };
+    }
+
+    /// Heap in use, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.rows.capacity() + self.inverse_norms.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    fn get(&self, doc: DocId) -> StoredVectors<'_> {
+        let Some(entry) = self.entries.get(doc as usize) else { return StoredVectors::default() };
+        let (start, end) = (entry.first as usize, entry.first as usize + usize::from(entry.count));
+        let row_bytes = self.shape.row_bytes();
+        StoredVectors {
+            state: entry.state,
+            text_hash: entry.text_hash,
+            rows: &self.rows[start * row_bytes..end * row_bytes],
+            inverse_norms: if self.shape.binary { &[] } else { &self.inverse_norms[start * 4..end * 4] },
+            count: u32::from(entry.count),
+        }
+    }
+
+    /// Writes the section for `doc_count` documents: those numbered in `order`, or all in the order of their numbers.
+    pub(crate) fn finish(
+        &self,
+        file: &mut SectionWriter,
+        number: u16,
+        order: Option<&[u32]>,
+        doc_count: u32,
+    ) -> Result<(), SegmentError> {
+        write_section(file, number, &self.name, self.shape, doc_count, |visit| {
+            (0..doc_count).try_for_each(|doc| visit(self.get(order.map_or(doc, |order| order[doc as usize]))))
+        })
+    }
+}
+
+/// What a vector is to be multiplied with to have the length 1; 0 for the vector of zeros.
+pub(super) fn inverse_norm(vector: &[f32]) -> f32 {
+    let squares: f64 = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+    if squares > 0.0 { (1.0 / squares.sqrt()) as f32 } else { 0.0 }
+}

@@ -1,0 +1,44 @@
+//! Vectors of several segments become those of one: rows are copied, none is looked at.
+
+use std::collections::BTreeSet;
+
+use super::write::write_section;
+use super::{StoredVectors, VectorShape, Vectors};
+use crate::segment::SegmentError;
+use crate::segment::format::SectionWriter;
+use crate::segment::merge::Merger;
+
+/// Writes a section for every embedder that any input has. An input without an embedder has documents without vectors
+/// of it.
+///
+/// Inputs with vectors of another shape than the last one's (which the index sees to that there are not) are as
+/// inputs without vectors.
+pub(crate) fn merge_vectors(merger: &Merger<'_>, file: &mut SectionWriter) -> Result<(), SegmentError> {
+    let names: BTreeSet<&str> =
+        merger.inputs().flat_map(|segment| segment.vectors()).map(|vectors| vectors.name()).collect();
+    for (number, name) in (0..).zip(&names) {
+        merger.check_cancelled()?;
+        let sections: Vec<Option<&Vectors>> = merger.inputs().map(|segment| segment.vectors_of(name)).collect();
+        let Some(shape) = sections.iter().flatten().map(|vectors| vectors.shape()).next_back() else { continue };
+        let sections: Vec<Option<&Vectors>> =
+            sections.into_iter().map(|section| section.filter(|vectors| vectors.shape() == shape)).collect();
+        write(merger, file, number, name, shape, &sections)?;
+    }
+    Ok(())
+}
+
+fn write(
+    merger: &Merger<'_>,
+    file: &mut SectionWriter,
+    number: u16,
+    name: &str,
+    shape: VectorShape,
+    sections: &[Option<&Vectors>],
+) -> Result<(), SegmentError> {
+    let doc_count = u32::try_from(merger.docs().count()).expect("the merger checked the number of documents");
+    write_section(file, number, name, shape, doc_count, |visit| {
+        merger.docs().try_for_each(|(input, doc)| {
+            visit(sections[input].map_or_else(StoredVectors::default, |vectors| vectors.get(doc)))
+        })
+    })
+}

@@ -1,0 +1,126 @@
+use super::*;
+use crate::id::{InternalId, SegmentId};
+use crate::segment::{MergeInput, MergeOptions, SegmentReader, SegmentWriter, SegmentWriterOptions, merge};
+use crate::storage::MemoryDirectory;
+use proptest::prelude::*;
+
+const FULL: VectorShape = VectorShape { dimensions: 3, binary: false };
+const BITS: VectorShape = VectorShape { dimensions: 70, binary: true };
+
+/// Vectors of one document, as a test writes them down.
+type Given = Option<(VectorState, u64, Vec<Vec<f32>>)>;
+
+fn segment(
+    directory: &MemoryDirectory,
+    id: u64,
+    shape: VectorShape,
+    documents: &[(InternalId, Given)],
+) -> SegmentReader {
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    for (internal_id, given) in documents {
+        writer.begin_document(*internal_id, &format!("k{internal_id}"), b"{}");
+        writer.end_document();
+        if let Some((state, hash, vectors)) = given {
+            let doc = writer.doc_count() - 1;
+            writer.vectors("e", shape).set(doc, *state, *hash, vectors);
+        }
+    }
+    let meta = writer.finish(directory, SegmentId(id)).unwrap();
+    let reader = SegmentReader::open(directory, &meta).unwrap();
+    reader.verify().unwrap();
+    reader
+}
+
+fn given(vectors: &[[f32; 3]]) -> Given {
+    Some((VectorState::supplied(false), 0, vectors.iter().map(|vector| vector.to_vec()).collect()))
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let directory = MemoryDirectory::new();
+    let hashed = Some((VectorState::generated().hashed(), 77, vec![vec![0.0, 3.0, 4.0]]));
+    // Out of order on purpose.
+    let documents = [(5, given(&[[1.0, 2.0, 2.0], [0.0; 3]])), (2, None), (3, given(&[])), (4, hashed)];
+    let reader = segment(&directory, 1, FULL, &documents);
+    let vectors = reader.vectors_of("e").unwrap();
+    assert_eq!((vectors.shape(), vectors.vector_count()), (FULL, 3));
+    assert_eq!(vectors.state(0), VectorState::ABSENT);
+    assert!(vectors.state(1).is_present() && vectors.of(1).is_empty());
+    assert!(vectors.state(2).regenerates() && !vectors.state(2).is_user_provided());
+    assert_eq!(vectors.get(2).text_hash, 77);
+    assert_eq!(vectors.decoded(3), [vec![1.0, 2.0, 2.0], vec![0.0; 3]]);
+    assert_eq!(vectors.inverse_norm(vectors.of(3).start), 1.0 / 3.0);
+    assert_eq!(vectors.inverse_norm(vectors.of(3).start + 1), 0.0);
+    assert_eq!(vectors.state(4), VectorState::ABSENT, "past the end");
+    assert!(reader.vectors_of("other").is_none());
+}
+
+#[test]
+fn bits_are_signs() {
+    let vector: Vec<f32> = (0..70).map(|i| if i % 3 == 0 { 0.5 } else { -0.5 }).collect();
+    let mut row = Vec::new();
+    BITS.encode(&vector, &mut row);
+    assert_eq!(row.len(), 16);
+    let expected: Vec<f32> = (0..70).map(|i| if i % 3 == 0 { 1.0 } else { 0.0 }).collect();
+    assert_eq!(BITS.decode(&row), expected);
+}
+
+#[test]
+fn a_damaged_section_is_no_panic() {
+    let directory = MemoryDirectory::new();
+    let reader = segment(&directory, 1, FULL, &[(0, given(&[[1.0, 2.0, 3.0]])), (1, given(&[[1.0, 2.0, 3.0]]))]);
+    let whole = reader.vectors_of("e").unwrap();
+    let mut builder = VectorsBuilder::new("e", FULL);
+    (0..2).for_each(|doc| builder.copy(doc, whole.get(doc), FULL));
+    let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
+    builder.finish(&mut file, 0, None, 2).unwrap();
+    let meta = file.finish().unwrap();
+    let table = crate::segment::format::SectionTable::open(&directory, &meta).unwrap();
+    let bytes = table.required(crate::segment::format::SectionKind::Vectors).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.to_vec();
+        damaged[at] ^= 0xff;
+        if let Ok(vectors) = Vectors::open(damaged.into(), 2) {
+            for doc in 0..3 {
+                vectors.decoded(doc);
+                vectors.get(doc);
+            }
+            let _ = vectors.validate();
+        }
+    }
+    for length in 0..bytes.len() {
+        assert!(Vectors::open(bytes[..length].to_vec().into(), 2).is_err(), "{length}");
+    }
+}
+
+fn any_given() -> impl Strategy<Value = Given> {
+    let vectors = prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 3), 0..3);
+    prop::option::of((any::<bool>(), any::<u64>(), vectors).prop_map(|(user, hash, vectors)| {
+        let state = if user { VectorState::supplied(true) } else { VectorState::generated() };
+        (state.hashed(), hash, vectors)
+    }))
+}
+
+proptest! {
+    #[test]
+    fn a_merge_keeps_every_vector(one in prop::collection::vec(any_given(), 1..20), other in prop::collection::vec(any_given(), 1..20)) {
+        let directory = MemoryDirectory::new();
+        let even: Vec<(u64, Given)> = (0..).zip(&one).map(|(i, given)| (i * 2, given.clone())).collect();
+        let odd: Vec<(u64, Given)> = (0..).zip(&other).map(|(i, given)| (i * 2 + 1, given.clone())).collect();
+        let readers = [segment(&directory, 1, FULL, &even), segment(&directory, 2, FULL, &odd)];
+        let inputs = readers.each_ref().map(|segment| MergeInput { segment, deleted: None });
+        let merged = merge(&inputs, &directory, SegmentId(3), &MergeOptions::default()).unwrap();
+        let merged = SegmentReader::open(&directory, &merged.meta.unwrap()).unwrap();
+        merged.verify().unwrap();
+        let mut all: Vec<(u64, Given)> = even.into_iter().chain(odd).collect();
+        all.sort_by_key(|(id, _)| *id);
+        for (doc, (_, given)) in (0..).zip(all) {
+            let found = merged.vectors_of("e").map_or_else(StoredVectors::default, |vectors| vectors.get(doc));
+            let (state, hash, vectors) = given.unwrap_or_default();
+            prop_assert_eq!(found.state, state);
+            prop_assert_eq!(found.text_hash, hash);
+            let decoded = merged.vectors_of("e").map_or_else(Vec::new, |vectors| vectors.decoded(doc));
+            prop_assert_eq!(decoded, vectors);
+        }
+    }
+}

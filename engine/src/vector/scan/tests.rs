@@ -1,0 +1,91 @@
+use super::*;
+use crate::id::SegmentId;
+use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, VectorState};
+use crate::storage::MemoryDirectory;
+use proptest::prelude::*;
+
+fn segment(binary: bool, documents: &[Vec<Vec<f32>>]) -> SegmentReader {
+    let directory = MemoryDirectory::new();
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    let shape = VectorShape { dimensions: 5, binary };
+    for (doc, vectors) in (0..).zip(documents) {
+        writer.begin_document(u64::from(doc), &format!("k{doc}"), b"{}");
+        writer.end_document();
+        writer.vectors("e", shape).set(doc, VectorState::supplied(false), 0, vectors);
+    }
+    let meta = writer.finish(&directory, SegmentId(1)).unwrap();
+    SegmentReader::open(&directory, &meta).unwrap()
+}
+
+fn naive(query: &[f32], vector: &[f32], binary: bool) -> f32 {
+    let sign = |value: &f32| if *value > 0.0 { 1.0 } else { -1.0 };
+    let read = |vector: &[f32]| -> Vec<f64> {
+        vector.iter().map(|value| f64::from(if binary { sign(value) } else { *value })).collect()
+    };
+    let (a, b) = (read(query), read(vector));
+    let product: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+    let norm = |vector: &[f64]| vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let cosine = if norm(&a) * norm(&b) > 0.0 { product / (norm(&a) * norm(&b)) } else { 0.0 };
+    ((1.0 + cosine) / 2.0) as f32
+}
+
+#[test]
+fn the_example_of_the_protocol() {
+    let shape = VectorShape { dimensions: 2, binary: false };
+    let directory = MemoryDirectory::new();
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    writer.begin_document(0, "k", b"{}");
+    writer.end_document();
+    writer.vectors("e", shape).set(0, VectorState::supplied(false), 0, &[[2.0, 3.0]]);
+    let meta = writer.finish(&directory, SegmentId(1)).unwrap();
+    let reader = SegmentReader::open(&directory, &meta).unwrap();
+    let mut found = Vec::new();
+    let query = [QueryVector::new(&[1.0, 1.0], None)];
+    similarities(reader.vectors_of("e").unwrap(), &query, Pairing::All, &DocSet::full(1), |doc, similarity| {
+        found.push((doc, similarity.unwrap()));
+    });
+    assert!((found[0].1 - 0.990_29).abs() < 1e-5, "{found:?}");
+}
+
+#[test]
+fn pairs_compare_vectors_of_the_same_place() {
+    let one = |at: usize| (0..5).map(|i| if i == at { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
+    let reader = segment(false, &[vec![one(0), one(1)], vec![one(1), one(0)], vec![one(1)]]);
+    let queries = [QueryVector::new(&one(0), None), QueryVector::new(&one(1), None)];
+    let found = |pairing| {
+        let mut found = Vec::new();
+        let vectors = reader.vectors_of("e").unwrap();
+        similarities(vectors, &queries, pairing, &DocSet::full(3), |_, similarity| found.push(similarity.unwrap()));
+        found
+    };
+    assert_eq!(found(Pairing::All), [1.0, 1.0, 1.0]);
+    assert_eq!(found(Pairing::ByPosition), [1.0, 0.5, 0.5]);
+}
+
+proptest! {
+    #[test]
+    fn the_best_vector_of_each_document(
+        documents in prop::collection::vec(prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 5), 0..3), 1..600),
+        query in prop::collection::vec(-1.0f32..1.0, 5),
+        binary in any::<bool>(),
+        left_out in any::<u32>(),
+    ) {
+        let reader = segment(binary, &documents);
+        let docs: Vec<u32> = (0..documents.len() as u32).filter(|doc| left_out >> (doc % 32) & 1 == 0).collect();
+        let mut expected = Vec::new();
+        for &doc in &docs {
+            let best = documents[doc as usize].iter().map(|vector| naive(&query, vector, binary)).reduce(f32::max);
+            expected.push((doc, best));
+        }
+        let mut found = Vec::new();
+        let query = [QueryVector::new(&query, None)];
+        let vectors = reader.vectors_of("e").unwrap();
+        similarities(vectors, &query, Pairing::All, &DocSet::from_sorted(docs), |doc, similarity| found.push((doc, similarity)));
+        prop_assert_eq!(found.len(), expected.len());
+        for ((doc, similarity), (expected_doc, expected)) in found.into_iter().zip(expected) {
+            prop_assert_eq!(doc, expected_doc);
+            prop_assert_eq!(similarity.is_some(), expected.is_some());
+            prop_assert!((similarity.unwrap_or(0.0) - expected.unwrap_or(0.0)).abs() < 1e-4);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The part that vectors have in a search.
+
+use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::search::{
+    SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
+};
+
+use super::{Context, Target, refusal};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::search::{Hybrid, SearchKind, SearchQuery};
+
+/// What a search of any kind found.
+#[derive(Debug)]
+pub(super) struct Searched {
+    pub(super) result: SearchResult,
+    /// Hits that came by their nearness, for searches that look at it.
+    pub(super) semantic_hit_count: Option<usize>,
+    /// The vector that documents were compared with.
+    pub(super) vector: Option<Vec<f32>>,
+}
+
+/// Runs a search by words, by vectors, or by both, as `query` asks.
+///
+/// # Errors
+/// What the settings do not allow; for searches by vectors alone also that the text got no vector.
+pub(super) fn search_by_kind(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    request: &SearchRequest,
+) -> ApiResult<Searched> {
+    let refuse = |error| refusal::search(target.uid, &error);
+    match query.kind()? {
+        SearchKind::Keyword => {
+            let result = search(target.snapshot, request).map_err(refuse)?;
+            Ok(Searched { result, semantic_hit_count: None, vector: None })
+        }
+        SearchKind::Semantic(hybrid) => {
+            check(target, query, hybrid)?;
+            let vector = vector(target, query, context, hybrid).map_err(|failure| refusal::not_embedded(&failure))?;
+            let semantic = SemanticQuery::new(&hybrid.embedder, vector.clone());
+            let result = search_semantic(target.snapshot, request, &semantic).map_err(refuse)?;
+            Ok(Searched { semantic_hit_count: Some(result.hits.len()), result, vector: Some(vector) })
+        }
+        SearchKind::Hybrid(hybrid) => {
+            check(target, query, hybrid)?;
+            let mut used = None;
+            let near = || match vector(target, query, context, hybrid) {
+                Ok(vector) => {
+                    used = Some(vector.clone());
+                    Some(SemanticQuery::new(&hybrid.embedder, vector))
+                }
+                Err(failure) => {
+                    tracing::warn!(index = target.uid, %failure, "a hybrid search answers with its words alone");
+                    None
+                }
+            };
+            let found = search_hybrid(target.snapshot, request, f64::from(hybrid.semantic_ratio), near);
+            let found = found.map_err(refuse)?;
+            let count = Some(found.semantic_hit_count);
+            Ok(Searched { result: found.result, semantic_hit_count: count, vector: used })
+        }
+    }
+}
+
+/// Refuses an unknown embedder and a vector of another size, also where the vector may not be needed in the end.
+fn check(target: Target<'_>, query: &SearchQuery, hybrid: &Hybrid) -> ApiResult<()> {
+    if !target.snapshot.settings.embedders.contains_key(&hybrid.embedder) {
+        return Err(refusal::unknown_embedder(&hybrid.embedder, Code::InvalidSearchEmbedder));
+    }
+    let expected = dimensions(target.snapshot, &hybrid.embedder).map(|expected| expected as usize);
+    match (expected, &query.vector) {
+        (Some(expected), Some(vector)) if expected != vector.len() => Err(ApiError::new(
+            Code::InvalidVectorDimensions,
+            format!("Invalid vector dimensions: expected: `{expected}`, found: `{}`.", vector.len()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The vector of the request, else the one made from its text.
+fn vector(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    hybrid: &Hybrid,
+) -> Result<Vec<f32>, EmbedFailure> {
+    if let Some(vector) = &query.vector {
+        return Ok(vector.clone());
+    }
+    let text = query.q.as_deref().unwrap_or("");
+    let settings = target.snapshot.settings.embedder(&hybrid.embedder);
+    if settings.is_none_or(|settings| settings.user_provided) {
+        return Err(EmbedFailure::user(format!(
+            "attempt to embed the following text in a configuration where embeddings must be user provided:\n  - \
+             `{text}`"
+        )));
+    }
+    context.embedded.get(target.uid, &hybrid.embedder, text)
+}
