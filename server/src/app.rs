@@ -11,6 +11,7 @@ use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
+use crate::telemetry::Telemetry;
 use crate::webhooks::Webhooks;
 
 /// The server behind the routes. One per process, behind an [`Arc`].
@@ -34,6 +35,8 @@ pub struct AppState {
     pub outbound: Outbound,
     /// What is remembered of requests.
     pub observations: Observations,
+    /// What is gathered for an operator who shares it.
+    pub telemetry: Telemetry,
     /// Who is told of finished batches.
     pub webhooks: Arc<Webhooks>,
 }
@@ -52,8 +55,9 @@ impl AppState {
             access: Access::new(keys),
             error_docs: ErrorDocs::new(&options.error_docs_url),
             searches: SearchPool::new(&options),
-            features: Features::open(&options.db_path),
+            features: Features::open(&options.db_path, &options.preset_features()),
             observations: Observations::default(),
+            telemetry: Telemetry::new(options.collector().is_some()),
             instance,
             queue,
             outbound,

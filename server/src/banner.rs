@@ -12,6 +12,10 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
     let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
     let scheme = if options.tls().is_some() { "https" } else { "http" };
     let listening = addresses.iter().map(|address| format!("{scheme}://{address}")).collect::<Vec<_>>().join(", ");
+    let telemetry = match options.collector() {
+        Some(_) => "anonymous usage figures go to --telemetry-url every hour; --no-analytics stops them".to_owned(),
+        None => "Disabled".to_owned(),
+    };
     let lines = [
         ("Configuration file", config_file),
         ("Database path", options.db_path.display().to_string()),
@@ -20,6 +24,7 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         ("Version", env!("CARGO_PKG_VERSION").to_owned()),
         ("Commit", option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown").to_owned()),
         ("Instance UID", state.instance.uid().to_string()),
+        ("Telemetry", telemetry),
         ("Indexing memory", human_size(options.indexing_memory_bytes())),
         ("Indexing threads", options.indexing_threads().to_string()),
         ("Payload limit", ByteSize::new(options.payload_bytes_max()).to_string()),

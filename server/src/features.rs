@@ -60,9 +60,11 @@ pub struct Features {
 impl Features {
     /// Reads the switches from the database folder. A file that can't be read leaves everything off, and says so: the
     /// features are extras, and no reason not to start.
-    pub fn open(folder: &Path) -> Features {
+    ///
+    /// `presets` are on whatever the file says; they can be turned off until the next start.
+    pub fn open(folder: &Path, presets: &[Feature]) -> Features {
         let path = folder.join(FILE);
-        let on = match read(&path) {
+        let mut on = match read(&path) {
             Ok(on) => on,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
             Err(error) => {
@@ -70,6 +72,9 @@ impl Features {
                 Switches::default()
             }
         };
+        for preset in presets {
+            on[*preset as usize] = true;
+        }
         Features { path, on: RwLock::new(on), writing: Mutex::new(()) }
     }
 
@@ -149,12 +154,12 @@ mod tests {
     #[test]
     fn switches_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let features = Features::open(folder.path());
+        let features = Features::open(folder.path(), &[]);
         assert!(!features.is_on(Feature::ContainsFilter));
         let shown = features.change(&json!({"containsFilter": true, "metrics": null})).unwrap();
         assert_eq!((&shown["containsFilter"], &shown["metrics"]), (&json!(true), &json!(false)));
         assert_eq!(shown.keys().next().unwrap(), "metrics");
-        let again = Features::open(folder.path());
+        let again = Features::open(folder.path(), &[]);
         assert!(again.is_on(Feature::ContainsFilter));
         assert_eq!(again.show(), shown);
     }
@@ -162,7 +167,7 @@ mod tests {
     #[test]
     fn a_refused_change_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let features = Features::open(folder.path());
+        let features = Features::open(folder.path(), &[]);
         let unknown = features.change(&json!({"containsFilter": true, "nope": true})).unwrap_err();
         assert_eq!(unknown.code, Code::BadRequest);
         assert!(unknown.message.starts_with("Unknown field `nope`: expected one of `metrics`, `logsRoute`, "));
@@ -178,7 +183,7 @@ mod tests {
     fn a_damaged_file_leaves_everything_off() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("experimental-features.json"), "{").unwrap();
-        assert_eq!(Features::open(folder.path()).show().len(), 15);
-        assert!(!Features::open(folder.path()).is_on(Feature::Metrics));
+        assert_eq!(Features::open(folder.path(), &[]).show().len(), 15);
+        assert!(!Features::open(folder.path(), &[]).is_on(Feature::Metrics));
     }
 }

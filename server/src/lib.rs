@@ -22,6 +22,7 @@ pub mod run;
 pub mod search;
 pub mod search_pool;
 pub mod tasks;
+pub mod telemetry;
 pub mod timestamp;
 pub mod webhooks;
 pub mod wire;

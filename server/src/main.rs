@@ -21,6 +21,8 @@ fn main() -> ExitCode {
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => inspect::verify(&args),
+        Some(Command::Completions { shell }) => printed(options::completions(shell)),
+        Some(Command::Manual) => printed(options::manual()),
         None => match run::serve(cli.options, config_file.as_deref()) {
             Ok(code) => code,
             Err(error) => {
@@ -28,5 +30,15 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+    }
+}
+
+fn printed(result: std::io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
 }

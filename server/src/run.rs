@@ -10,6 +10,8 @@ use lamina_engine::index::IndexOptions;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::access::KeyStore;
@@ -24,6 +26,7 @@ use crate::options::{MasterKeyError, Options, check_master_key, suggested_master
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
 use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
+use crate::telemetry;
 use crate::webhooks::{Deliveries, Webhooks};
 
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
@@ -111,6 +114,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     }
     open_indexes(&state);
     schedule_snapshots(&state);
+    let telemetry = share_figures(&state);
     let service =
         Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))), Arc::clone(&state));
     let stop = Stop::new()?;
@@ -131,6 +135,11 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     tracing::info!("waiting for the batch under way");
     scheduler.stop(BATCH_GRACE);
     runtime.block_on(deliveries.drain(DELIVERY_GRACE));
+    if let Some((stopped, sending)) = telemetry {
+        // The sender is gone only if it panicked, and then there is nothing to wait for.
+        let _ = stopped.send(true);
+        let _ = runtime.block_on(sending);
+    }
     tracing::info!("stopped");
     Ok(code)
 }
@@ -213,6 +222,13 @@ fn schedule_snapshots(state: &Arc<AppState>) {
             }
         }
     });
+}
+
+/// Sends usage figures, if the operator named a collector; how to end that, which sends what is left.
+fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHandle<()>)> {
+    let url = state.options.collector()?.to_owned();
+    let (stopped, receiver) = watch::channel(false);
+    Some((stopped, tokio::spawn(telemetry::run(Arc::clone(state), url, receiver))))
 }
 
 /// Opens the indexes beside the first requests, so that the first search of each does not wait for it.

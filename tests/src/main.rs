@@ -20,6 +20,7 @@ mod restart;
 mod search;
 mod settings;
 mod tasks;
+mod telemetry;
 mod tenants;
 mod tidy;
 mod tls;

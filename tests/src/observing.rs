@@ -96,3 +96,42 @@ fn the_console_shows_what_is_asked_for() {
     answer.refused(400, "bad_request");
     assert!(answer.body["message"].as_str().unwrap().starts_with("Unknown value `tamo` at `.mode`: expected one of"));
 }
+
+/// Everything that the description promises is there: no route answers as if it did not exist.
+#[test]
+fn the_description_tells_of_nothing_that_is_not_there() {
+    let server = Server::start();
+    server.patch("/experimental-features", json!({"metrics": true, "logsRoute": true})).ok();
+    server.add("films", json!([{"id": 1}]));
+    let document = server.get("/openapi.json").ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths = document["paths"].as_object().expect("paths");
+    assert!(paths.len() > 25);
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().expect("operations") {
+            if path == "/logs/stream" {
+                continue; // Never ends.
+            }
+            let filled = path
+                .replace("{indexUid}", "films")
+                .replace("{documentId}", "1")
+                .replace("{setting}", "synonyms")
+                .replace("{taskUid}", "0")
+                .replace("{batchUid}", "0")
+                .replace("{key}", "some-key")
+                .replace("{uuid}", "some-uuid");
+            let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap();
+            let answer = server.send(server.request(method.clone(), &filled));
+            assert_ne!(answer.status, 405, "{method} {path}");
+            assert!(answer.status < 500, "{method} {path}: {}", answer.text);
+            // An unknown route has an empty answer.
+            assert!(answer.status != 404 || !answer.text.is_empty(), "{method} {path}");
+            if answer.status >= 400 {
+                assert!(answer.body["code"].is_string(), "{method} {path}: {}", answer.text);
+            } else {
+                let promised = &operation["responses"][answer.status.to_string()];
+                assert!(promised.is_object(), "{method} {path}: {}", answer.status);
+            }
+        }
+    }
+}

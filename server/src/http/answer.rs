@@ -11,6 +11,7 @@ use warp::reply::Response;
 use super::request::Request;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
+use crate::observe::Seen;
 use crate::search_pool::panic_text;
 use crate::tasks::SummarizedTask;
 use crate::wire::wait::Wait;
@@ -94,7 +95,13 @@ where
 async fn awaited(state: &AppState, answer: Response, wait: Wait) -> Response {
     let Some(&AcceptedTask(uid)) = answer.extensions().get() else { return answer };
     match state.queue.ended(uid, wait.patience).await {
-        Ok(task) => json_answer(answer.status(), &task.into_summary()),
+        Ok(task) => {
+            let mut ended = json_answer(answer.status(), &task.into_summary());
+            if let Some(seen) = answer.extensions().get::<Seen>() {
+                ended.extensions_mut().insert(seen.clone());
+            }
+            ended
+        }
         // The write is accepted whatever became of the look at it.
         Err(_) => answer,
     }

@@ -19,6 +19,7 @@ use crate::app::AppState;
 use crate::features::Feature;
 use crate::observe::Seen;
 use crate::routes::route_of;
+use crate::telemetry::RequestFacts;
 
 use super::compress::{AnswerBody, Compressing};
 
@@ -59,23 +60,31 @@ where
             *request.uri_mut() = uri;
         }
         let state = Arc::clone(&self.state);
-        let seen = state
-            .features
-            .is_on(Feature::Metrics)
-            .then(|| route_of(request.method().as_str(), request.uri().path()).map(|route| (Instant::now(), route)))
+        let start = Instant::now();
+        let is_measured = state.features.is_on(Feature::Metrics);
+        let route = (is_measured || state.telemetry.is_on())
+            .then(|| route_of(request.method().as_str(), request.uri().path()))
             .flatten();
+        let told = route
+            .filter(|_| state.telemetry.is_on())
+            .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
         let log = tracing::enabled!(tracing::Level::DEBUG)
-            .then(|| (Instant::now(), request.method().clone(), loggable(request.uri().path()).to_owned()));
+            .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
         let answer = self.routes.call(request);
         Box::pin(async move {
             let mut answer = answer.await?;
-            if let Some(seen) = answer.extensions_mut().remove::<Seen>() {
-                state.observations.seen(&seen);
+            let seen = answer.extensions_mut().remove::<Seen>();
+            if let Some(seen) = &seen {
+                state.observations.seen(seen);
             }
-            if let Some((start, (method, path))) = seen {
+            if let Some((method, path)) = route.filter(|_| is_measured) {
                 state.observations.request(method, path, answer.status().as_u16(), start.elapsed());
             }
-            if let Some((start, method, path)) = log {
+            if let Some(told) = told {
+                let facts = seen.as_ref().and_then(|seen| seen.facts.as_deref());
+                state.telemetry.request(&told, answer.status().as_u16(), start.elapsed(), facts);
+            }
+            if let Some((method, path)) = log {
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
                 tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");
             }

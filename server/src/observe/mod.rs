@@ -6,6 +6,7 @@ mod http_series;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::telemetry::Facts;
 pub(crate) use exposition::{Exposition, Kind};
 pub(crate) use http_series::HttpSeries;
 
@@ -14,6 +15,8 @@ pub(crate) use http_series::HttpSeries;
 pub(crate) struct Seen {
     /// Searches of the request that ran into their time limit.
     pub(crate) degraded_searches: u64,
+    /// For telemetry; boxed, because most requests have none.
+    pub(crate) facts: Option<Box<Facts>>,
 }
 
 /// Counters of one process. Shared by reference.

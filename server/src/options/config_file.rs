@@ -70,14 +70,26 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<(Cli, Option<PathBuf>), Optio
     if cli.command.is_some() {
         return Ok((cli, None));
     }
-    let Some((path, text)) = read(cli.options.config_file_path.as_deref())? else { return Ok((cli, None)) };
+    let Some((path, text)) = read(cli.options.config_file_path.as_deref())? else {
+        return Ok((with_sources(cli, &matches), None));
+    };
     let from_file = options_of(&command, &matches, &path, &text)?;
     let mut args = args.into_iter();
     let all: Vec<OsString> = args.next().into_iter().chain(from_file).chain(args).collect();
     // The first parse accepted the command line and the environment, so a refusal now is about the file.
     let matches =
         command.try_get_matches_from(all).map_err(|source| ConfigFileError::Value { path: path.clone(), source })?;
-    Ok((Cli::from_arg_matches(&matches)?, Some(path)))
+    let mut cli = with_sources(Cli::from_arg_matches(&matches)?, &matches);
+    cli.options.has_config_file = true;
+    Ok((cli, Some(path)))
+}
+
+/// Remembers which options were given.
+fn with_sources(mut cli: Cli, matches: &ArgMatches) -> Cli {
+    let is_given = |name: &str| !matches!(matches.value_source(name), None | Some(ValueSource::DefaultValue));
+    let names = matches.ids().map(|id| id.as_str()).filter(|name| is_given(name));
+    cli.options.specified = names.map(str::to_owned).collect();
+    cli
 }
 
 fn read(named: Option<&Path>) -> Result<Option<(PathBuf, String)>, ConfigFileError> {

@@ -5,7 +5,9 @@ mod config_file;
 mod interval;
 mod master_key;
 mod memory;
+mod paper;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,8 +22,10 @@ pub use config_file::ConfigFileError;
 pub use interval::Interval;
 pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
+pub use paper::{completions, manual};
 
 use crate::error::ErrorDocs;
+use crate::features::Feature;
 use crate::http::TlsOptions;
 use crate::outbound::{IpPolicy, parse_url};
 use crate::webhooks::Webhook;
@@ -56,6 +60,13 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.
     Verify(inspect::VerifyArgs),
+    /// Print what a shell needs to complete command lines of this program.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Manual,
 }
 
 /// Options of the server.
@@ -104,6 +115,68 @@ pub struct Options {
     /// OFF, ERROR, WARN, INFO, DEBUG or TRACE.
     #[arg(long, env = "SVC_LOG_LEVEL", default_value = "INFO", value_name = "LEVEL", help_heading = "Logs")]
     pub log_level: LogLevel,
+
+    /// Share anonymous usage figures with the collector at this address, once an hour. Nothing is gathered without it.
+    #[arg(long, env = "SVC_TELEMETRY_URL", value_name = "URL", help_heading = "Telemetry")]
+    pub telemetry_url: Option<String>,
+
+    /// Share no usage figures, whatever else is set.
+    #[arg(
+        long,
+        env = "SVC_NO_ANALYTICS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Telemetry"
+    )]
+    pub no_analytics: bool,
+
+    /// Start with the experimental feature `metrics` on: `GET /metrics`.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_ENABLE_METRICS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Experimental features"
+    )]
+    pub experimental_enable_metrics: bool,
+
+    /// Start with the experimental feature `logsRoute` on: `/logs/stream` and `/logs/stderr`.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_ENABLE_LOGS_ROUTE",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Experimental features"
+    )]
+    pub experimental_enable_logs_route: bool,
+
+    /// Start with the experimental feature `containsFilter` on: `CONTAINS` in filters.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_CONTAINS_FILTER",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Experimental features"
+    )]
+    pub experimental_contains_filter: bool,
+
+    /// Index with a quarter of the memory: slower, for small machines.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_REDUCE_INDEXING_MEMORY_USAGE",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Indexing"
+    )]
+    pub experimental_reduce_indexing_memory_usage: bool,
+
+    /// Names of the options that were given, wherever.
+    #[arg(skip)]
+    specified: BTreeSet<String>,
+
+    /// Whether a configuration file was read.
+    #[arg(skip)]
+    pub has_config_file: bool,
 
     /// `human` lines or `json` objects.
     #[arg(
@@ -353,6 +426,26 @@ impl Options {
         self.http_payload_size_limit.bytes()
     }
 
+    /// Where usage figures go, if anywhere.
+    pub fn collector(&self) -> Option<&str> {
+        self.telemetry_url.as_deref().filter(|url| !self.no_analytics && !url.is_empty())
+    }
+
+    /// Features that are on from the start.
+    pub fn preset_features(&self) -> Vec<Feature> {
+        let presets = [
+            (self.experimental_enable_metrics, Feature::Metrics),
+            (self.experimental_enable_logs_route, Feature::LogsRoute),
+            (self.experimental_contains_filter, Feature::ContainsFilter),
+        ];
+        presets.into_iter().filter_map(|(is_on, feature)| is_on.then_some(feature)).collect()
+    }
+
+    /// Whether an option was given, on the command line, in the environment or in the file.
+    pub fn is_specified(&self, name: &str) -> bool {
+        self.specified.contains(name)
+    }
+
     /// How to speak TLS; `None` without both a certificate and a key.
     pub fn tls(&self) -> Option<TlsOptions> {
         let (certificates, key) = (self.ssl_cert_path.clone()?, self.ssl_key_path.clone()?);
@@ -369,7 +462,8 @@ impl Options {
 
     /// Memory for indexing, in bytes.
     pub fn indexing_memory_bytes(&self) -> u64 {
-        self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes)
+        let bytes = self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes);
+        if self.experimental_reduce_indexing_memory_usage { bytes / 4 } else { bytes }
     }
 
     /// The webhook that the options name.
@@ -457,6 +551,16 @@ pub enum LogsMode {
     Human,
     /// One JSON object a line.
     Json,
+}
+
+impl LogsMode {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogsMode::Human => "human",
+            LogsMode::Json => "json",
+        }
+    }
 }
 
 impl FromStr for LogsMode {

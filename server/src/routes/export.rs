@@ -6,10 +6,11 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use super::enqueue_as;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
-use crate::http::{Request, Routes, accepted, request, respond};
+use crate::http::{Request, Routes, request, respond};
 use crate::tasks::{Content, NewTask};
 use crate::wire::export::export;
 
@@ -28,6 +29,5 @@ async fn create(request: Request) -> ApiResult<Response> {
     let piece_bytes = state.options.payload_bytes_max().saturating_sub(1 << 20).max(PIECE_BYTES_MIN);
     let contains_allowed = state.features.is_on(Feature::ContainsFilter);
     let asked = export(&request.json().await?, piece_bytes, contains_allowed)?;
-    let task = state.queue.enqueue(NewTask::global(Content::Export(asked))).await?;
-    Ok(accepted(StatusCode::OK, &task))
+    enqueue_as(StatusCode::OK, &state, NewTask::global(Content::Export(asked))).await
 }

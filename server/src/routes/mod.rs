@@ -11,6 +11,7 @@ mod keys;
 mod logs;
 mod metrics;
 mod multi_search;
+mod openapi;
 mod search;
 mod settings;
 mod stats;
@@ -27,7 +28,9 @@ use warp::reply::Response;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{Routes, accepted, unrouted};
+use crate::observe::Seen;
 use crate::tasks::NewTask;
+use crate::telemetry::Facts;
 
 pub use table::{ROUTES, route_of};
 
@@ -41,11 +44,27 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
     let rest = rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify();
+    let rest = rest.or(openapi::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }
 
 /// Registers a task and answers 202 with its short form.
 async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
-    Ok(accepted(StatusCode::ACCEPTED, &state.queue.enqueue(task).await?))
+    enqueue_as(StatusCode::ACCEPTED, state, task).await
+}
+
+/// As [`enqueue`], for the few that answer another status.
+async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
+    let facts = state.telemetry.is_on().then(|| Facts::of_task(&task.content)).flatten();
+    let mut answer = accepted(status, &state.queue.enqueue(task).await?);
+    tell(&mut answer, facts);
+    Ok(answer)
+}
+
+/// Sends facts along with an answer.
+fn tell(answer: &mut Response, facts: Option<Facts>) {
+    if let Some(facts) = facts {
+        answer.extensions_mut().insert(Seen { facts: Some(Box::new(facts)), ..Seen::default() });
+    }
 }

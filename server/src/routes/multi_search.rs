@@ -1,16 +1,19 @@
 //! `/multi-search`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use warp::Filter;
 use warp::reply::Response;
 
 use super::search::{asks_metadata, context};
+use super::tell;
 use crate::app::AppState;
 use crate::error::{ApiResult, Code};
 use crate::http::{Request, Routes, json_text, request, respond};
 use crate::instance::Instance;
 use crate::search::{Snapshots, run_federated, run_multi};
+use crate::telemetry::Facts;
 use crate::wire::multi_search::MultiSearch;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -25,6 +28,14 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     for uid in indexes(&asked) {
         context.rights.check_index(uid)?;
     }
+    let facts = state.telemetry.is_on().then(|| {
+        let uids: BTreeSet<&str> = asked.queries.iter().map(|query| query.index_uid.as_str()).collect();
+        Facts::MultiSearch {
+            search_count: asked.queries.len(),
+            distinct_index_count: uids.len(),
+            is_federated: asked.federation.is_some(),
+        }
+    });
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshots = snapshots(&instance, &asked)?;
@@ -33,7 +44,9 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
             None => run_multi(&snapshots, &asked.queries, &context, with_metadata),
         }
     });
-    Ok(json_text(body.await??))
+    let mut answer = json_text(body.await??);
+    tell(&mut answer, facts);
+    Ok(answer)
 }
 
 /// The indexes that the request names.

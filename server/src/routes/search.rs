@@ -11,6 +11,7 @@ use crate::features::Feature;
 use crate::http::{Request, Routes, json_text, request, respond};
 use crate::observe::Seen;
 use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
+use crate::telemetry::{Facts, SearchFacts};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
@@ -69,12 +70,15 @@ async fn search(
     with_metadata: bool,
 ) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
+    let is_told = state.telemetry.is_on();
     let body = state.searches.run(move || {
         let snapshot = instance.snapshot(&uid)?;
         let target = Target { uid: &uid, snapshot: &snapshot };
         let found = run(target, &query, &context)?;
         let metadata = with_metadata.then(|| Metadata::new(target));
-        let seen = Seen { degraded_searches: found.result.degraded.into() };
+        let is_degraded = found.result.degraded;
+        let facts = is_told.then(|| Box::new(Facts::Search(SearchFacts::of(&query, is_degraded))));
+        let seen = Seen { degraded_searches: is_degraded.into(), facts };
         let answer = Answer { target, query: &query, context: &context, found, names_index: false, metadata };
         answer.write().map(|body| (body, seen))
     });

@@ -10,7 +10,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Request, Routes, accepted, json_answer, request, respond};
+use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::settings::{self, SettingKind, WriteVerb};
@@ -113,6 +113,5 @@ async fn enqueue(
     may_create_index: bool,
 ) -> ApiResult<Response> {
     let content = Content::Settings { patch: Box::new(patch), may_create_index };
-    let task = state.queue.enqueue(NewTask::for_index(uid, content)).await?;
-    Ok(accepted(StatusCode::ACCEPTED, &task))
+    super::enqueue(state, NewTask::for_index(uid, content)).await
 }

@@ -6,6 +6,7 @@
 mod body;
 mod delivery;
 mod store;
+mod transfer;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 pub use delivery::Deliveries;
 pub use store::{WebhookPatch, Webhooks};
+pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
 use crate::wire::secret::redacted;
 

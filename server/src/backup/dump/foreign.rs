@@ -152,8 +152,11 @@ fn content(name: &str, data: &Value) -> Option<Content> {
         "documentDeletionByFilter" => Content::DeleteByFilter { filter: data.get("filter")?.clone() },
         "documentClear" => Content::Clear,
         "settings" => {
-            let patch =
-                if switch("is_deletion") { all_reset()? } else { settings::read(data.get("settings")?).ok()? };
+            let patch = if switch("is_deletion") {
+                SettingsPatch::reset_all()
+            } else {
+                settings::read(data.get("settings")?).ok()?
+            };
             Content::Settings { patch: Box::new(patch), may_create_index: switch("allow_index_creation") }
         }
         "indexCreation" => Content::CreateIndex { primary_key: text("primary_key") },
@@ -176,13 +179,6 @@ fn swap(value: &Value) -> Option<Swap> {
     let [one, other] = uids.as_slice() else { return None };
     let rename = value.get("rename").and_then(Value::as_bool).unwrap_or(false);
     Some(Swap { indexes: [one.as_str()?.to_owned(), other.as_str()?.to_owned()], rename })
-}
-
-/// The patch that brings every setting back to its default.
-fn all_reset() -> Option<SettingsPatch> {
-    let defaults = serde_json::to_value(lamina_engine::index::Settings::default()).ok()?;
-    let nulls: Map<String, Value> = defaults.as_object()?.keys().map(|name| (name.clone(), Value::Null)).collect();
-    settings::read(&Value::Object(nulls)).ok()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::foreign::ForeignTask;
 use super::layout::{
     BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS,
-    METADATA, Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION,
+    METADATA, Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
@@ -25,6 +25,7 @@ use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::tasks::{Content, PayloadPlace, Status, StoreError, Task, TransferredBatch, TransferredTask};
+use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
 
 /// Unpacked here, inside of the database folder, so that it is on the same disk.
@@ -110,6 +111,10 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
     let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
     import_keys(store.connect()?, keys)?;
+    if let Some(text) = dump.text(WEBHOOKS)? {
+        let file: WebhookFile = serde_json::from_str(&text).map_err(|error| content_error(WEBHOOKS, None, error))?;
+        import_webhooks(store.connect()?, file).map_err(|error| content_error(WEBHOOKS, None, error))?;
+    }
     if let Some(text) = dump.text(FEATURES)? {
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
         features::import(database, &value).map_err(io_error(database))?;

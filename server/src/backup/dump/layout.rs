@@ -11,6 +11,7 @@ use crate::timestamp::Timestamp;
 pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INSTANCE_UID: &str = "instance_uid.uuid";
 pub(super) const KEYS: &str = "keys.jsonl";
+pub(super) const WEBHOOKS: &str = "webhooks.json";
 pub(super) const FEATURES: &str = "experimental-features.json";
 pub(super) const TASKS: &str = "tasks/queue.jsonl";
 pub(super) const PAYLOADS: &str = "tasks/update_files";

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use super::archive::Archive;
 use super::layout::{
     BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA,
-    Metadata, PAYLOADS, SETTINGS, TASKS, VERSION,
+    Metadata, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
 use crate::backup::{BackupError, BackupPlaces, stamp};
@@ -20,6 +20,7 @@ use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::tasks::{Content, PayloadPlace, Store, TransferredTask};
 use crate::timestamp::Timestamp;
+use crate::webhooks::export_webhooks;
 
 /// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`; returns the uid.
 ///
@@ -55,6 +56,8 @@ pub(crate) fn create(
         keys.push(&key)?;
     }
     archive.add_lines(KEYS, keys)?;
+    let webhooks = export_webhooks(store.connect()?).map_err(BackupError::Api)?;
+    archive.add_text(WEBHOOKS, &json_text(&webhooks))?;
     add_features(&mut archive, instance.folder())?;
     for uid in instance.uids() {
         let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;

@@ -16,7 +16,9 @@ use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::{Request, json_text};
+use crate::routes::tell;
 use crate::search::parse_filter;
+use crate::telemetry::Facts;
 use crate::wire::documents::{ListQuery, get_parameters};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
@@ -49,8 +51,14 @@ pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> 
 async fn answer(uid: String, query: ListQuery, state: &AppState) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
     let contains_allowed = state.features.is_on(Feature::ContainsFilter);
+    let facts = state
+        .telemetry
+        .is_on()
+        .then(|| Facts::of_fetch(query.filter.as_ref(), query.retrieve_vectors, query.limit, query.offset));
     let body = state.searches.run(move || list(&*instance.snapshot(&uid)?, &query, contains_allowed));
-    Ok(json_text(body.await??))
+    let mut answer = json_text(body.await??);
+    tell(&mut answer, facts);
+    Ok(answer)
 }
 
 fn projection(fields: Option<&[String]>) -> Projection {

@@ -1,0 +1,57 @@
+//! Webhooks on their way into a dump and out of one.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::store::{WebhookPatch, Webhooks};
+use crate::error::ApiResult;
+
+/// `webhooks.json`
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WebhookFile {
+    webhooks: BTreeMap<Uuid, WebhookEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WebhookEntry {
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+/// All webhooks that clients made, with their secrets.
+pub(crate) fn export_webhooks(connection: Connection) -> ApiResult<WebhookFile> {
+    let all = Webhooks::open(connection, None)?.all();
+    let entry = |webhook: &super::Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
+    Ok(WebhookFile { webhooks: all.iter().map(|webhook| (webhook.uuid, entry(webhook))).collect() })
+}
+
+/// Stores webhooks in a database that has none. One that this server would not take is left out.
+pub(crate) fn import_webhooks(connection: Connection, file: WebhookFile) -> ApiResult<()> {
+    let webhooks = Webhooks::open(connection, None)?;
+    for (uuid, WebhookEntry { url, headers }) in file.webhooks {
+        let headers = headers.into_iter().map(|(name, value)| (name, Some(value))).collect();
+        let patch = WebhookPatch { url: Some(Some(url)), headers: Some(Some(headers)) };
+        if let Err(error) = webhooks.insert(uuid, patch) {
+            tracing::warn!(%uuid, error = error.message, "left out a webhook of the dump");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn webhooks_survive_the_way_there_and_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let connect = || Connection::open(folder.path().join("db")).unwrap();
+        let text = r#"{"webhooks":{"627ea538-733d-4545-8d2d-03526eb381ce":{"url":"https://example.org/","headers":{"Authorization":"TOKEN"}}}}"#;
+        import_webhooks(connect(), serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!(serde_json::to_string(&export_webhooks(connect()).unwrap()).unwrap(), text);
+    }
+}

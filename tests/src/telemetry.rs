@@ -1,0 +1,185 @@
+//! Telemetry, as a collector receives it: everything that is promised, and nothing of what is never sent.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// Takes every body that is posted to it.
+struct Collector {
+    url: String,
+    bodies: Arc<Mutex<Vec<String>>>,
+}
+
+impl Collector {
+    fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/collect", listener.local_addr().unwrap());
+        let bodies = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::clone(&bodies);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.expect("a connection");
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut length = 0;
+                loop {
+                    let mut line = String::new();
+                    if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                        break;
+                    }
+                    if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().expect("a number");
+                    }
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).expect("a body");
+                received.lock().unwrap().push(String::from_utf8(body).expect("text"));
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        Collector { url, bodies }
+    }
+
+    fn options(&self) -> [&str; 4] {
+        ["--telemetry-url", &self.url, "--experimental-allowed-ip-networks", "127.0.0.0/8"]
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        self.bodies.lock().unwrap().clone()
+    }
+}
+
+/// Stands in everything that must not be told.
+const MARK: &str = "xyzzymark";
+
+fn use_everything(server: &Server) {
+    let mark = |text: &str| format!("{text}{MARK}");
+    let index = mark("films");
+    let document = |id: u32| {
+        let mut document = json!({"id": id, "_geo": {"lat": 1, "lng": 2}});
+        document[mark("title")] = mark("A text with ").into();
+        document
+    };
+    server.add(&index, (0..10).map(document).collect());
+    server.set(
+        &index,
+        json!({
+            "filterableAttributes": [mark("title"), "_geo"],
+            "sortableAttributes": [mark("title")],
+            "rankingRules": ["words", "sort", mark("title") + ":desc"],
+            "synonyms": {mark("a"): [mark("b")]},
+            "stopWords": [mark("c")],
+            "distinctAttribute": mark("title"),
+        }),
+    );
+    let path = |rest: &str| format!("/indexes/{index}{rest}");
+    server.search(
+        &index,
+        json!({"q": mark("text -"), "filter": format!("{} = '{MARK}'", mark("title")),
+        "sort": [mark("title") + ":asc"], "facets": [mark("title")], "attributesToHighlight": ["*"],
+        "highlightPreTag": mark("<b>"), "cropMarker": MARK, "locales": ["fra"], "limit": 7, "offset": 3}),
+    );
+    server.search(&index, json!({"filter": ["_geoRadius(1, 2, 3000)"], "showRankingScore": true}));
+    server.post(&path("/search"), json!({"q": 3})).refused(400, "invalid_search_q");
+    server.get(&path(&format!("/search?q={MARK}&filter={MARK}"))).refused(400, "invalid_search_filter");
+    let queries = json!({"queries": [{"indexUid": index, "q": MARK}, {"indexUid": index, "q": "a"}]});
+    server.post("/multi-search", queries).ok();
+    server.post(&path("/documents/fetch"), json!({"filter": format!("{} = '{MARK}'", mark("title"))})).ok();
+    server.get(&path("/documents/3")).ok();
+    server.get(&format!("/tasks?indexUids={index}&statuses=failed")).ok();
+    server.get("/tasks/0").ok();
+    server.get("/stats").ok();
+    server.done(&server.delete(&path("/documents/3")));
+    server.done(&server.post(&path("/documents/delete"), json!({"filter": format!("{} = '{MARK}'", mark("title"))})));
+    server.done(&server.post("/indexes", json!({"uid": mark("other"), "primaryKey": "sku"})));
+    server.done(&server.post("/swap-indexes", json!([{"indexes": [index, mark("other")]}])));
+    let webhook = json!({"url": format!("https://example.org/{MARK}"), "headers": {"Authorization": MARK}});
+    server.post("/webhooks", webhook).ok();
+    server.post("/keys", json!({"name": MARK, "actions": ["search"], "indexes": [index], "expiresAt": null})).ok();
+    server.get(&format!("/keys/{MARK}")).refused(404, "api_key_not_found");
+    let bad = server.request(Method::POST, &path("/documents")).header("Content-Type", "text/plain").body(MARK);
+    server.send(bad).refused(415, "invalid_content_type");
+}
+
+#[test]
+fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
+    let collector = Collector::start();
+    let master = format!("a master key with {MARK} in it");
+    let options = [&collector.options()[..], &["--master-key", &master]].concat();
+    let mut server = Server::with_options(&options).with_key(&master);
+    assert!(server.log().contains("--no-analytics stops them"), "{}", server.log());
+    use_everything(&server);
+    assert!(collector.bodies().is_empty(), "nothing is sent at once");
+    let uid = std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();
+    assert!(server.terminate().success());
+
+    let bodies = collector.bodies();
+    assert_eq!(bodies.len(), 1, "what is left is sent at the end");
+    let body = &bodies[0];
+    assert!(body.len() <= 500_000);
+    let secrets = [MARK, "127.0.0.1", "example.org", server.folder().to_str().unwrap(), &collector.url];
+    for secret in secrets {
+        assert!(!body.contains(secret), "{secret}: {body}");
+    }
+    let batch: Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(batch["instanceUid"], uid);
+    let event = |name: &str| {
+        let events = batch["events"].as_array().expect("events");
+        let found = events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("{name}: {body}"));
+        found["properties"].clone()
+    };
+    let instance = event("Instance");
+    assert_eq!(instance["context.app.version"], env!("CARGO_PKG_VERSION"));
+    assert!(instance["system.cores"].as_u64().unwrap() > 0 && instance["system.ram_size"].as_u64().unwrap() > 0);
+    assert_eq!((&instance["stats.indexes_number"], &instance["infos.env"]), (&json!(2), &json!("development")));
+    assert_eq!((&instance["infos.db_path"], &instance["infos.import_dump"]), (&json!(true), &json!(false)));
+    let search = event("Documents Searched");
+    for (name, value) in [
+        ("requests.total_received", json!(4)),
+        ("requests.total_succeeded", json!(2)),
+        ("requests.total_failed", json!(2)),
+        ("requests.total_used_negative_operator", json!(1)),
+        ("q.max_terms_number", json!(2)),
+        ("pagination.max_limit", json!(20)),
+        ("pagination.max_offset", json!(3)),
+        ("pagination.most_used_navigation", json!("estimated")),
+        ("filter.with_geoRadius", json!(true)),
+        ("filter.on_vectors", json!(false)),
+        ("sort.avg_criteria_number", json!(1.0)),
+        ("formatting.highlight_pre_tag", json!(true)),
+        ("formatting.crop_length", json!(false)),
+        ("scoring.show_ranking_score", json!(true)),
+        ("locales", json!(["fra"])),
+    ] {
+        assert_eq!(search[name], value, "{name}: {search}");
+    }
+    assert!(search["requests.99th_response_time"].is_u64());
+    assert_eq!(event("Documents Searched by Multi-Search")["searches.total_search_count"], 2);
+    assert_eq!(event("Documents Added")["payload_type"], json!(["application/json", "text/plain"]));
+    assert_eq!(event("Settings Updated")["ranking_rules.values"], "words, sort, *:desc");
+    assert_eq!(event("Index Created")["primary_key"], "sku");
+    assert_eq!(event("Indexes Swapped")["swap_operation_number"], 1);
+    assert_eq!(event("Tasks Seen")["filtered_by_status"], true);
+    assert_eq!(event("Webhook Created")["webhooks_created"], 1);
+    let deleted = event("Documents Deleted");
+    assert_eq!(
+        (&deleted["per_document_id"], &deleted["per_filter"], &deleted["clear_all"]),
+        (&json!(true), &json!(true), &json!(false))
+    );
+}
+
+#[test]
+fn nothing_is_sent_unless_asked_for() {
+    let collector = Collector::start();
+    for options in [vec![], [&collector.options()[..], &["--no-analytics"]].concat()] {
+        let mut server = Server::with_options(&options);
+        server.add("films", json!([{"id": 1}]));
+        assert!(server.log().contains("Disabled"), "{}", server.log());
+        server.terminate();
+    }
+    assert!(collector.bodies().is_empty());
+}
