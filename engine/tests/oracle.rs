@@ -404,6 +404,82 @@ fn doc() -> impl Strategy<Value = Doc> {
     })
 }
 
+/// Searches and compares. Each document of `docs` is in the index `copies` times, all of them after each other.
+fn check(
+    docs: &[Doc],
+    copies: usize,
+    cuts: &[usize],
+    queries: &[(Vec<String>, bool, bool)],
+    limit: usize,
+) -> Result<(), TestCaseError> {
+    let all: Vec<Doc> = docs.iter().cycle().take(docs.len() * copies).cloned().collect();
+    let index = index(&all, cuts);
+    let snapshot = index.snapshot();
+    for (query, prefix, all) in queries {
+        let strategy = if *all { MatchingStrategy::All } else { MatchingStrategy::Last };
+        let text = query.join(" ") + if *prefix { "" } else { " " };
+        let request = SearchRequest { query: Some(text.clone()), limit, matching: strategy, ..Default::default() };
+        let result = search(&snapshot, &request).expect("valid request");
+        let one_of_each = expected(docs, query, *prefix, strategy);
+        prop_assert_eq!(result.total, (one_of_each.len() * copies) as u64, "total of {:?}", text);
+        let got: Vec<(usize, Vector, u32)> = result
+            .hits
+            .iter()
+            .map(|h| {
+                let json: serde_json::Value = serde_json::from_slice(&snapshot.document(h.address).unwrap()).unwrap();
+                let (vector, max_typos) = vector_of(&h.details);
+                (json["id"].as_u64().unwrap() as usize, vector, max_typos)
+            })
+            .collect();
+        let mut want: Vec<Expected> = (0..copies)
+            .flat_map(|copy| one_of_each.iter().map(move |e| Expected { doc: copy * docs.len() + e.doc, ..e.clone() }))
+            .collect();
+        want.sort_by_key(|e| (e.vector, e.doc));
+        // The words that are present exactly are only told when the attribute does not match.
+        let want: Vec<(usize, Vector, u32)> = want
+            .iter()
+            .take(limit)
+            .map(|e| {
+                let mut v = e.vector;
+                if v[5] < 2 {
+                    v[6] = 0;
+                }
+                (e.doc, v, e.max_typos)
+            })
+            .collect();
+        prop_assert_eq!(got, want, "hits of {:?} ({:?})", text, strategy);
+    }
+    Ok(())
+}
+
+fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
+    let mut v = [0, 0, 0, 0, 0, 2, 0];
+    let mut max_typos = 0;
+    for d in details {
+        match d {
+            ScoreDetail::Words { matching, max } => v[0] = max - matching,
+            ScoreDetail::Typo { count, max } => {
+                v[1] = *count;
+                max_typos = *max;
+            }
+            ScoreDetail::Proximity(r) => v[2] = r.max - r.rank,
+            ScoreDetail::AttributeRank(r) => v[3] = r.max - r.rank,
+            ScoreDetail::WordPosition(r) => v[4] = r.max - r.rank,
+            ScoreDetail::Exactness(ExactMatch::Exact) => v[5] = 0,
+            ScoreDetail::Exactness(ExactMatch::Starts) => v[5] = 1,
+            ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
+                v[6] = max_matching_words - matching_words;
+            }
+            other => panic!("unexpected detail {other:?}"),
+        }
+    }
+    (v, max_typos)
+}
+
+fn queries() -> impl Strategy<Value = Vec<(Vec<String>, bool, bool)>> {
+    proptest::collection::vec((words(QUERY_WORDS, 1..5), any::<bool>(), any::<bool>()), 1..8)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
@@ -411,48 +487,24 @@ proptest! {
     fn search_agrees_with_the_oracle(
         docs in proptest::collection::vec(doc(), 1..24),
         cuts in proptest::collection::btree_set(0usize..24, 0..3),
-        queries in proptest::collection::vec((words(QUERY_WORDS, 1..5), any::<bool>(), any::<bool>()), 1..8),
+        queries in queries(),
         limit in 1usize..30,
     ) {
-        let cuts: Vec<usize> = cuts.into_iter().collect();
-        let index = index(&docs, &cuts);
-        let snapshot = index.snapshot();
-        for (query, prefix, all) in queries {
-            let strategy = if all { MatchingStrategy::All } else { MatchingStrategy::Last };
-            let text = query.join(" ") + if prefix { "" } else { " " };
-            let request = SearchRequest { query: Some(text.clone()), limit, matching: strategy, ..Default::default() };
-            let result = search(&snapshot, &request).expect("valid request");
-            let want = expected(&docs, &query, prefix, strategy);
-            prop_assert_eq!(result.total, want.len() as u64, "total of {:?}", text);
-            let got: Vec<(usize, Vector, u32)> = result.hits.iter().map(|h| {
-                let json: serde_json::Value =
-                    serde_json::from_slice(&snapshot.document(h.address).unwrap()).unwrap();
-                let mut v = [0, 0, 0, 0, 0, 2, 0];
-                let mut max_typos = 0;
-                for d in &h.details {
-                    match d {
-                        ScoreDetail::Words { matching, max } => v[0] = max - matching,
-                        ScoreDetail::Typo { count, max } => { v[1] = *count; max_typos = *max; }
-                        ScoreDetail::Proximity(r) => v[2] = r.max - r.rank,
-                        ScoreDetail::AttributeRank(r) => v[3] = r.max - r.rank,
-                        ScoreDetail::WordPosition(r) => v[4] = r.max - r.rank,
-                        ScoreDetail::Exactness(ExactMatch::Exact) => v[5] = 0,
-                        ScoreDetail::Exactness(ExactMatch::Starts) => v[5] = 1,
-                        ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
-                            v[6] = max_matching_words - matching_words;
-                        }
-                        other => panic!("unexpected detail {other:?}"),
-                    }
-                }
-                (json["id"].as_u64().unwrap() as usize, v, max_typos)
-            }).collect();
-            // The words that are present exactly are only told when the attribute does not match.
-            let want: Vec<(usize, Vector, u32)> = want.iter().take(limit).map(|e| {
-                let mut v = e.vector;
-                if v[5] < 2 { v[6] = 0; }
-                (e.doc, v, e.max_typos)
-            }).collect();
-            prop_assert_eq!(got, want, "hits of {:?} ({:?})", text, strategy);
-        }
+        check(&docs, 1, &cuts.into_iter().collect::<Vec<_>>(), &queries, limit)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    /// Large groups are cut by bounds, filtered by lengths and neighbours, and shared out to threads.
+    #[test]
+    fn many_documents_are_ranked_like_few(
+        docs in proptest::collection::vec(doc(), 4..10),
+        cut in 0usize..4000,
+        queries in queries(),
+        limit in 1usize..30,
+    ) {
+        check(&docs, 2000, &[cut], &queries, limit)?;
     }
 }

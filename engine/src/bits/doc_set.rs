@@ -326,6 +326,14 @@ impl DocSet {
         }
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            DocSet::Sorted(docs) => docs.capacity() * 4,
+            DocSet::Bitset { words, .. } => words.capacity() * 8,
+        }
+    }
+
     /// The same set in the smaller form.
     pub fn shrunk(self) -> DocSet {
         match self {

@@ -1,6 +1,6 @@
 //! One query over one segment: the documents of each node by typo cost, and of each level.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
@@ -36,7 +36,7 @@ pub struct SegmentQuery<'a> {
     searched_typos: Option<Vec<bool>>,
     docs: Vec<OnceLock<DocSet>>,
     /// By node: documents that have its split.
-    split_docs: HashMap<usize, DocSet>,
+    split_docs: HashMap<usize, Arc<DocSet>>,
 }
 
 impl<'a> SegmentQuery<'a> {
@@ -109,7 +109,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// Sets the split of a node and the documents that have it.
-    pub(super) fn set_split(&mut self, node: usize, words: [TermOrdinal; 2], docs: DocSet) {
+    pub(super) fn set_split(&mut self, node: usize, words: [TermOrdinal; 2], docs: Arc<DocSet>) {
         self.expansions[node].split = Some(words);
         self.split_docs.insert(node, docs);
     }
@@ -230,6 +230,13 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that hold the words of a sequence next to each other in one searched field.
     pub fn phrase(&self, words: &[Option<TermOrdinal>]) -> DocSet {
         self.phrase_among(self.docs_with_all(words), words)
+    }
+
+    /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
+    pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
+        let find = || self.phrase_among(both(), &words.map(Some));
+        // Which documents they are depends on the searched fields.
+        if self.searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
     }
 
     /// Documents of `docs` that hold the words of a sequence next to each other in one searched field.

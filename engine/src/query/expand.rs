@@ -6,9 +6,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use fst::Automaton;
-use fst::automaton::Str;
-use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder};
+use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 
 use super::graph::{Node, WORD_BYTES_MAX};
 use super::options::{QueryOptions, is_number};
@@ -95,28 +93,61 @@ pub fn expand(
     };
     out.synonyms =
         node.synonyms.iter().filter_map(|s| sequence(terms, s.iter().map(|w| Some(w.as_str())), stop)).collect();
-    let same_first = || Str::new(&automata.first).starts_with();
-    let mut typo = |term: &[u8], ordinal: TermOrdinal, distance: Distance, same_first: bool| {
+    let mut typo = |term: &[u8], ordinal: TermOrdinal, cost: u8| {
         let number = || std::str::from_utf8(term).is_ok_and(is_number);
         if !allowed(ordinal) || (options.typos.exact_numbers && number()) {
             return;
         }
-        match (distance, same_first) {
-            (Distance::Exact(1), true) => out.one_typo.push(ordinal),
-            (Distance::Exact(2), true) | (Distance::Exact(1), false) => out.two_typos.push(ordinal),
+        match cost {
+            1 => out.one_typo.push(ordinal),
+            2 => out.two_typos.push(ordinal),
             _ => {}
         }
     };
-    match (&automata.one, &automata.two) {
-        (Some(one), Some(two)) => {
-            terms.search(two.intersection(same_first()), |t, o| typo(t, o, two.eval(t), true));
-            terms.search(one.intersection(same_first().complement()), |t, o| typo(t, o, one.eval(t), false));
-            out.two_typos.sort_unstable();
-        }
-        (Some(one), None) => {
-            terms.search(one.intersection(same_first()), |t, o| typo(t, o, one.eval(t), true));
-        }
-        _ => {}
+    let first = automata.first.as_bytes();
+    if let Some(dfa) = automata.two.as_ref().or(automata.one.as_ref()) {
+        same_first(terms, dfa, first, |term, ordinal, typos| typo(term, ordinal, typos));
+    }
+    if let (Some(one), Some(_)) = (&automata.one, &automata.two) {
+        other_first(terms, one, first, |term, ordinal, typos| typo(term, ordinal, typos + 1));
+        out.two_typos.sort_unstable();
     }
     out
+}
+
+/// Calls `f` with the terms that begin with the character `first` and are accepted, and the number of typos.
+fn same_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(&[u8], TermOrdinal, u8)) {
+    let step = |(depth, state): (usize, u32), byte| {
+        if first.get(depth).is_some_and(|&b| b != byte) {
+            return None;
+        }
+        alive(dfa.transition(state, byte)).map(|state| (depth + 1, state))
+    };
+    terms.walk((0, dfa.initial_state()), step, |(depth, state), term, ordinal| {
+        if let (true, Distance::Exact(typos)) = (depth >= first.len(), dfa.distance(state)) {
+            f(term, ordinal, typos);
+        }
+    });
+}
+
+/// Calls `f` with the terms that do not begin with the character `first` and are accepted, and the number of typos.
+fn other_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(&[u8], TermOrdinal, u8)) {
+    // How many bytes of the character have been met; `None` once another one came.
+    let step = |(same, state): (Option<usize>, u32), byte| {
+        let same = same.filter(|&n| first.get(n) == Some(&byte)).map(|n| n + 1);
+        if same == Some(first.len()) {
+            return None;
+        }
+        alive(dfa.transition(state, byte)).map(|state| (same, state))
+    };
+    terms.walk((Some(0), dfa.initial_state()), step, |(_, state), term, ordinal| {
+        if let Distance::Exact(typos @ 1..) = dfa.distance(state) {
+            f(term, ordinal, typos);
+        }
+    });
+}
+
+/// The state, unless nothing can be accepted from it on.
+fn alive(state: u32) -> Option<u32> {
+    (state != SINK_STATE).then_some(state)
 }

@@ -1,8 +1,8 @@
 //! Reads one word as two (`sunflower` -> `sun flower`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use fst::Automaton;
 use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
@@ -11,33 +11,8 @@ use super::graph::{Node, QueryGraph};
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 
-/// Accepts the non-empty prefixes of a text: one walk down the dictionary finds all terms among them.
-struct PrefixesOf<'a>(&'a [u8]);
-
-impl Automaton for PrefixesOf<'_> {
-    /// Bytes matched; `None` once one differs.
-    type State = Option<usize>;
-
-    fn start(&self) -> Option<usize> {
-        Some(0)
-    }
-
-    fn is_match(&self, state: &Option<usize>) -> bool {
-        state.is_some_and(|n| n > 0)
-    }
-
-    fn can_match(&self, state: &Option<usize>) -> bool {
-        state.is_some()
-    }
-
-    fn accept(&self, state: &Option<usize>, byte: u8) -> Option<usize> {
-        let at = (*state)?;
-        (self.0.get(at) == Some(&byte)).then_some(at + 1)
-    }
-}
-
 /// The documents of a pair of neighbouring words in one segment; `None` when it does not know both words.
-type PairDocs = Option<([TermOrdinal; 2], DocSet)>;
+type PairDocs = Option<([TermOrdinal; 2], Arc<DocSet>)>;
 
 /// A cut of a word that documents hold.
 struct Split {
@@ -84,7 +59,9 @@ fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> 
     for segment in segments {
         let terms = segment.reader().terms();
         let mut lefts = Vec::new();
-        terms.search(PrefixesOf(node.text.as_bytes()), |left, ordinal| lefts.push((left.len(), ordinal)));
+        let text = node.text.as_bytes();
+        let step = |at: usize, byte| (text.get(at) == Some(&byte)).then_some(at + 1);
+        terms.walk(0, step, |cut, _, ordinal| lefts.push((cut, ordinal)));
         for (cut, left) in lefts.into_iter().filter(|&(cut, _)| cut < node.text.len() && Some(cut) != joined) {
             if let Some([_, right]) = words_of(segment, node, cut) {
                 let postings = segment.reader().postings();
@@ -128,17 +105,9 @@ fn count(
     if hopeless(bound) {
         return None;
     }
-    let both: Vec<PairDocs> = segments
-        .iter()
-        .map(|s| words_of(s, node, cut).map(|[l, r]| ([l, r], s.docs_with_all(&[Some(l), Some(r)]))))
-        .collect();
-    if hopeless(both.iter().flatten().map(|(_, docs)| u64::from(docs.len())).sum()) {
-        return None;
-    }
     let docs: Vec<PairDocs> = segments
         .iter()
-        .zip(both)
-        .map(|(s, both)| both.map(|([l, r], docs)| ([l, r], s.phrase_among(docs, &[Some(l), Some(r)]))))
+        .map(|s| words_of(s, node, cut).map(|words| (words, s.pair(words, || s.docs_with_all(&words.map(Some))))))
         .collect();
     let live = |(segment, docs): (&&mut SegmentQuery<'_>, &PairDocs)| {
         docs.as_ref().map_or(0, |(_, docs)| u64::from(segment.live_len(docs)))

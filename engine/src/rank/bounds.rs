@@ -11,6 +11,7 @@ use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::query::options::NOT_SEARCHED;
 use crate::rank::key::{Key, KeyLayout, Slice};
+use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::level::Level;
 use crate::rank::path::{POSITION_COST_MAX, bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
@@ -21,23 +22,29 @@ const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
 
+/// Positions below this are not rounded by `wordPosition`.
+const EXACT_POSITIONS: u16 = 16;
+
 /// Least costs of one word in one document.
 #[derive(Clone, Copy, Debug, Default)]
 struct Costs {
     rank: u8,
     position: u8,
+    /// An exact word is not in its place, so no attribute is, or starts with, the query.
+    displaced: bool,
 }
 
 impl Costs {
-    const WORST: Costs = Costs { rank: u8::MAX, position: u8::MAX };
+    const WORST: Costs = Costs { rank: u8::MAX, position: u8::MAX, displaced: false };
 
     fn min(self, other: Costs) -> Costs {
-        Costs { rank: self.rank.min(other.rank), position: self.position.min(other.position) }
+        Costs { rank: self.rank.min(other.rank), position: self.position.min(other.position), displaced: false }
     }
 
     fn add(&mut self, other: Costs) {
         self.rank = self.rank.saturating_add(other.rank);
         self.position = self.position.saturating_add(other.position);
+        self.displaced |= other.displaced;
     }
 }
 
@@ -45,7 +52,8 @@ impl Costs {
 struct CostTable(Vec<[Costs; ZONE_COUNT]>);
 
 impl CostTable {
-    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node) -> CostTable {
+    /// `exact`: the postings are those of the word of the query itself.
+    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node, exact: bool) -> CostTable {
         let first_position = u32::from(node.first_position);
         let positions = ZONE_STARTS.map(|start| {
             // A word that comes first before its place in the query may come again right there.
@@ -57,7 +65,7 @@ impl CostTable {
             // A set without fields stands for unknown ones.
             let weight = weights.min().unwrap_or(0);
             let rank = if weight == NOT_SEARCHED { u8::MAX } else { u8::try_from(weight).unwrap_or(u8::MAX) };
-            positions.map(|position| Costs { rank, position })
+            positions.map(|position| Costs { rank, position, displaced: exact && position > 0 })
         };
         CostTable((0..sets.len() as u32).map(row).collect())
     }
@@ -78,13 +86,15 @@ enum Source<'q> {
 /// Cuts groups of documents that match every word of a level without typo by the least costs of `attributeRank` and
 /// `wordPosition`.
 ///
-/// `groups`: disjoint sets with the smallest key of their documents; so is the answer, best first. Cost: about 2 ns per
+/// `groups`: disjoint sets with the smallest key of their documents; so is the answer, best first. Those that can still
+/// be exact in the first step of `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per
 /// posting of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
 pub(crate) fn cut_by_costs(
     query: &SegmentQuery<'_>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
+    exact_known: &[bool],
 ) -> Vec<(Key, DocSet)> {
     let (rank, position) = (layout.slice(GraphRule::AttributeRank), layout.slice(GraphRule::WordPosition));
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
@@ -107,17 +117,23 @@ pub(crate) fn cut_by_costs(
     for (node, source, _) in &sources {
         add_costs(query, *node, source, &mut costs);
     }
+    // Positions are known exactly up to here.
+    let close = |&t: &usize| query.graph().terms[t].last_position < EXACT_POSITIONS && exact_known[t];
+    let attribute = layout.slice(GraphRule::ExactAttribute).filter(|_| level.kept.iter().all(close));
     let slot = |c: Costs| {
-        most_rank.min(usize::from(c.rank)) * (most_position + 1) + most_position.min(usize::from(c.position))
+        let (rank, position) = (most_rank.min(usize::from(c.rank)), most_position.min(usize::from(c.position)));
+        (rank * (most_position + 1) + position) * 2 + usize::from(c.displaced)
     };
     let put = |slice: Option<Slice>, cost: usize| slice.map_or(0, |s| s.put(cost as u32));
     let mut out = Vec::new();
     for (bound, docs) in groups {
-        let mut parts: Vec<Vec<DocId>> = vec![Vec::new(); (most_rank + 1) * (most_position + 1)];
+        let mut parts: Vec<Vec<DocId>> = vec![Vec::new(); 2 * (most_rank + 1) * (most_position + 1)];
         docs.for_each(|doc| parts[slot(costs[doc as usize])].push(doc));
         for (slot, docs) in parts.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty()) {
-            let (r, p) = (slot / (most_position + 1), slot % (most_position + 1));
-            out.push((bound + put(rank, r) + put(position, p), DocSet::from_sorted(docs)));
+            let (r, p) = (slot / 2 / (most_position + 1), slot / 2 % (most_position + 1));
+            let displaced = attribute.filter(|a| slot % 2 == 1 && a.get(bound) == 0);
+            let bound = bound + put(rank, r) + put(position, p) + put(displaced, EXACT_ATTRIBUTE_WORST as usize);
+            out.push((bound, DocSet::from_sorted(docs)));
         }
     }
     out.sort_by_key(|g| g.0);
@@ -153,6 +169,7 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
 /// Adds the least costs of a node to those of each document that holds one of its words.
 fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, costs: &mut [Costs]) {
     let postings = query.reader().postings();
+    let exact = query.expansions()[node].exact;
     let node = &query.graph().nodes[node];
     let mut add = |table: &CostTable, doc: DocId, code: u32, zone: u8| {
         if let Some(costs) = costs.get_mut(doc as usize) {
@@ -162,15 +179,15 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, costs: 
     match source {
         Source::Union(prefix) => {
             let Some(union) = postings.prefix_union(prefix) else { return };
-            let table = CostTable::new(query, union.field_sets, node);
+            let table = CostTable::new(query, union.field_sets, node, false);
             union.for_each(|doc, code, zone| add(&table, doc, code, zone));
         }
         Source::Words(words) if words.len() == 1 => {
-            let table = CostTable::new(query, postings.field_sets(), node);
+            let table = CostTable::new(query, postings.field_sets(), node, true);
             postings.for_each_with_zone(words.start, |doc, code, zone| add(&table, doc, code, zone));
         }
         Source::Words(words) => {
-            let table = CostTable::new(query, postings.field_sets(), node);
+            let table = CostTable::new(query, postings.field_sets(), node, false);
             let mut least = vec![Costs::WORST; costs.len()];
             for ordinal in words.clone().filter(|o| query.stop().binary_search(o).is_err()) {
                 postings.for_each_with_zone(ordinal, |doc, code, zone| {
@@ -185,5 +202,14 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, costs: 
                 }
             }
         }
+    }
+    // Among the completions of a prefix only the word itself can be in its place.
+    if let (Some(exact), true) = (exact, node.prefix) {
+        let table = CostTable::new(query, postings.field_sets(), node, true);
+        postings.for_each_with_zone(exact, |doc, code, zone| {
+            if let Some(costs) = costs.get_mut(doc as usize) {
+                costs.displaced |= table.get(code, zone).displaced;
+            }
+        });
     }
 }

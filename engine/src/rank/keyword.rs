@@ -10,7 +10,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::bits::DocSet;
-use crate::id::{DocId, FieldId, InternalId, TermOrdinal};
+use crate::id::{DocId, InternalId};
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
@@ -18,50 +18,24 @@ use crate::query::options::QueryOptions;
 use crate::rank::bounds::cut_by_costs;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
-use crate::rank::matcher::{Matcher, Occurrences};
+use crate::rank::matcher::Matcher;
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
+use crate::rank::scan::{DocumentScanner, LevelScan};
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
 use crate::rank::top_k::{Entry, Part, TopK};
 use crate::rank::vertex::node_of;
-use crate::segment::SegmentReader;
 use crate::sort::SegmentSort;
 
-/// Documents scanned between two looks at the clock.
-const DOCS_PER_CLOCK_CHECK: u32 = 256;
 /// Cost of the first step of `exactness` when no attribute starts with the query.
-const EXACT_ATTRIBUTE_WORST: u32 = 2;
-/// Positions below this are not rounded by `wordPosition`.
-const EXACT_POSITIONS: u16 = 16;
+pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
 /// Groups of at most this many documents are scanned without a look at the postings.
 const SCANNED_WHOLE_MAX: u32 = 1024;
+/// Bitmaps of fewer documents, over all segments, are combined on one thread.
+const PARALLEL_FROM: u64 = 1 << 20;
 /// Level of documents that complete a degraded answer, unsorted.
 const UNSORTED: u16 = u16::MAX;
-
-/// Larger groups are scanned on two threads.
-const SCANNED_ALONE_MAX: u32 = 8192;
-/// Documents of a large group that are scanned before it is shared out.
-const SCANNED_FIRST: usize = 1024;
-
-/// Documents of one segment and level whose keys are at least `bound`.
-#[derive(Clone, Copy)]
-struct Group {
-    index: usize,
-    number: u16,
-    bound: Key,
-    /// Every word of the level is in them without typo.
-    without_typo: bool,
-}
-
-/// How a scan ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scan {
-    Complete,
-    /// No remaining document can enter the top-k.
-    NothingBetter,
-    TimeIsUp,
-}
 
 /// One segment of a keyword search.
 pub(crate) struct SegmentInput<'a> {
@@ -84,20 +58,20 @@ pub(crate) struct KeywordSearch<'a> {
 
 /// A level together with what its details are computed from.
 #[derive(Debug)]
-struct RankedLevel {
-    level: Level,
+pub(super) struct RankedLevel {
+    pub(super) level: Level,
     max_typos: u32,
 }
 
 /// The ranked documents of all segments and what is needed to explain them.
 pub(crate) struct Ranked<'a> {
-    search: &'a KeywordSearch<'a>,
-    segments: &'a [SegmentInput<'a>],
-    matchers: Vec<Matcher>,
-    layout: KeyLayout,
-    parts: Vec<Part>,
-    levels: Vec<RankedLevel>,
-    exact_known: Vec<bool>,
+    pub(super) search: &'a KeywordSearch<'a>,
+    pub(super) segments: &'a [SegmentInput<'a>],
+    pub(super) matchers: Vec<Matcher>,
+    pub(super) layout: KeyLayout,
+    pub(super) parts: Vec<Part>,
+    pub(super) levels: Vec<RankedLevel>,
+    pub(super) exact_known: Vec<bool>,
     /// Per segment: its best entries, unordered.
     pub(crate) entries: Vec<Vec<Entry>>,
     /// Per segment: all matching documents.
@@ -137,6 +111,10 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         ranked.complete_unsorted();
     }
     ranked
+}
+
+fn count(sets: &[DocSet]) -> u32 {
+    sets.iter().map(DocSet::len).sum()
 }
 
 fn collected(tops: &[TopK]) -> usize {
@@ -196,22 +174,26 @@ fn frequencies(graph: &QueryGraph, segments: &[SegmentInput<'_>]) -> Vec<u64> {
 }
 
 impl Ranked<'_> {
+    /// `f` of each segment, in parallel where there are so many documents that bitmaps take longer than waking threads.
+    fn per_segment<T: Send>(&self, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        let documents: u64 = self.segments.iter().map(|s| u64::from(s.query.reader().doc_count())).sum();
+        let segments = 0..self.segments.len();
+        if documents < PARALLEL_FROM { segments.map(f).collect() } else { segments.into_par_iter().map(f).collect() }
+    }
+
     fn level(&mut self, kept: Vec<usize>, complete: bool, tops: &mut [TopK]) {
         let search = self.search;
         let graph = search.graph;
         let usable = |node: usize| self.segments.iter().any(|s| !s.query.is_empty(node));
         let level = Level::new(graph, kept, usable);
-        let groups: Vec<DocSet> = self
-            .segments
-            .par_iter()
-            .zip(&mut self.matching)
-            .map(|(segment, matching)| {
-                let remaining = segment.universe.and_not(matching);
-                let docs = segment.query.level_docs(&level, &remaining, false);
-                matching.or_assign(&docs);
-                docs
-            })
-            .collect();
+        let groups: Vec<DocSet> = self.per_segment(|index| {
+            let segment = &self.segments[index];
+            let remaining = segment.universe.and_not(&self.matching[index]);
+            segment.query.level_docs(&level, &remaining, false)
+        });
+        for (matching, docs) in self.matching.iter_mut().zip(&groups) {
+            matching.or_assign(docs);
+        }
         let (level, max_typos) = self.needed_readings(level, &groups);
         let number = self.levels.len() as u16;
         self.levels.push(RankedLevel { level, max_typos });
@@ -220,39 +202,42 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
-            self.degraded = self.scan_all(tops, number, false, |index| vec![(bound, groups[index].clone())]);
+            self.degraded =
+                self.scan_all(tops, number, count(&groups), false, |index| vec![(bound, groups[index].clone())]);
             return;
         }
-        let exact: Vec<DocSet> = self
-            .segments
-            .par_iter()
-            .zip(&groups)
-            .map(|(s, docs)| s.query.level_docs(&self.levels[usize::from(number)].level, docs, true))
-            .collect();
-        self.degraded = self.scan_all(tops, number, true, |index| self.groups(index, &exact[index], number));
+        let level = &self.levels[usize::from(number)].level;
+        let exact: Vec<DocSet> =
+            self.per_segment(|index| self.segments[index].query.level_docs(level, &groups[index], true));
+        self.degraded =
+            self.scan_all(tops, number, count(&exact), true, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
-            self.degraded =
-                self.scan_all(tops, number, false, |index| vec![(bound, groups[index].and_not(&exact[index]))]);
+            self.degraded = self.scan_all(tops, number, count(&groups), false, |index| {
+                vec![(bound, groups[index].and_not(&exact[index]))]
+            });
         }
     }
 
-    /// Scans groups of documents of every segment, in parallel over segments, and tells whether the time ran out.
+    /// Scans groups of `docs` documents of all segments, in parallel when there are many, and tells whether the time ran
+    /// out.
     /// Groups come best first, each with the smallest key of its documents.
     fn scan_all(
         &self,
         tops: &mut [TopK],
         number: u16,
+        docs: u32,
         without_typo: bool,
         groups: impl Fn(usize) -> Vec<(Key, DocSet)> + Sync,
     ) -> bool {
-        tops.par_iter_mut()
-            .enumerate()
-            .map(|(index, top)| {
-                let scan = |(bound, docs)| self.scan(Group { index, number, bound, without_typo }, &docs, top);
-                groups(index).into_iter().any(scan)
-            })
-            .reduce(|| false, |a, b| a || b)
+        let scan_segment = |(index, top): (usize, &mut TopK)| {
+            let mut scan = LevelScan::new(self, index, number, without_typo);
+            groups(index).into_iter().any(|(bound, docs)| scan.group(bound, &docs, top))
+        };
+        if docs <= SCANNED_WHOLE_MAX {
+            return tops.iter_mut().enumerate().any(scan_segment);
+        }
+        tops.par_iter_mut().enumerate().map(scan_segment).reduce(|| false, |a, b| a || b)
     }
 
     /// Keeps the concatenations without which some document of the level would not match, and tells the largest typo
@@ -323,123 +308,7 @@ impl Ranked<'_> {
             }
             _ => vec![(bound, docs.clone())],
         };
-        let mut groups = cut_by_costs(query, level, groups, &self.layout);
-        self.mark_displaced(level, &mut groups);
-        groups
-    }
-
-    /// An attribute that is, or starts with, the query has every exact word in its place: where all words are exact, a
-    /// document with a word that is not in its place costs the most in the first step of `exactness`.
-    fn mark_displaced(&self, level: &Level, groups: &mut [(Key, DocSet)]) {
-        let slices = (self.layout.slice(GraphRule::WordPosition), self.layout.slice(GraphRule::ExactAttribute));
-        let (Some(position), Some(attribute)) = slices else { return };
-        // Positions are known exactly up to here.
-        let close = |&t: &usize| self.search.graph.terms[t].last_position < EXACT_POSITIONS;
-        if !level.kept.iter().all(|t| close(t) && self.exact_known[*t]) {
-            return;
-        }
-        for (bound, _) in groups {
-            if position.get(*bound) > 0 && attribute.get(*bound) == 0 {
-                *bound += attribute.put(EXACT_ATTRIBUTE_WORST);
-            }
-        }
-    }
-
-    /// Offers documents to the top-k; `true` when the time ran out. Large groups are scanned on two threads, once
-    /// their first documents have raised the bar.
-    fn scan(&self, group: Group, docs: &DocSet, top: &mut TopK) -> bool {
-        let Some(first) = docs.first() else { return false };
-        if !top.admits_any(group.bound, first) {
-            return false;
-        }
-        // Where nothing but values orders documents, only those that lead the first order need a look.
-        let segment = &self.segments[group.index];
-        let doc_count = segment.query.reader().doc_count();
-        let leading = self.sorts_only().then(|| segment.sort.leading(docs, doc_count, self.search.wanted)).flatten();
-        let docs = leading.as_ref().unwrap_or(docs);
-        if docs.len() < SCANNED_ALONE_MAX {
-            return self.scan_docs(group, docs.iter(), top) == Scan::TimeIsUp;
-        }
-        let mut docs = docs.iter();
-        match self.scan_docs(group, docs.by_ref().take(SCANNED_FIRST), top) {
-            Scan::TimeIsUp => return true,
-            Scan::NothingBetter => return false,
-            Scan::Complete => {}
-        }
-        let rest: Vec<DocId> = docs.collect();
-        let (left, right) = rest.split_at(rest.len() / 2);
-        let mut other = top.fork();
-        let (a, b) = rayon::join(
-            || self.scan_docs(group, left.iter().copied(), top),
-            || self.scan_docs(group, right.iter().copied(), &mut other),
-        );
-        top.absorb(other);
-        a == Scan::TimeIsUp || b == Scan::TimeIsUp
-    }
-
-    fn sorts_only(&self) -> bool {
-        !self.parts.is_empty() && self.parts.iter().all(|p| matches!(p, Part::Sort(_)))
-    }
-
-    fn scan_docs(&self, group: Group, docs: impl Iterator<Item = DocId>, top: &mut TopK) -> Scan {
-        let search = self.search;
-        let segment = &self.segments[group.index];
-        let level = &self.levels[usize::from(group.number)].level;
-        let sorted = self.parts.iter().any(|p| matches!(p, Part::Sort(_)));
-        let graph_rules = self.parts.iter().any(|p| matches!(p, Part::Graph(_)));
-        let mut paths = PathFinder::new(search.graph, search.options, level, &self.layout, &self.exact_known);
-        let mut scanner = Scanner::new(segment.query.reader(), &self.matchers[group.index], search.options);
-        let mut sorts = Vec::new();
-        let short_of_exact = self
-            .layout
-            .slice(GraphRule::ExactAttribute)
-            .filter(|slice| slice.get(group.bound) == 0)
-            .map(|slice| (group.bound + slice.put(1), ExactFields::new(&segment.query, level, group.without_typo)));
-        let short_of_adjacent = self
-            .layout
-            .slice(GraphRule::Proximity)
-            .filter(|_| group.without_typo)
-            .and_then(|slice| Some((group.bound + slice.put(1), Adjacent::new(&segment.query, level)?)));
-        for (scanned, doc) in (0_u32..).zip(docs) {
-            if scanned % DOCS_PER_CLOCK_CHECK == 0 && search.deadline.is_some_and(|d| Instant::now() >= d) {
-                return Scan::TimeIsUp;
-            }
-            if sorted {
-                segment.sort.keys(doc, &mut sorts);
-            }
-            if !top.admits(group.bound, &sorts, doc) {
-                if sorted {
-                    continue;
-                }
-                return Scan::NothingBetter;
-            }
-            // When only an exact attribute could still win, its length tells without reading the words.
-            if let Some((bound, fields)) = &short_of_exact
-                && !top.admits(*bound, &sorts, doc)
-                && !fields.possible(doc)
-            {
-                continue;
-            }
-            let key = if graph_rules {
-                scanner.read(doc);
-                // When only words next to each other could still win, that is seen at once.
-                if let Some((bound, adjacent)) = &short_of_adjacent
-                    && !top.admits(*bound, &sorts, doc)
-                    && !adjacent.possible(&scanner.tokens)
-                {
-                    continue;
-                }
-                let Some(key) = paths.evaluate(scanner.find()) else { continue };
-                if !top.admits(key, &sorts, doc) {
-                    continue;
-                }
-                key
-            } else {
-                group.bound
-            };
-            top.push(Entry { key, sorts: sorts.clone(), level: group.number, doc });
-        }
-        Scan::Complete
+        cut_by_costs(query, level, groups, &self.layout, &self.exact_known)
     }
 
     /// After the time budget: adds matching documents in document order until the answer is full.
@@ -485,7 +354,7 @@ impl Ranked<'_> {
         let graph = search.graph;
         let input = &self.segments[segment];
         let mut paths = PathFinder::new(graph, search.options, &ranked.level, &self.layout, &self.exact_known);
-        let mut scanner = Scanner::new(input.query.reader(), &self.matchers[segment], search.options);
+        let mut scanner = DocumentScanner::new(input.query.reader(), &self.matchers[segment], search.options);
         let key = paths.evaluate(scanner.scan(entry.doc)).unwrap_or(entry.key);
         let cost = |rule| self.layout.slice(rule).map_or(0, |s| s.get(key));
         let path: Vec<_> = paths.path().iter().map(|&v| &graph.nodes[node_of(v)]).collect();
@@ -526,140 +395,5 @@ impl Ranked<'_> {
                 Told::Sort(index) => ScoreDetail::of_sort(&input.sort, *index, entry.doc),
             })
             .collect()
-    }
-}
-
-/// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
-struct ExactFields<'a> {
-    reader: &'a SegmentReader,
-    /// Tokens of such a field: its words, and at most one gap between two.
-    lengths: std::ops::RangeInclusive<usize>,
-    /// By field: whether any document has the rarest of the words there; `None` when that is not known.
-    fields: Option<Vec<bool>>,
-}
-
-impl<'a> ExactFields<'a> {
-    /// `without_typo`: every document holds every word without typo.
-    fn new(query: &SegmentQuery<'a>, level: &Level, without_typo: bool) -> ExactFields<'a> {
-        let positions = level.positions(query.graph());
-        let postings = query.reader().postings();
-        // All words are in the field then; the rarest one is in the fewest fields. Misspelt ones need not be there.
-        let words = level.starting.iter().map(|nodes| {
-            let e = &query.expansions()[*nodes.first()?];
-            match &e.phrase {
-                Some(words) => words.iter().flatten().copied().min_by_key(|&word| postings.doc_freq(word)),
-                None => e.exact,
-            }
-        });
-        let words: Option<Vec<TermOrdinal>> = words.collect();
-        let rarest =
-            words.filter(|_| without_typo).and_then(|w| w.into_iter().min_by_key(|&word| postings.doc_freq(word)));
-        let fields = rarest.map(|word| {
-            let sets = postings.field_sets();
-            let mut seen = vec![false; sets.len()];
-            postings.for_each(word, |_, code| {
-                if let Some(seen) = seen.get_mut(code as usize) {
-                    *seen = true;
-                }
-            });
-            let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
-            (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
-        });
-        ExactFields { reader: query.reader(), lengths: *positions.start()..=2 * positions.end() - 1, fields }
-    }
-
-    fn possible(&self, doc: DocId) -> bool {
-        self.reader.tokens().doc(doc).fields().any(|(field, run)| {
-            self.lengths.contains(&run.len())
-                && self.fields.as_ref().is_none_or(|fields| fields.get(usize::from(field)).copied().unwrap_or(true))
-        })
-    }
-}
-
-/// Tells from the tokens whether all words of a level can be next to each other without typo.
-struct Adjacent {
-    /// Terms, as start and length, that must come one after the other somewhere.
-    pairs: Vec<[(TermOrdinal, u32); 2]>,
-}
-
-impl Adjacent {
-    /// `None` when nothing has to be next to anything, or when more than single words may match.
-    fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Adjacent> {
-        if query.options().proximity_by_attribute {
-            return None;
-        }
-        let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let terms = |node: usize| {
-            let e = &query.expansions()[node];
-            if !e.synonyms.is_empty() || e.phrase.is_some() {
-                return None;
-            }
-            Some(match e.exact {
-                _ if !e.prefix.is_empty() => (e.prefix.start, e.prefix.len() as u32),
-                Some(exact) => (exact, 1),
-                None => (0, 0),
-            })
-        };
-        let graph = query.graph();
-        let pairs: Vec<_> = nodes
-            .windows(2)
-            .filter(|pair| {
-                let (left, right) = (&graph.nodes[pair[0]], &graph.nodes[pair[1]]);
-                u32::from(left.last_position) + 1 == u32::from(right.first_position)
-            })
-            .filter_map(|pair| Some([terms(pair[0])?, terms(pair[1])?]))
-            .collect();
-        (!pairs.is_empty()).then_some(Adjacent { pairs })
-    }
-
-    /// Without a branch per token, so that many tokens are compared at once. Says yes too often where fields meet.
-    fn possible(&self, tokens: &[TermOrdinal]) -> bool {
-        let next = tokens.get(1..).unwrap_or_default();
-        self.pairs.iter().all(|&[(left, left_len), (right, right_len)]| {
-            let hit = |a: u32, b: u32| (a.wrapping_sub(left) < left_len) & (b.wrapping_sub(right) < right_len);
-            tokens.iter().zip(next).fold(false, |found, (&a, &b)| found | hit(a, b))
-        })
-    }
-}
-
-/// Reads documents of one segment and finds the words of the query in them.
-struct Scanner<'a> {
-    reader: &'a SegmentReader,
-    matcher: &'a Matcher,
-    options: &'a QueryOptions,
-    fields: Vec<(FieldId, u32)>,
-    tokens: Vec<TermOrdinal>,
-    found: Occurrences,
-}
-
-impl<'a> Scanner<'a> {
-    fn new(reader: &'a SegmentReader, matcher: &'a Matcher, options: &'a QueryOptions) -> Scanner<'a> {
-        Scanner { reader, matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
-    }
-
-    fn scan(&mut self, doc: DocId) -> &Occurrences {
-        self.read(doc);
-        self.find()
-    }
-
-    /// Reads the tokens of a document.
-    fn read(&mut self, doc: DocId) {
-        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
-    }
-
-    /// Finds the words of the query in the document that was read.
-    fn find(&mut self) -> &Occurrences {
-        let (matcher, found) = (self.matcher, &mut self.found);
-        matcher.begin(found);
-        let mut start = 0;
-        for &(field, end) in &self.fields {
-            let run = &self.tokens[start..end as usize];
-            start = end as usize;
-            if self.options.is_searchable(field) {
-                matcher.field(field, run, self.options.typos_reach(field), found);
-            }
-        }
-        matcher.finish(found);
-        &self.found
     }
 }

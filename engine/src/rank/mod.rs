@@ -9,6 +9,7 @@ pub(crate) mod merge;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod rules;
+mod scan;
 pub mod score;
 pub(crate) mod top_k;
 pub(crate) mod vertex;

@@ -32,6 +32,7 @@ mod info;
 mod keys;
 mod merge;
 mod meta;
+mod pair_cache;
 mod postings;
 mod reader;
 mod store;

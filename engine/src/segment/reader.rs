@@ -4,13 +4,15 @@ use super::columns::Column;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable};
 use super::info::Info;
+use super::pair_cache::PairCache;
 use super::vectors::Vectors;
 use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
-/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes.
+/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and a cache of at most
+/// one byte per document.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -26,6 +28,7 @@ pub struct SegmentReader {
     vectors: Vec<Vectors>,
     store: Store,
     keys: Keys,
+    pair_cache: PairCache,
 }
 
 impl SegmentReader {
@@ -118,12 +121,18 @@ impl SegmentReader {
             vectors,
             store,
             keys,
+            pair_cache: PairCache::new(doc_count),
         })
     }
 
     /// What the manifest says.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
+    }
+
+    /// Documents of neighbouring words that were asked for lately.
+    pub(crate) fn pair_cache(&self) -> &PairCache {
+        &self.pair_cache
     }
 
     /// Number of documents, deleted ones included.

@@ -89,11 +89,48 @@ impl Terms {
         }
     }
 
-    /// Calls `f` with each term that `automaton` accepts, in order.
-    pub fn search<A: fst::Automaton>(&self, automaton: A, mut f: impl FnMut(&[u8], TermOrdinal)) {
-        let mut stream = self.fst.search(automaton).into_stream();
-        while let Some((term, rank)) = stream.next() {
-            f(term, FIRST_TERM + rank.value() as u32);
+    /// Walks down the dictionary: `step` answers the state after a byte, or `None` to leave out all terms below, and
+    /// `found` is called with the state of each term that was reached, in order of the terms.
+    ///
+    pub fn walk<S: Copy>(
+        &self,
+        start: S,
+        step: impl Fn(S, u8) -> Option<S>,
+        mut found: impl FnMut(S, &[u8], TermOrdinal),
+    ) {
+        struct Place<'a, S> {
+            node: Node<'a>,
+            next: usize,
+            state: S,
+            rank: u64,
+        }
+        let mut term = Vec::new();
+        let mut path = vec![Place { node: self.fst.root(), next: 0, state: start, rank: 0 }];
+        while let Some(place) = path.last_mut() {
+            if place.next == 0 && place.node.is_final() {
+                let rank = place.rank + place.node.final_output().value();
+                found(place.state, &term, FIRST_TERM + rank as u32);
+            }
+            let below = loop {
+                if place.next >= place.node.len() {
+                    break None;
+                }
+                let transition = place.node.transition(place.next);
+                place.next += 1;
+                if let Some(state) = step(place.state, transition.inp) {
+                    break Some((transition, state, place.rank + transition.out.value()));
+                }
+            };
+            match below {
+                Some((transition, state, rank)) => {
+                    term.push(transition.inp);
+                    path.push(Place { node: self.fst.node(transition.addr), next: 0, state, rank });
+                }
+                None => {
+                    term.pop();
+                    path.pop();
+                }
+            }
         }
     }
 
@@ -215,7 +252,14 @@ mod tests {
                 let found: Vec<Vec<u8>> = range.map(|o| terms.term(o)).collect();
                 prop_assert_eq!(found, expected.iter().map(|w| w.as_bytes().to_vec()).collect::<Vec<_>>());
                 let mut searched = 0;
-                terms.search(fst::automaton::Automaton::starts_with(fst::automaton::Str::new(prefix)), |_, _| searched += 1);
+                let prefix = prefix.as_bytes();
+                let step = |at: usize, byte| prefix.get(at).is_none_or(|&b| b == byte).then_some(at + 1);
+                terms.walk(0, step, |at, term, ordinal| {
+                    if at >= prefix.len() {
+                        assert_eq!((term, at), (&*terms.term(ordinal), term.len()));
+                        searched += 1;
+                    }
+                });
                 prop_assert_eq!(searched, expected.len());
             }
         }

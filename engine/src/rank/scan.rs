@@ -1,0 +1,330 @@
+//! The scan of one level in one segment: offers documents to the top-k, and reads as little of them as decides.
+
+use std::cell::OnceCell;
+use std::time::Instant;
+
+use crate::bits::DocSet;
+use crate::id::{DocId, FieldId, TermOrdinal};
+use crate::query::SegmentQuery;
+use crate::query::options::QueryOptions;
+use crate::rank::key::{Key, Slice};
+use crate::rank::keyword::Ranked;
+use crate::rank::level::Level;
+use crate::rank::matcher::{Matcher, Occurrences};
+use crate::rank::path::PathFinder;
+use crate::rank::rules::GraphRule;
+use crate::rank::top_k::{Entry, Part, TopK};
+use crate::segment::SegmentReader;
+
+/// Documents scanned between two looks at the clock.
+const DOCS_PER_CLOCK_CHECK: usize = 256;
+/// Documents whose tokens are fetched together: their cache misses overlap.
+const DOCS_PER_FETCH: usize = 16;
+/// Larger groups are scanned on two threads.
+const SCANNED_ALONE_MAX: u32 = 8192;
+/// Documents of a large group that are scanned before it is shared out.
+const SCANNED_FIRST: usize = 1024;
+
+/// How a scan ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scan {
+    Complete,
+    /// No remaining document can enter the top-k.
+    NothingBetter,
+    TimeIsUp,
+}
+
+/// Scans groups of documents of one segment and level; keeps its buffers from group to group.
+pub(super) struct LevelScan<'a> {
+    ranked: &'a Ranked<'a>,
+    index: usize,
+    number: u16,
+    /// Every word of the level is in the documents without typo.
+    without_typo: bool,
+    has_sorts: bool,
+    has_graph_rules: bool,
+    paths: PathFinder<'a>,
+    documents: DocumentScanner<'a>,
+    sorts: Vec<u64>,
+    exact_fields: OnceCell<ExactFields<'a>>,
+    adjacent: Option<(Slice, Adjacent)>,
+    scanned: usize,
+}
+
+impl<'a> LevelScan<'a> {
+    pub(super) fn new(ranked: &'a Ranked<'a>, index: usize, number: u16, without_typo: bool) -> LevelScan<'a> {
+        let query = &ranked.segments[index].query;
+        let level = &ranked.levels[usize::from(number)].level;
+        let (graph, options) = (ranked.search.graph, ranked.search.options);
+        let proximity = ranked.layout.slice(GraphRule::Proximity).filter(|_| without_typo);
+        LevelScan {
+            ranked,
+            index,
+            number,
+            without_typo,
+            has_sorts: ranked.parts.iter().any(|p| matches!(p, Part::Sort(_))),
+            has_graph_rules: ranked.parts.iter().any(|p| matches!(p, Part::Graph(_))),
+            paths: PathFinder::new(graph, options, level, &ranked.layout, &ranked.exact_known),
+            documents: DocumentScanner::new(query.reader(), &ranked.matchers[index], options),
+            sorts: Vec::new(),
+            exact_fields: OnceCell::new(),
+            adjacent: proximity.and_then(|slice| Some((slice, Adjacent::new(query, level)?))),
+            scanned: 0,
+        }
+    }
+
+    /// Offers documents whose keys are at least `bound`; `true` when the time ran out. Large groups are scanned on two
+    /// threads, once their first documents have raised the bar.
+    pub(super) fn group(&mut self, bound: Key, docs: &DocSet, top: &mut TopK) -> bool {
+        let Some(first) = docs.first() else { return false };
+        if !top.admits_any(bound, first) {
+            return false;
+        }
+        // Where nothing but values orders documents, only those that lead the first order need a look.
+        let segment = &self.ranked.segments[self.index];
+        let doc_count = segment.query.reader().doc_count();
+        let leading = (self.has_sorts && !self.has_graph_rules)
+            .then(|| segment.sort.leading(docs, doc_count, self.ranked.search.wanted))
+            .flatten();
+        let docs = leading.as_ref().unwrap_or(docs);
+        let list;
+        let docs = match docs {
+            DocSet::Sorted(list) => list.as_slice(),
+            DocSet::Bitset { .. } => {
+                list = docs.to_vec();
+                list.as_slice()
+            }
+        };
+        if docs.len() < SCANNED_ALONE_MAX as usize {
+            return self.docs(bound, docs, top) == Scan::TimeIsUp;
+        }
+        let (first, rest) = docs.split_at(SCANNED_FIRST);
+        match self.docs(bound, first, top) {
+            Scan::TimeIsUp => return true,
+            Scan::NothingBetter => return false,
+            Scan::Complete => {}
+        }
+        let (left, right) = rest.split_at(rest.len() / 2);
+        let mut other = top.fork();
+        let (ranked, index, number, without_typo) = (self.ranked, self.index, self.number, self.without_typo);
+        let (a, b) = rayon::join(
+            || LevelScan::new(ranked, index, number, without_typo).docs(bound, left, top),
+            || LevelScan::new(ranked, index, number, without_typo).docs(bound, right, &mut other),
+        );
+        top.absorb(other);
+        a == Scan::TimeIsUp || b == Scan::TimeIsUp
+    }
+
+    fn docs(&mut self, bound: Key, docs: &[DocId], top: &mut TopK) -> Scan {
+        let ranked = self.ranked;
+        let segment = &ranked.segments[self.index];
+        let level = &ranked.levels[usize::from(self.number)].level;
+        let tokens = segment.query.reader().tokens();
+        let short_of_exact =
+            ranked.layout.slice(GraphRule::ExactAttribute).filter(|s| s.get(bound) == 0).map(|s| bound + s.put(1));
+        let short_of_adjacent = self.adjacent.as_ref().map(|(slice, _)| bound + slice.put(1));
+        let (mut only_exact, mut only_adjacent) = (false, false);
+        for docs in docs.chunks(DOCS_PER_FETCH) {
+            if self.scanned.is_multiple_of(DOCS_PER_CLOCK_CHECK)
+                && ranked.search.deadline.is_some_and(|d| Instant::now() >= d)
+            {
+                return Scan::TimeIsUp;
+            }
+            self.scanned += DOCS_PER_FETCH;
+            if self.has_graph_rules {
+                tokens.fetch(docs);
+            }
+            for &doc in docs {
+                if self.has_sorts {
+                    segment.sort.keys(doc, &mut self.sorts);
+                }
+                if !top.admits(bound, &self.sorts, doc) {
+                    if self.has_sorts {
+                        continue;
+                    }
+                    return Scan::NothingBetter;
+                }
+                // When only an exact attribute could still win, its length tells without reading the words.
+                only_exact = self.is_settled(only_exact, short_of_exact, top, doc);
+                if only_exact
+                    && !self
+                        .exact_fields
+                        .get_or_init(|| ExactFields::new(&segment.query, level, self.without_typo))
+                        .possible(doc)
+                {
+                    continue;
+                }
+                let mut key = bound;
+                if self.has_graph_rules {
+                    self.documents.read(doc);
+                    // When only words next to each other could still win, that is seen at once.
+                    only_adjacent = self.is_settled(only_adjacent, short_of_adjacent, top, doc);
+                    if let (true, Some((_, adjacent))) = (only_adjacent, &self.adjacent)
+                        && !adjacent.possible(&self.documents.tokens)
+                    {
+                        continue;
+                    }
+                    let Some(found) = self.paths.evaluate(self.documents.find()) else { continue };
+                    if !top.admits(found, &self.sorts, doc) {
+                        continue;
+                    }
+                    key = found;
+                }
+                top.push(Entry { key, sorts: self.sorts.clone(), level: self.number, doc });
+            }
+        }
+        Scan::Complete
+    }
+
+    /// Whether a document with this key could not enter. Without sort values that stays so for the rest of the group,
+    /// whose documents ascend while the bar only rises.
+    fn is_settled(&self, already: bool, key: Option<Key>, top: &TopK, doc: DocId) -> bool {
+        (already && !self.has_sorts) || key.is_some_and(|key| !top.admits(key, &self.sorts, doc))
+    }
+}
+
+/// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
+struct ExactFields<'a> {
+    reader: &'a SegmentReader,
+    /// Tokens of such a field: its words, and at most one gap between two.
+    lengths: std::ops::RangeInclusive<usize>,
+    /// By field: whether any document has the rarest of the words there; `None` when that is not known.
+    fields: Option<Vec<bool>>,
+}
+
+impl<'a> ExactFields<'a> {
+    /// `without_typo`: every document holds every word without typo.
+    fn new(query: &SegmentQuery<'a>, level: &Level, without_typo: bool) -> ExactFields<'a> {
+        let positions = level.positions(query.graph());
+        let postings = query.reader().postings();
+        // All words are in the field then; the rarest one is in the fewest fields. Misspelt ones need not be there.
+        let words = level.starting.iter().map(|nodes| {
+            let e = &query.expansions()[*nodes.first()?];
+            match &e.phrase {
+                Some(words) => words.iter().flatten().copied().min_by_key(|&word| postings.doc_freq(word)),
+                None => e.exact,
+            }
+        });
+        let words: Option<Vec<TermOrdinal>> = words.collect();
+        let rarest =
+            words.filter(|_| without_typo).and_then(|w| w.into_iter().min_by_key(|&word| postings.doc_freq(word)));
+        let fields = rarest.map(|word| {
+            let sets = postings.field_sets();
+            let mut seen = vec![false; sets.len()];
+            postings.for_each(word, |_, code| {
+                if let Some(seen) = seen.get_mut(code as usize) {
+                    *seen = true;
+                }
+            });
+            let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
+            (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
+        });
+        ExactFields { reader: query.reader(), lengths: *positions.start()..=2 * positions.end() - 1, fields }
+    }
+
+    fn possible(&self, doc: DocId) -> bool {
+        self.reader.tokens().doc(doc).lengths().any(|(field, len)| {
+            self.lengths.contains(&len)
+                && self.fields.as_ref().is_none_or(|fields| fields.get(usize::from(field)).copied().unwrap_or(true))
+        })
+    }
+}
+
+/// Tells from the tokens whether all words of a level can be next to each other without typo.
+struct Adjacent {
+    /// Terms, as start and length, that must come one after the other somewhere.
+    pairs: Vec<[(TermOrdinal, u32); 2]>,
+}
+
+impl Adjacent {
+    /// `None` when nothing has to be next to anything, or when more than single words may match.
+    fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Adjacent> {
+        if query.options().proximity_by_attribute {
+            return None;
+        }
+        let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
+        let terms = |node: usize| {
+            let e = &query.expansions()[node];
+            if !e.synonyms.is_empty() || e.phrase.is_some() {
+                return None;
+            }
+            Some(match e.exact {
+                _ if !e.prefix.is_empty() => (e.prefix.start, e.prefix.len() as u32),
+                Some(exact) => (exact, 1),
+                None => (0, 0),
+            })
+        };
+        let graph = query.graph();
+        let pairs: Vec<_> = nodes
+            .windows(2)
+            .filter(|pair| {
+                let (left, right) = (&graph.nodes[pair[0]], &graph.nodes[pair[1]]);
+                u32::from(left.last_position) + 1 == u32::from(right.first_position)
+            })
+            .filter_map(|pair| Some([terms(pair[0])?, terms(pair[1])?]))
+            .collect();
+        (!pairs.is_empty()).then_some(Adjacent { pairs })
+    }
+
+    /// Without a branch per token, so that many tokens are compared at once. Says yes too often where fields meet.
+    fn possible(&self, tokens: &[TermOrdinal]) -> bool {
+        let next = tokens.get(1..).unwrap_or_default();
+        self.pairs.iter().all(|&[(left, left_len), (right, right_len)]| {
+            let hit = |a: u32, b: u32| (a.wrapping_sub(left) < left_len) & (b.wrapping_sub(right) < right_len);
+            tokens.iter().zip(next).fold(false, |found, (&a, &b)| found | hit(a, b))
+        })
+    }
+}
+
+/// Reads documents of one segment and finds the words of the query in them.
+pub(super) struct DocumentScanner<'a> {
+    reader: &'a SegmentReader,
+    matcher: &'a Matcher,
+    options: &'a QueryOptions,
+    fields: Vec<(FieldId, u32)>,
+    tokens: Vec<TermOrdinal>,
+    found: Occurrences,
+}
+
+impl<'a> DocumentScanner<'a> {
+    pub(super) fn new(
+        reader: &'a SegmentReader,
+        matcher: &'a Matcher,
+        options: &'a QueryOptions,
+    ) -> DocumentScanner<'a> {
+        DocumentScanner {
+            reader,
+            matcher,
+            options,
+            fields: Vec::new(),
+            tokens: Vec::new(),
+            found: Occurrences::default(),
+        }
+    }
+
+    pub(super) fn scan(&mut self, doc: DocId) -> &Occurrences {
+        self.read(doc);
+        self.find()
+    }
+
+    /// Reads the tokens of a document.
+    fn read(&mut self, doc: DocId) {
+        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+    }
+
+    /// Finds the words of the query in the document that was read.
+    fn find(&mut self) -> &Occurrences {
+        let (matcher, found) = (self.matcher, &mut self.found);
+        matcher.begin(found);
+        let mut start = 0;
+        for &(field, end) in &self.fields {
+            let run = &self.tokens[start..end as usize];
+            start = end as usize;
+            if self.options.is_searchable(field) {
+                matcher.field(field, run, self.options.typos_reach(field), found);
+            }
+        }
+        matcher.finish(found);
+        &self.found
+    }
+}
