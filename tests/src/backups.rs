@@ -23,7 +23,7 @@ fn everything(server: &Server) -> Everything {
     let uids = indexes["results"].as_array().expect("results").iter().map(|index| index["uid"].as_str().unwrap());
     let contents = uids
         .map(|uid| {
-            let documents = server.get(&format!("/indexes/{uid}/documents?limit=100000")).ok();
+            let documents = server.get(&format!("/indexes/{uid}/documents?limit=100000&retrieveVectors=true")).ok();
             (uid.to_owned(), documents, server.get(&format!("/indexes/{uid}/settings")).ok())
         })
         .collect();
@@ -51,6 +51,9 @@ fn filled() -> Server {
     );
     server.done(&server.post("/indexes/films/documents/delete-batch", (0..500).collect::<Vec<u32>>().into()));
     server.add("people", json!([{"name_id": "ä/b".len(), "name": "Ünal"}]));
+    server.set("vectors", json!({"embedders": {"own": {"source": "userProvided", "dimensions": 2}}}));
+    let vector = |id: u32| json!({"id": id, "_vectors": {"own": [id, 1], "other": [1, 2, 3]}});
+    server.add("vectors", (0..50).map(vector).collect());
     server.done(&server.post("/indexes", json!({"uid": "empty", "primaryKey": "key"})));
     server.fails(&server.post("/indexes", json!({"uid": "empty"})), "index_already_exists");
     server.patch("/experimental-features", json!({"containsFilter": true})).ok();

@@ -86,6 +86,18 @@ fn a_bomb_is_refused_by_its_decoded_size() {
 }
 
 #[test]
+fn the_page_is_for_development() {
+    let server = Server::start();
+    let page = server.request(Method::GET, "/").send().expect("an answer");
+    assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none'; connect-src 'self'; style-src 'sha256-"), "{policy}");
+    assert!(page.text().unwrap().contains("<title>Lamina</title>"));
+    let server = Server::with_options(&["--env", "production", "--master-key", "a key of sixteen bytes"]);
+    assert_eq!(server.get("/").ok(), json!({"status": "Lamina is running"}));
+}
+
+#[test]
 fn every_answer_names_its_request() {
     let server = Server::start();
     let id = |request: reqwest::blocking::RequestBuilder| {

@@ -88,14 +88,6 @@ pub enum BackupError {
         /// Why.
         source: lamina_engine::index::IndexError,
     },
-    /// A document cannot be read.
-    #[error("index `{uid}`: {source}")]
-    Segment {
-        /// The index.
-        uid: String,
-        /// Why.
-        source: lamina_engine::segment::SegmentError,
-    },
     /// An index cannot be opened.
     #[error("{}", .0.message)]
     Api(ApiError),

@@ -1,4 +1,4 @@
-//! `/health`, `/version` and `/`.
+//! `/health` and `/version`.
 
 use std::sync::Arc;
 
@@ -12,9 +12,6 @@ use crate::http::{Routes, json_answer, request, respond};
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let health =
         warp::path!("health").and(warp::get()).map(|| json_answer(StatusCode::OK, &json!({ "status": "available" })));
-    let root = warp::path::end()
-        .and(warp::get())
-        .map(|| json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })));
     let version = warp::path!("version").and(warp::get()).and(request(state)).then(|request| {
         respond(request, async |_| {
             Ok(json_answer(
@@ -27,5 +24,5 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
             ))
         })
     });
-    health.or(root).unify().or(version).unify().boxed()
+    health.or(version).unify().boxed()
 }

@@ -12,6 +12,7 @@ mod logs;
 mod metrics;
 mod multi_search;
 mod openapi;
+mod page;
 mod search;
 mod settings;
 mod stats;
@@ -44,7 +45,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
     let rest = rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify();
-    let rest = rest.or(openapi::routes(state)).unify();
+    let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }

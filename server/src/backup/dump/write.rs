@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lamina_engine::index::{DocumentAddress, Snapshot};
+use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
 use time::OffsetDateTime;
 
 use super::archive::Archive;
@@ -117,18 +117,22 @@ fn add_index(
 /// The length of all lines, for the archive wants it first. In the order of the store, where each block is read once.
 fn document_bytes(uid: &str, snapshot: &Snapshot, cancelled: &AtomicBool) -> Result<u64, BackupError> {
     let mut bytes = 0;
-    for segment in &snapshot.segments {
+    for (place, segment) in (0..).zip(&snapshot.segments) {
         give_up_if(cancelled)?;
-        let docs = 0..segment.reader.doc_count();
-        let counted = segment.reader.store().for_each(docs, |doc, json| {
-            if segment.is_live(doc) {
-                bytes += json.len() as u64 + 1;
-            }
-            Ok(())
-        });
-        counted.map_err(|source| BackupError::Segment { uid: uid.to_owned(), source })?;
+        for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
+            let line = document_line(snapshot, DocumentAddress { segment: place, doc });
+            bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source })?.len() as u64;
+        }
     }
     Ok(bytes)
+}
+
+/// A document with its vectors, which live beside it in segments that have any.
+fn document_line(snapshot: &Snapshot, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
+    let has_vectors = !snapshot.segments[address.segment as usize].reader.vectors().is_empty();
+    let mut line = if has_vectors { snapshot.document_with_vectors(address)? } else { snapshot.document(address)? };
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// The documents in order of first insertion, a line each.
@@ -147,8 +151,7 @@ impl Read for Documents<'_> {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Err(io::Error::other("given up"));
             }
-            self.line = self.snapshot.document(address).map_err(io::Error::other)?;
-            self.line.push(b'\n');
+            self.line = document_line(&self.snapshot, address).map_err(io::Error::other)?;
             self.place = 0;
         }
         let count = buffer.len().min(self.line.len() - self.place);
