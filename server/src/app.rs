@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::{Access, KeyStore};
+use crate::embedders::Embedders;
 use crate::error::ErrorDocs;
 use crate::features::Features;
 use crate::instance::Instance;
@@ -33,6 +34,8 @@ pub struct AppState {
     pub features: Features,
     /// How it makes requests itself.
     pub outbound: Outbound,
+    /// Who makes vectors from texts.
+    pub embedders: Arc<Embedders>,
     /// What is remembered of requests.
     pub observations: Observations,
     /// What is gathered for an operator who shares it.
@@ -48,6 +51,7 @@ impl AppState {
         instance: Arc<Instance>,
         queue: Arc<TaskQueue>,
         outbound: Outbound,
+        embedders: Arc<Embedders>,
         keys: KeyStore,
         webhooks: Arc<Webhooks>,
     ) -> AppState {
@@ -61,6 +65,7 @@ impl AppState {
             instance,
             queue,
             outbound,
+            embedders,
             webhooks,
             options,
         }

@@ -127,7 +127,7 @@ fn send_index(
             return Err(ExportError::Cancelled);
         }
         let document = snapshot
-            .document(*address)
+            .document_with_vectors(*address)
             .map_err(|error| ApiError::new(Code::UnretrievableDocument, error.to_string()))?;
         if piece.bytes > 0 && piece.bytes + document.len() as u64 + 1 > piece_bytes {
             under_way.send(std::mem::replace(&mut piece, Piece::new()).finish()?)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lamina_engine::index::IndexOptions;
+use lamina_engine::index::embedding::EmbedderProvider;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +19,7 @@ use crate::access::KeyStore;
 use crate::app::AppState;
 use crate::backup::{self, BackupPlaces, ImportError};
 use crate::banner;
+use crate::embedders::Embedders;
 use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError};
@@ -93,11 +95,13 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .block_on(listen(&options.http_addr))
         .map_err(|source| ServeError::Listen { address: options.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
-    backup::import(&options, &index_options(&options))?;
-    let (instance, store) = Instance::open(&options.db_path, index_options(&options))?;
+    let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
+    let embedders = Arc::new(Embedders::new(outbound.clone(), options.experimental_embedding_cache_entries));
+    let index_options = index_options(&options, &embedders);
+    backup::import(&options, &index_options)?;
+    let (instance, store) = Instance::open(&options.db_path, index_options)?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
     let keys = KeyStore::open(queue.store().connect()?, options.master_key.as_deref())?;
-    let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.task_webhook())?);
     let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
     let scheduler = Scheduler::start(
@@ -107,7 +111,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         outbound.clone(),
         limits(&options),
     )?;
-    let state = Arc::new(AppState::new(options, instance, queue, outbound, keys, webhooks));
+    let state = Arc::new(AppState::new(options, instance, queue, outbound, embedders, keys, webhooks));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
@@ -192,10 +196,11 @@ fn deliveries(
     deliveries
 }
 
-fn index_options(options: &Options) -> IndexOptions {
+fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions {
     IndexOptions {
         indexing_memory_bytes: usize::try_from(options.indexing_memory_bytes()).unwrap_or(usize::MAX),
         indexing_threads: options.indexing_threads(),
+        embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
         ..IndexOptions::default()
     }
 }

@@ -9,6 +9,7 @@ mod backups;
 mod bad_input;
 mod command_line;
 mod documents;
+mod embedders;
 mod export;
 mod http;
 mod import;

@@ -51,13 +51,25 @@ impl Snapshot {
         Ok(out)
     }
 
-    /// The document as it is shown with its vectors: as it is stored, but for `_vectors`.
+    /// The document as it would have to be sent to an index with these settings to be the same: as it is stored, but
+    /// for `_vectors`.
     ///
     /// # Errors
     /// A stored document that is damaged.
     pub fn document_with_vectors(&self, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
         let document = self.document(address)?;
-        let vectors = self.vectors_json(address, &document)?;
+        let reader = &self.segments[address.segment as usize].reader;
+        if reader.vectors().is_empty() && self.settings.embedders.is_empty() {
+            return Ok(document);
+        }
+        let mut vectors = self.vectors_json(address, &document)?;
+        for embedder in self.settings.all_embedders().filter(|embedder| embedder.user_provided) {
+            let known = reader.vectors_of(&embedder.name).is_some_and(|known| known.state(address.doc).is_present());
+            if !known {
+                // Without a word on it the document would be refused.
+                crate::document::append_member(&mut vectors, &embedder.name, b"null");
+            }
+        }
         let (rest, _) = split_vectors(&document)?;
         let mut document = rest.into_owned();
         if vectors != b"{}" {

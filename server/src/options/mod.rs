@@ -418,6 +418,16 @@ pub struct Options {
         help_heading = "Outbound requests"
     )]
     pub experimental_allowed_ip_networks: IpPolicy,
+
+    /// Texts of queries whose vectors are remembered; 0 remembers none.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_EMBEDDING_CACHE_ENTRIES",
+        default_value_t = 0,
+        value_name = "COUNT",
+        help_heading = "Outbound requests"
+    )]
+    pub experimental_embedding_cache_entries: usize,
 }
 
 impl Options {

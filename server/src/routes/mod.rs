@@ -2,6 +2,7 @@
 
 mod backups;
 mod documents;
+mod embed;
 mod experimental_features;
 mod export;
 mod fields;

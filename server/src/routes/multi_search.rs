@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warp::Filter;
 use warp::reply::Response;
 
+use super::embed::{embed, wanted};
 use super::search::{asks_metadata, context};
 use super::tell;
 use crate::app::AppState;
@@ -22,7 +23,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
-    let context = context(&request);
+    let mut context = context(&request);
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let asked = MultiSearch::from_body(&request.json().await?)?;
     for uid in indexes(&asked) {
@@ -36,6 +37,9 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
             is_federated: asked.federation.is_some(),
         }
     });
+    let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
+    let texts = wanted(&state, queries, context.received);
+    context.embedded = embed(&state, texts).await;
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshots = snapshots(&instance, &asked)?;

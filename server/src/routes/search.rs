@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warp::Filter;
 use warp::reply::Response;
 
+use super::embed::{embed, wanted};
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
@@ -66,9 +67,11 @@ async fn search(
     state: &Arc<AppState>,
     uid: String,
     query: SearchQuery,
-    context: Context,
+    mut context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
+    let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received);
+    context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let is_told = state.telemetry.is_on();
     let body = state.searches.run(move || {
@@ -89,10 +92,12 @@ async fn search(
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
-    let context = context(&request);
+    let mut context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&request.json().await?)?;
+    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received);
+    context.embedded = embed(&state, texts).await;
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshot = instance.snapshot(&uid)?;

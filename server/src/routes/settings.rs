@@ -10,6 +10,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
+use crate::features::Feature;
 use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::identifier::index_uid_in_path;
@@ -93,6 +94,9 @@ async fn change(uid: String, kind: Option<&'static SettingKind>, request: Reques
     let state = Arc::clone(request.state());
     let may_create_index = request.rights().may_create_index(&uid);
     let body = request.json().await?;
+    if !state.features.is_on(Feature::CompositeEmbedders) {
+        settings::check_composite_off(kind, &body)?;
+    }
     let patch = match kind {
         Some(kind) => kind.read(&body)?,
         None => settings::read(&body)?,

@@ -129,8 +129,7 @@ fn document_bytes(uid: &str, snapshot: &Snapshot, cancelled: &AtomicBool) -> Res
 
 /// A document with its vectors, which live beside it in segments that have any.
 fn document_line(snapshot: &Snapshot, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
-    let has_vectors = !snapshot.segments[address.segment as usize].reader.vectors().is_empty();
-    let mut line = if has_vectors { snapshot.document_with_vectors(address)? } else { snapshot.document(address)? };
+    let mut line = snapshot.document_with_vectors(address)?;
     line.push(b'\n');
     Ok(line)
 }

@@ -117,7 +117,7 @@ fn place(at: &At<'_>) -> String {
 
 fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
     match name {
-        "source" => refuse_composite(field.one_of(&SOURCES)?)?,
+        "source" => drop(field.one_of(&SOURCES)?),
         "model" | "revision" | "apiKey" | "documentTemplate" => drop(field.string()?),
         "pooling" => field.one_of(&[("useModel", ()), ("forceMean", ()), ("forceCls", ())])?,
         "dimensions" | "documentTemplateMaxBytes" => not_zero(name, field)?,
@@ -135,8 +135,7 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
             return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "multimodal"));
         }
         "searchEmbedder" | "indexingEmbedder" => {
-            field.object()?;
-            return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "composite embedders"));
+            nested(name, field)?;
         }
         // `request` and `response` are templates: any JSON.
         _ => {}
@@ -144,12 +143,52 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
     Ok(())
 }
 
-fn refuse_composite(source: Source) -> ApiResult<()> {
-    match source {
-        Source::Composite => {
-            Err(ApiError::feature_not_enabled("using `\"composite\"` as source", "composite embedders"))
+/// One side of a pair: an embedder without what belongs to the pair.
+fn nested(side: &str, at: At<'_>) -> ApiResult<()> {
+    let elsewhere: &[&str] = match side {
+        "searchEmbedder" => {
+            &["distribution", "binaryQuantized", "documentTemplate", "documentTemplateMaxBytes", "indexingFragments"]
         }
-        _ => Ok(()),
+        _ => &["distribution", "binaryQuantized", "searchFragments"],
+    };
+    at.fields(&FIELDS, |name, field| {
+        if field.value().is_null() {
+            return Ok(());
+        }
+        if elsewhere.contains(&name) {
+            return Err(at.error(format!("`{}`: Field `{name}` unavailable inside `{side}`.", place(&at))));
+        }
+        check_field(name, field)
+    })?;
+    let sent = at.object()?;
+    let Some(source) = sent.get("source").and_then(Value::as_str) else {
+        return Err(at.error(format!(
+            "`{}`: Missing field `source`.\n  - note: this field is mandatory for nested embedders",
+            place(&at)
+        )));
+    };
+    if matches!(Source::of(sent), Source::UserProvided | Source::Composite) {
+        return Err(
+            at.error(format!("`{}.source`: Source `{source}` is not available in a nested embedder", place(&at)))
+        );
+    }
+    check_belonging(&place(&at), Source::of(sent), sent, |message| at.error(message))?;
+    check_openai_model(&place(&at), sent, true, |message| at.error(message))
+}
+
+/// Refuses what is switched off.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub(super) fn check_composite(patch: &Value) -> ApiResult<()> {
+    let Some(sent) = patch.as_object() else { return Ok(()) };
+    if sent.get("source").and_then(Value::as_str) == Some("composite") {
+        return Err(ApiError::feature_not_enabled("using `\"composite\"` as source", "composite embedders"));
+    }
+    let nested = ["searchEmbedder", "indexingEmbedder"];
+    match nested.into_iter().find(|name| sent.get(*name).is_some_and(|value| !value.is_null())) {
+        Some(name) => Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "composite embedders")),
+        None => Ok(()),
     }
 }
 

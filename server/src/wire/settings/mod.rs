@@ -330,6 +330,19 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
     sent
 }
 
+/// Refuses pairs of embedders in a body for all settings or for `kind`, for a server where these are switched off.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub fn check_composite_off(kind: Option<&SettingKind>, body: &Value) -> ApiResult<()> {
+    let embedders = match kind {
+        None => body.get("embedders"),
+        Some(kind) => (kind.key == "embedders").then_some(body),
+    };
+    let each = embedders.and_then(Value::as_object).into_iter().flat_map(|embedders| embedders.values());
+    each.map(embedders::check_composite).collect()
+}
+
 /// `current` with `patch` applied, after a check of the rules that depend on stored values.
 ///
 /// # Errors

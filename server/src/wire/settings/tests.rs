@@ -281,7 +281,27 @@ fn embedders() {
         assert_eq!(code, Code::InvalidSettingsEmbedders);
         assert!(message.starts_with(start), "{message}");
     }
-    assert_eq!(refused_one(json!({"source": "composite"})).0, Code::FeatureNotEnabled);
+    let off = |body: Value| check_composite_off(None, &json!({"embedders": {"e": body}})).map_err(|error| error.code);
+    assert_eq!(off(json!({"source": "composite"})), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"searchEmbedder": {}})), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"source": "rest", "searchEmbedder": null})), Ok(()));
+    let sides = |search: Value| {
+        let indexing = json!({"source": "rest", "url": "http://x", "request": 1, "response": 2});
+        read(&json!({"embedders": {"e": {"source": "composite", "searchEmbedder": search, "indexingEmbedder": indexing}}}))
+            .map_err(|error| error.message)
+    };
+    assert!(sides(json!({"source": "ollama", "model": "m"})).is_ok());
+    assert_eq!(
+        sides(json!({"source": "userProvided", "dimensions": 2})),
+        Err("`.embedders.e.searchEmbedder.source`: Source `userProvided` is not available in a nested embedder".into())
+    );
+    assert_eq!(
+        sides(json!({"model": "m"})),
+        Err("`.embedders.e.searchEmbedder`: Missing field `source`.\n  - note: this field is mandatory for nested \
+             embedders"
+            .into())
+    );
+    assert!(sides(json!({"source": "ollama", "model": "m", "documentTemplate": "x"})).is_err());
     assert_eq!(refused_one(json!({"searchFragments": {}})).0, Code::FeatureNotEnabled);
     assert_eq!(
         refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,

@@ -1,0 +1,173 @@
+//! One request to a provider, with its retries.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lamina_engine::index::embedding::EmbedFailure;
+use reqwest::Method;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::provider::Provider;
+use crate::outbound::{Outbound, OutboundError};
+
+/// Longest answer that is read.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Longest piece of an answer in a message.
+const QUOTE_BYTES_MAX: usize = 300;
+const CALL_TIME: Duration = Duration::from_secs(30);
+const TRIES_MAX: u32 = 10;
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// What is added when a provider asks for patience.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How soon a cancelled call gives up.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Why a try failed, and whether another makes sense.
+enum Failed {
+    GiveUp(EmbedFailure),
+    /// The request was refused; shorter texts may do.
+    Refused(EmbedFailure),
+    Retry {
+        failure: EmbedFailure,
+        at_least: Duration,
+    },
+}
+
+/// The vectors of `texts`, which fit one request. With a `deadline`, no try starts that could not end before it.
+pub(super) async fn embed(
+    outbound: &Outbound,
+    provider: &Provider,
+    texts: &[String],
+    deadline: Option<Instant>,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+    let mut body = provider.request.fill(texts);
+    let mut is_cut = false;
+    let mut failures = 0;
+    loop {
+        let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
+            Ok(vectors) => return Ok(vectors),
+            Err(Failed::GiveUp(failure)) => return Err(failure),
+            Err(Failed::Refused(failure)) => match shortened(provider, texts).filter(|_| !is_cut) {
+                Some(texts) => {
+                    body = provider.request.fill(&texts);
+                    is_cut = true;
+                    continue;
+                }
+                None => return Err(failure),
+            },
+            Err(Failed::Retry { failure, at_least }) => (failure, wait(failures, at_least)),
+        };
+        failures += 1;
+        let is_late = deadline.is_some_and(|deadline| Instant::now() + wait >= deadline);
+        if failures >= TRIES_MAX || is_late {
+            return Err(failure);
+        }
+        tracing::debug!(%failure, "an embedding server failed; another try in {wait:?}");
+        unless_cancelled(cancelled, tokio::time::sleep(wait)).await?;
+    }
+}
+
+/// 1, 10, 100 … milliseconds, never more than a minute, and not the same for all callers.
+fn wait(failures: u32, at_least: Duration) -> Duration {
+    let tenfold = Duration::from_millis(10u64.saturating_pow(failures));
+    let wait = (at_least + tenfold).min(WAIT_MAX);
+    let random = (Uuid::new_v4().as_u128() % 1000) as f64 / 1000.0;
+    wait.mul_f64(0.5 + random / 2.0)
+}
+
+/// The texts cut to what the provider takes for certain; `None` when there is nothing to cut.
+fn shortened(provider: &Provider, texts: &[String]) -> Option<Vec<String>> {
+    let bytes_max = provider.fallback_bytes?;
+    let cut = |text: &String| text[..text.floor_char_boundary(bytes_max)].to_owned();
+    texts.iter().any(|text| text.len() > bytes_max).then(|| texts.iter().map(cut).collect())
+}
+
+async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Result<T, EmbedFailure> {
+    let watch = async {
+        while !cancelled.load(Ordering::Relaxed) {
+            tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        done = work => Ok(done),
+        () = watch => Err(EmbedFailure::undecided("cancelled")),
+    }
+}
+
+async fn send(
+    outbound: &Outbound,
+    provider: &Provider,
+    body: &Value,
+    text_count: usize,
+    deadline: Option<Instant>,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Vec<f32>>, Failed> {
+    let unusable = |error: &OutboundError| Failed::GiveUp(EmbedFailure::user(error.to_string()));
+    let mut request = outbound.request(Method::POST, &provider.url).map_err(|error| unusable(&error))?;
+    let left = deadline.map_or(CALL_TIME, |deadline| deadline.saturating_duration_since(Instant::now()));
+    request = request.timeout(left.min(CALL_TIME)).json(body);
+    if let Some(key) = &provider.key {
+        request = request.bearer_auth(key);
+    }
+    for (name, value) in &provider.headers {
+        request = request.header(name, value);
+    }
+    let sent = unless_cancelled(cancelled, outbound.send(request, ANSWER_BYTES_MAX)).await;
+    let reply = match sent.map_err(Failed::GiveUp)? {
+        Ok(reply) => reply,
+        Err(error @ (OutboundError::Rejected(_) | OutboundError::Url { .. })) => return Err(unusable(&error)),
+        Err(error) => {
+            let failure = EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"));
+            return Err(Failed::Retry { failure, at_least: Duration::ZERO });
+        }
+    };
+    let quote = quote(&reply.body, provider.key.as_deref());
+    match reply.status.as_u16() {
+        200..=299 => {}
+        401 => {
+            let message = format!("could not authenticate against embedding server{quote}");
+            return Err(Failed::GiveUp(EmbedFailure::user(message)));
+        }
+        400 => {
+            let message = format!("sent a bad request to embedding server{quote}");
+            return Err(Failed::Refused(EmbedFailure::user(message)));
+        }
+        429 => {
+            let failure = EmbedFailure::runtime(format!("sent too many requests to embedding server{quote}"));
+            return Err(Failed::Retry { failure, at_least: PATIENCE });
+        }
+        status @ 500.. => {
+            let message = format!("received internal error HTTP {status} from embedding server{quote}");
+            return Err(Failed::Retry { failure: EmbedFailure::runtime(message), at_least: Duration::ZERO });
+        }
+        status => {
+            let message = format!("received unexpected HTTP {status} from embedding server{quote}");
+            return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
+        }
+    }
+    read(provider, &reply.body, text_count).map_err(|reason| Failed::Retry {
+        failure: EmbedFailure::runtime(format!("could not read the answer of the embedding server: {reason}{quote}")),
+        at_least: Duration::ZERO,
+    })
+}
+
+fn read(provider: &Provider, body: &[u8], text_count: usize) -> Result<Vec<Vec<f32>>, String> {
+    let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let vectors = provider.response.extract(&answer)?;
+    if vectors.len() != text_count {
+        return Err(format!("it has {} vectors for {text_count} texts", vectors.len()));
+    }
+    Ok(vectors)
+}
+
+/// What the server said, for a message: short, and without the secret it was asked with.
+fn quote(body: &[u8], key: Option<&str>) -> String {
+    let mut text = String::from_utf8_lossy(body).trim().to_owned();
+    if let Some(key) = key.filter(|key| !key.is_empty()) {
+        text = text.replace(key, "XXX...");
+    }
+    text.truncate(text.floor_char_boundary(QUOTE_BYTES_MAX));
+    if text.is_empty() { text } else { format!("\n  - server replied with `{text}`") }
+}

@@ -1,0 +1,139 @@
+//! Embedders that are asked over HTTP: `openAi`, `ollama`, `rest`, and pairs of them.
+//!
+//! All providers are the same machinery: a JSON request made from a template, sent, retried, and an answer that
+//! another template finds the vectors in. What is special about a provider is a template of its own.
+//!
+//! Documents are embedded by the engine's indexing threads through [`EmbedderProvider`]; texts of queries by
+//! [`Embedders::embed_query`], with a deadline and without holding a search thread.
+
+mod cache;
+mod call;
+mod provider;
+mod remote;
+mod template;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use lamina_engine::index::embedding::{EmbedFailure, Embedder, EmbedderProvider};
+use lamina_engine::index::settings::EmbedderSettings;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use crate::outbound::Outbound;
+use cache::VectorCache;
+use provider::{Provider, Side};
+use remote::RemoteEmbedder;
+
+/// Opened embedders kept for later batches and queries, at most.
+const OPENED_MAX: usize = 256;
+
+/// All embedders of the server.
+pub struct Embedders {
+    outbound: Outbound,
+    /// By configuration and side: what was measured once need not be measured again.
+    opened: Mutex<HashMap<String, Arc<RemoteEmbedder>>>,
+    queries: VectorCache,
+}
+
+/// Configurations hold secrets.
+impl std::fmt::Debug for Embedders {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Embedders").field("opened_count", &self.opened.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Embedders {
+    /// Embedders that send their requests through `outbound`; `cached_queries` texts of queries are remembered.
+    pub fn new(outbound: Outbound, cached_queries: usize) -> Embedders {
+        Embedders { outbound, opened: Mutex::default(), queries: VectorCache::new(cached_queries) }
+    }
+
+    /// The vector of a query's text, by `deadline`.
+    ///
+    /// # Errors
+    /// When the provider gives none in time.
+    pub async fn embed_query(
+        &self,
+        settings: &EmbedderSettings,
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Arc<[f32]>, EmbedFailure> {
+        let key = key(&settings.configuration, Side::Search);
+        if let Some(vector) = self.queries.get(&key, text) {
+            return Ok(vector);
+        }
+        let provider = Provider::new(&settings.configuration, Side::Search)?;
+        let texts = [text.to_owned()];
+        let never = AtomicBool::new(false);
+        let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), &never);
+        let in_time = tokio::time::timeout_at(deadline.into(), call).await;
+        let vectors = in_time.map_err(|_| EmbedFailure::runtime("the embedding server did not answer in time"))??;
+        let vector = vectors.into_iter().next().ok_or_else(|| EmbedFailure::runtime("a text got no vector"))?;
+        let vector: Arc<[f32]> = vector.into();
+        self.queries.insert(key, text, Arc::clone(&vector));
+        Ok(vector)
+    }
+}
+
+impl EmbedderProvider for Embedders {
+    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        let key = key(&settings.configuration, Side::Indexing);
+        if let Some(opened) = self.opened.lock().get(&key) {
+            return Ok(Arc::clone(opened) as Arc<dyn Embedder>);
+        }
+        let provider = Provider::new(&settings.configuration, Side::Indexing)?;
+        let opened = Arc::new(RemoteEmbedder::open(self.outbound.clone(), provider)?);
+        if settings.configuration.contains_key("searchEmbedder") {
+            self.check_pair(&opened, &settings.configuration)?;
+        }
+        let mut all = self.opened.lock();
+        if all.len() >= OPENED_MAX {
+            all.clear();
+        }
+        all.insert(key, Arc::clone(&opened));
+        Ok(opened)
+    }
+}
+
+/// How far apart the vectors of a text may be that both sides of a pair make.
+const PAIR_DISTANCE_MAX: f32 = 0.01;
+const PAIR_TEXTS: [&str; 3] = ["test", "a red fox in the snow", "How does the engine rank documents?"];
+
+impl Embedders {
+    /// Refuses a pair whose sides do not make the same vectors.
+    fn check_pair(&self, indexing: &RemoteEmbedder, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
+        let search = RemoteEmbedder::open(self.outbound.clone(), Provider::new(configuration, Side::Search)?)?;
+        if search.dimensions() != indexing.dimensions() {
+            return Err(EmbedFailure::user(format!(
+                "the dimensions of the search embedder ({}) and of the indexing embedder ({}) differ",
+                search.dimensions(),
+                indexing.dimensions()
+            )));
+        }
+        let never = AtomicBool::new(false);
+        let texts = PAIR_TEXTS.map(str::to_owned);
+        for (one, other) in search.embed(&texts, &never)?.iter().zip(indexing.embed(&texts, &never)?) {
+            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+            let norms = (product(one, one) * product(&other, &other)).sqrt();
+            let cosine = if norms > 0.0 { product(one, &other) / norms } else { 1.0 };
+            let distance = (1.0 - cosine) / 2.0;
+            if distance > PAIR_DISTANCE_MAX {
+                return Err(EmbedFailure::user(format!(
+                    "the search embedder and the indexing embedder make different vectors of the same text: they are \
+                     {distance} apart, and may be {PAIR_DISTANCE_MAX}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key(configuration: &Map<String, Value>, side: Side) -> String {
+    format!("{side:?} {}", Value::Object(configuration.clone()))
+}
+
+#[cfg(test)]
+mod tests;

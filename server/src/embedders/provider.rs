@@ -1,0 +1,182 @@
+//! From a configuration to what is sent where.
+
+use lamina_engine::index::embedding::EmbedFailure;
+use serde_json::{Map, Value, json};
+
+use super::template::Template;
+
+const OPENAI_URL: &str = "https://api.openai.com/v1/embeddings";
+const OPENAI_MODEL: &str = "text-embedding-3-small";
+const OPENAI_KEY_VARIABLE: &str = "OPENAI_API_KEY";
+const OLLAMA_URL: &str = "http://localhost:11434/api/embeddings";
+
+/// Texts of one request, where it takes several.
+const BATCH_LENGTH: usize = 10;
+/// Providers that are known to like more.
+const BATCH_LENGTH_LARGE: usize = 64;
+
+/// Which side of a pair is meant; without a pair both are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    Indexing,
+    Search,
+}
+
+/// A provider as it is spoken to.
+#[derive(Clone)]
+pub(super) struct Provider {
+    pub(super) url: String,
+    pub(super) key: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) request: Template,
+    pub(super) response: Template,
+    /// Texts of one request.
+    pub(super) batch_length: usize,
+    /// `None`: to be measured.
+    pub(super) dimensions: Option<u32>,
+    /// Longest text in bytes to fall back to when the provider refuses a request.
+    pub(super) fallback_bytes: Option<usize>,
+}
+
+/// Without what may be secret: key, headers, address.
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Provider").field("dimensions", &self.dimensions).finish_non_exhaustive()
+    }
+}
+
+impl Provider {
+    /// Reads a configuration that was checked for its fields.
+    ///
+    /// # Errors
+    /// Templates and addresses that can't work, and sources that are not asked over HTTP.
+    pub(super) fn new(configuration: &Map<String, Value>, side: Side) -> Result<Provider, EmbedFailure> {
+        let nested = configuration.get(match side {
+            Side::Indexing => "indexingEmbedder",
+            Side::Search => "searchEmbedder",
+        });
+        let configuration = nested.and_then(Value::as_object).unwrap_or(configuration);
+        let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
+        let dimensions =
+            configuration.get("dimensions").and_then(Value::as_u64).and_then(|size| u32::try_from(size).ok());
+        match text("source").as_deref().unwrap_or("openAi") {
+            "openAi" => open_ai(text("model"), text("url"), text("apiKey"), dimensions),
+            "ollama" => ollama(&text("model").unwrap_or_default(), text("url"), text("apiKey"), dimensions),
+            "rest" => rest(configuration, text("apiKey"), dimensions),
+            "huggingFace" => Err(EmbedFailure::user(
+                "this server runs no models itself: let a model server answer, and use the source `rest`, `ollama` or \
+                 `openAi` with its `url`",
+            )),
+            other => Err(EmbedFailure::user(format!("source `{other}` makes no vectors"))),
+        }
+    }
+}
+
+fn open_ai(
+    model: Option<String>,
+    url: Option<String>,
+    key: Option<String>,
+    dimensions: Option<u32>,
+) -> Result<Provider, EmbedFailure> {
+    let is_compatible = url.is_some();
+    let model = model.unwrap_or_else(|| OPENAI_MODEL.to_owned());
+    let native = match model.as_str() {
+        "text-embedding-3-small" | "text-embedding-ada-002" => Some(1536),
+        "text-embedding-3-large" => Some(3072),
+        // Another provider's, behind another address.
+        _ => None,
+    };
+    let mut request = json!({"model": model, "input": ["{{text}}", "{{..}}"]});
+    if let Some(dimensions) = dimensions.filter(|dimensions| native != Some(*dimensions) || is_compatible) {
+        request["dimensions"] = json!(dimensions);
+    }
+    Ok(Provider {
+        url: url.unwrap_or_else(|| OPENAI_URL.to_owned()),
+        key: key.or_else(|| std::env::var(OPENAI_KEY_VARIABLE).ok()),
+        headers: Vec::new(),
+        request: known(&request, "request", "{{text}}"),
+        response: known(&json!({"data": [{"embedding": "{{embedding}}"}, "{{..}}"]}), "response", "{{embedding}}"),
+        batch_length: BATCH_LENGTH_LARGE,
+        dimensions: dimensions.or(native),
+        // The provider takes 8191 tokens, and a token has a byte at least.
+        fallback_bytes: Some(8191),
+    })
+}
+
+fn ollama(
+    model: &str,
+    url: Option<String>,
+    key: Option<String>,
+    dimensions: Option<u32>,
+) -> Result<Provider, EmbedFailure> {
+    let url = url.unwrap_or_else(|| OLLAMA_URL.to_owned());
+    let (request, response, batch_length) = if url.ends_with("/api/embed") {
+        (
+            json!({"model": model, "input": ["{{text}}", "{{..}}"]}),
+            json!({"embeddings": ["{{embedding}}", "{{..}}"]}),
+            BATCH_LENGTH_LARGE,
+        )
+    } else if url.ends_with("/api/embeddings") {
+        (json!({"model": model, "prompt": "{{text}}"}), json!({"embedding": "{{embedding}}"}), 1)
+    } else {
+        return Err(EmbedFailure::user(
+            "unsupported Ollama URL.\n  - For `ollama` sources, the URL must end with `/api/embed` or \
+             `/api/embeddings`",
+        ));
+    };
+    Ok(Provider {
+        url,
+        key,
+        headers: Vec::new(),
+        request: known(&request, "request", "{{text}}"),
+        response: known(&response, "response", "{{embedding}}"),
+        batch_length,
+        dimensions,
+        fallback_bytes: None,
+    })
+}
+
+fn rest(
+    configuration: &Map<String, Value>,
+    key: Option<String>,
+    dimensions: Option<u32>,
+) -> Result<Provider, EmbedFailure> {
+    let field = |field: &str| configuration.get(field).unwrap_or(&Value::Null);
+    let request = Template::new(field("request"), "request", "{{text}}").map_err(|reason| {
+        EmbedFailure::user(format!(
+            "{reason}\n  - Note: this template is using a document template, and so expects to contain the placeholder \
+             \"{{{{text}}}}\" rather than \"{{{{fragment}}}}\""
+        ))
+    })?;
+    let response = Template::new(field("response"), "response", "{{embedding}}").map_err(EmbedFailure::user)?;
+    match (request.repeats(), response.repeats()) {
+        (false, true) => {
+            return Err(EmbedFailure::user(
+                "`response` has multiple embeddings, but `request` has only one text to embed",
+            ));
+        }
+        (true, false) => {
+            return Err(EmbedFailure::user(
+                "`request` has multiple texts to embed, but `response` has only one embedding",
+            ));
+        }
+        _ => {}
+    }
+    let headers = field("headers").as_object().into_iter().flatten();
+    let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    Ok(Provider {
+        url: field("url").as_str().unwrap_or_default().to_owned(),
+        key,
+        headers: headers.collect(),
+        batch_length: if request.repeats() { BATCH_LENGTH } else { 1 },
+        request,
+        response,
+        dimensions,
+        fallback_bytes: None,
+    })
+}
+
+/// A template of ours.
+fn known(json: &Value, name: &'static str, placeholder: &str) -> Template {
+    Template::new(json, name, placeholder).expect("it is written here")
+}

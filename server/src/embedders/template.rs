@@ -1,0 +1,288 @@
+//! Templates of requests and answers: JSON with a placeholder where texts go in or vectors come out.
+//!
+//! `"{{..}}"` as the second element of an array says that the first stands for any number like it.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Stands for "and so on".
+const REPEAT: &str = "{{..}}";
+
+/// A step from a value into one of its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// A template that was checked.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    /// As configured.
+    json: Value,
+    name: &'static str,
+    /// To the placeholder; with a repetition, to the array that holds it.
+    path: Vec<Step>,
+    /// From an element of that array to the placeholder.
+    repeated: Option<Vec<Step>>,
+}
+
+/// A place in a template, as messages write it: `request.input[0]`.
+struct Place<'p>(&'p str, &'p [Step]);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)?;
+        self.1.iter().try_for_each(|step| match step {
+            Step::Key(key) => write!(formatter, ".{key}"),
+            Step::Index(index) => write!(formatter, "[{index}]"),
+        })
+    }
+}
+
+struct Search<'t> {
+    name: &'t str,
+    placeholder: &'t str,
+    /// Where the placeholder is, and at which depth the array that repeats it.
+    found: Option<(Vec<Step>, Option<usize>)>,
+}
+
+impl Search<'_> {
+    fn error<T>(&self, path: &[Step], what: impl fmt::Display) -> Result<T, String> {
+        Err(format!("in `{}`: {what}", Place(self.name, path)))
+    }
+
+    fn walk(&mut self, value: &Value, path: &mut Vec<Step>, repeated_at: Option<usize>) -> Result<(), String> {
+        match value {
+            Value::String(text) if text == self.placeholder => {
+                if let Some((first, _)) = &self.found {
+                    let first = Place(self.name, first).to_string();
+                    let placeholder = self.placeholder;
+                    return self
+                        .error(path, format_args!("Found \"{placeholder}\", but it was already present in `{first}`"));
+                }
+                self.found = Some((path.clone(), repeated_at));
+                Ok(())
+            }
+            Value::String(text) if text == REPEAT => {
+                self.error(path, format_args!("\"{REPEAT}\" appears outside of an array"))
+            }
+            Value::Array(elements) => self.array(elements, path, repeated_at),
+            Value::Object(members) => members.iter().try_for_each(|(key, member)| {
+                path.push(Step::Key(key.clone()));
+                self.walk(member, path, repeated_at)?;
+                path.pop();
+                Ok(())
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn array(&mut self, elements: &[Value], path: &mut Vec<Step>, repeated_at: Option<usize>) -> Result<(), String> {
+        let repeat = elements.iter().position(|element| element == REPEAT);
+        match repeat {
+            Some(_) if repeated_at.is_some() => {
+                return self.error(
+                    path,
+                    format_args!("\"{REPEAT}\" appears nested inside of a value that is itself repeated"),
+                );
+            }
+            Some(position) if position != 1 => {
+                return self.error(
+                    path,
+                    format_args!("\"{REPEAT}\" expected at position #1, but found at position #{position}"),
+                );
+            }
+            _ => {}
+        }
+        for (index, element) in elements.iter().enumerate() {
+            if repeat == Some(index) {
+                continue;
+            }
+            let inside = if repeat.is_some() && index == 0 { Some(path.len()) } else { repeated_at };
+            let before = self.found.is_some();
+            path.push(Step::Index(index));
+            self.walk(element, path, inside)?;
+            if repeat.is_some() && index == 0 && before == self.found.is_some() {
+                let placeholder = self.placeholder;
+                return self.error(path, format_args!("Expected \"{placeholder}\" inside of the repeated value"));
+            }
+            path.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Template {
+    /// Checks a template named `name` for its one `placeholder`.
+    ///
+    /// # Errors
+    /// Where and what is wrong.
+    pub(super) fn new(json: &Value, name: &'static str, placeholder: &str) -> Result<Template, String> {
+        let mut search = Search { name, placeholder, found: None };
+        search.walk(json, &mut Vec::new(), None)?;
+        let Some((mut path, repeated_at)) = search.found else {
+            return Err(format!("in `{name}`: \"{placeholder}\" not found"));
+        };
+        let repeated = repeated_at.map(|depth| path.split_off(depth + 1));
+        if repeated.is_some() {
+            // The index of the element that stands for all.
+            path.pop();
+        }
+        Ok(Template { json: json.clone(), name, path, repeated })
+    }
+
+    /// Whether it takes several at once.
+    pub(super) fn repeats(&self) -> bool {
+        self.repeated.is_some()
+    }
+
+    /// The request for `texts`: one, unless it repeats.
+    pub(super) fn fill(&self, texts: &[String]) -> Value {
+        let mut json = self.json.clone();
+        let Some(place) = at_mut(&mut json, &self.path) else { return json };
+        match &self.repeated {
+            None => *place = texts.first().map_or(Value::Null, |text| Value::from(text.as_str())),
+            Some(inner) => {
+                let Value::Array(elements) = place else { return json };
+                let one = elements[0].clone();
+                let filled = texts.iter().map(|text| {
+                    let mut one = one.clone();
+                    if let Some(place) = at_mut(&mut one, inner) {
+                        *place = Value::from(text.as_str());
+                    }
+                    one
+                });
+                let filled: Vec<Value> = filled.collect();
+                elements.splice(0..2, filled);
+            }
+        }
+        json
+    }
+
+    /// The vectors of an answer.
+    ///
+    /// # Errors
+    /// Where the answer differs from the template.
+    pub(super) fn extract(&self, answer: &Value) -> Result<Vec<Vec<f32>>, String> {
+        let outer = at(answer, &self.path, self.name, &[])?;
+        match &self.repeated {
+            None => Ok(vec![vector(outer).map_err(|reason| self.refusal(&self.path, reason))?]),
+            Some(inner) => {
+                let Value::Array(elements) = outer else {
+                    return Err(self.refusal(&self.path, "expected an array".to_owned()));
+                };
+                let each = elements.iter().enumerate();
+                each.map(|(index, element)| {
+                    let mut path = self.path.clone();
+                    path.push(Step::Index(index));
+                    let found = at(element, inner, self.name, &path)?;
+                    path.extend_from_slice(inner);
+                    vector(found).map_err(|reason| self.refusal(&path, reason))
+                })
+                .collect()
+            }
+        }
+    }
+
+    fn refusal(&self, path: &[Step], reason: String) -> String {
+        format!("in `{}`: {reason}", Place(self.name, path))
+    }
+}
+
+fn at_mut<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.get_mut(key),
+        Step::Index(index) => value.get_mut(index),
+    })
+}
+
+fn at<'v>(value: &'v Value, path: &[Step], name: &str, before: &[Step]) -> Result<&'v Value, String> {
+    let mut value = value;
+    for (depth, step) in path.iter().enumerate() {
+        let part = match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        };
+        value = part.ok_or_else(|| {
+            let place: Vec<Step> = before.iter().chain(&path[..depth]).cloned().collect();
+            let missing = match step {
+                Step::Key(key) => format!("missing field \"{key}\""),
+                Step::Index(index) => format!("missing element #{index}"),
+            };
+            format!("in `{}`: {missing}", Place(name, &place))
+        })?;
+    }
+    Ok(value)
+}
+
+fn vector(value: &Value) -> Result<Vec<f32>, String> {
+    let Value::Array(numbers) = value else { return Err("expected an array of numbers".to_owned()) };
+    let number = |number: &Value| number.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
+    numbers.iter().map(number).collect::<Option<_>>().ok_or_else(|| "expected an array of numbers".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request(json: Value) -> Result<Template, String> {
+        Template::new(&json, "request", "{{text}}")
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn texts_go_in() {
+        let one = request(json!({"model": "m", "input": {"prompt": "{{text}}"}})).unwrap();
+        assert!(!one.repeats());
+        assert_eq!(one.fill(&texts(&["a"])), json!({"model": "m", "input": {"prompt": "a"}}));
+        let many = request(json!({"input": [{"t": ["{{text}}", 1]}, "{{..}}"]})).unwrap();
+        assert!(many.repeats());
+        assert_eq!(many.fill(&texts(&["a", "b"])), json!({"input": [{"t": ["a", 1]}, {"t": ["b", 1]}]}));
+        assert_eq!(request(json!("{{text}}")).unwrap().fill(&texts(&["a"])), json!("a"));
+        assert_eq!(request(json!(["{{text}}", "{{..}}"])).unwrap().fill(&texts(&["a", "b"])), json!(["a", "b"]));
+    }
+
+    #[test]
+    fn vectors_come_out() {
+        let one = Template::new(&json!({"a": [{"e": "{{embedding}}"}]}), "response", "{{embedding}}").unwrap();
+        assert_eq!(one.extract(&json!({"a": [{"e": [1, 2.5]}], "more": 1})), Ok(vec![vec![1.0, 2.5]]));
+        assert_eq!(one.extract(&json!({"a": []})), Err("in `response.a`: missing element #0".into()));
+        assert_eq!(
+            one.extract(&json!({"a": [{"e": ["x"]}]})),
+            Err("in `response.a[0].e`: expected an array of numbers".into())
+        );
+        let many = json!({"data": [{"e": "{{embedding}}"}, "{{..}}"]});
+        let many = Template::new(&many, "response", "{{embedding}}").unwrap();
+        assert_eq!(many.extract(&json!({"data": [{"e": [1]}, {"e": [2]}]})), Ok(vec![vec![1.0], vec![2.0]]));
+        assert_eq!(many.extract(&json!({"data": [{}]})), Err("in `response.data[0]`: missing field \"e\"".into()));
+    }
+
+    #[test]
+    fn mistakes_are_located() {
+        let refused = |json: Value| request(json).unwrap_err();
+        assert_eq!(refused(json!({"a": 1})), "in `request`: \"{{text}}\" not found");
+        assert_eq!(
+            refused(json!({"input": ["{{..}}", "{{text}}"]})),
+            "in `request.input`: \"{{..}}\" expected at position #1, but found at position #0"
+        );
+        assert_eq!(refused(json!({"a": "{{..}}"})), "in `request.a`: \"{{..}}\" appears outside of an array");
+        assert_eq!(
+            refused(json!({"a": [["{{text}}", "{{..}}"], "{{..}}"]})),
+            "in `request.a[0]`: \"{{..}}\" appears nested inside of a value that is itself repeated"
+        );
+        assert_eq!(
+            refused(json!({"a": ["x", "{{..}}"], "b": "{{text}}"})),
+            "in `request.a[0]`: Expected \"{{text}}\" inside of the repeated value"
+        );
+        assert_eq!(
+            refused(json!({"a": "{{text}}", "b": "{{text}}"})),
+            "in `request.b`: Found \"{{text}}\", but it was already present in `request.a`"
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! Against servers in this process that speak the providers' languages, and misbehave.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lamina_engine::index::Settings;
+use serde_json::json;
+
+use super::*;
+
+/// A request as the stub saw it.
+#[derive(Clone, Debug)]
+struct Seen {
+    path: String,
+    headers: String,
+    body: Value,
+}
+
+type Behaviour = dyn Fn(&Seen) -> (u16, String) + Send + Sync;
+
+/// An HTTP server that answers what a test wants.
+struct Stub {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Stub {
+    /// Answers the scripted statuses first, then as `behaviour` says.
+    fn start(script: &[u16], behaviour: impl Fn(&Seen) -> (u16, String) + Send + Sync + 'static) -> Stub {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let script = Arc::new(Mutex::new(script.iter().copied().collect::<VecDeque<u16>>()));
+        let (log, behaviour): (_, Arc<Behaviour>) = (Arc::clone(&seen), Arc::new(behaviour));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (log, behaviour, script) = (Arc::clone(&log), Arc::clone(&behaviour), Arc::clone(&script));
+                std::thread::spawn(move || {
+                    let Some(request) = receive(&stream) else { return };
+                    log.lock().push(request.clone());
+                    let scripted = script.lock().pop_front();
+                    let (status, body) = match scripted {
+                        Some(status) => (status, r#"{"error":"not now"}"#.to_owned()),
+                        None => behaviour(&request),
+                    };
+                    let head = format!(
+                        "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\
+                         Connection: close\r\n\r\n",
+                        body.len()
+                    );
+                    let mut stream = &stream;
+                    // The client may have given up.
+                    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+                });
+            }
+        });
+        Stub { url, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().clone()
+    }
+}
+
+fn receive(stream: &TcpStream) -> Option<Seen> {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut headers) = (String::new(), String::new());
+    reader.read_line(&mut first).ok()?;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        headers.push_str(&line.to_lowercase());
+    }
+    let length = headers.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    let path = first.split(' ').nth(1)?.to_owned();
+    Some(Seen { path, headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
+}
+
+/// The vector of a text: something that depends on it.
+fn vector(text: &str) -> Value {
+    json!([text.len(), 1.0])
+}
+
+fn open_ai(seen: &Seen) -> (u16, String) {
+    let texts = seen.body["input"].as_array().unwrap();
+    let data: Vec<Value> = texts.iter().map(|text| json!({"embedding": vector(text.as_str().unwrap())})).collect();
+    (200, json!({"data": data, "usage": {}}).to_string())
+}
+
+struct Fixture {
+    embedders: Embedders,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Fixture {
+    fn new(cached_queries: usize) -> Fixture {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let outbound = {
+            let _guard = runtime.enter();
+            Outbound::new("any".parse().unwrap()).unwrap()
+        };
+        Fixture { embedders: Embedders::new(outbound, cached_queries), runtime }
+    }
+
+    fn open(&self, configuration: &Value) -> Result<Arc<dyn Embedder>, String> {
+        self.embedders.open(&settings(configuration)).map_err(|failure| failure.to_string())
+    }
+
+    fn embed(&self, configuration: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let embedded = self.open(configuration)?.embed(&texts, &AtomicBool::new(false));
+        embedded.map_err(|failure| failure.to_string())
+    }
+
+    fn query(&self, configuration: &Value, text: &str, budget: Duration) -> Result<Vec<f32>, String> {
+        let deadline = Instant::now() + budget;
+        let settings = settings(configuration);
+        let vector = self.runtime.block_on(self.embedders.embed_query(&settings, text, deadline));
+        vector.map(|vector| vector.to_vec()).map_err(|failure| failure.to_string())
+    }
+}
+
+fn settings(configuration: &Value) -> EmbedderSettings {
+    let mut settings = Settings::default();
+    settings.embedders.insert("e".into(), configuration.clone());
+    settings.embedder("e").unwrap()
+}
+
+fn rest(url: &str) -> Value {
+    json!({
+        "source": "rest", "url": format!("{url}/embed"), "apiKey": "secret-key", "headers": {"X-Tenant": "t1"},
+        "request": {"texts": ["{{text}}", "{{..}}"]}, "response": {"vectors": ["{{embedding}}", "{{..}}"]}
+    })
+}
+
+fn rest_answer(seen: &Seen) -> (u16, String) {
+    let texts = seen.body["texts"].as_array().unwrap();
+    let vectors: Vec<Value> = texts.iter().map(|text| vector(text.as_str().unwrap())).collect();
+    (200, json!({ "vectors": vectors }).to_string())
+}
+
+#[test]
+fn rest_speaks_by_templates() {
+    let (stub, fixture) = (Stub::start(&[], rest_answer), Fixture::new(0));
+    let texts: Vec<String> = (0..25).map(|i| "x".repeat(i)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = fixture.embed(&rest(&stub.url), &texts).unwrap();
+    let expected: Vec<Vec<f32>> = (0..25).map(|i| vec![i as f32, 1.0]).collect();
+    assert_eq!(vectors, expected, "in order, whatever answers first");
+    let seen = stub.seen();
+    assert_eq!(seen[0].body, json!({"texts": ["test"]}), "the size is measured first");
+    assert_eq!(seen.len(), 1 + 3);
+    assert!(seen[1].headers.contains("authorization: bearer secret-key"));
+    assert!(seen[1].headers.contains("x-tenant: t1"));
+    assert_eq!(fixture.open(&rest(&stub.url)).unwrap().dimensions(), 2);
+    assert_eq!(stub.seen().len(), 4, "and not again");
+}
+
+#[test]
+fn open_ai_and_what_is_compatible() {
+    let (stub, fixture) = (Stub::start(&[], open_ai), Fixture::new(0));
+    let url = format!("{}/v1/embeddings", stub.url);
+    let configuration = json!({"source": "openAi", "url": url, "model": "any", "apiKey": "k", "dimensions": 2});
+    assert_eq!(fixture.embed(&configuration, &["a", "bb"]).unwrap(), [[1.0, 1.0], [2.0, 1.0]]);
+    assert_eq!(stub.seen()[0].body, json!({"model": "any", "input": ["a", "bb"], "dimensions": 2}));
+    assert_eq!(stub.seen()[0].path, "/v1/embeddings");
+}
+
+#[test]
+fn ollama_in_both_dialects() {
+    let answer = |seen: &Seen| match &seen.body["prompt"] {
+        Value::String(text) => (200, json!({"embedding": vector(text)}).to_string()),
+        _ => {
+            let texts = seen.body["input"].as_array().unwrap().iter();
+            let all: Vec<Value> = texts.map(|text| vector(text.as_str().unwrap())).collect();
+            (200, json!({ "embeddings": all }).to_string())
+        }
+    };
+    let (stub, fixture) = (Stub::start(&[], answer), Fixture::new(0));
+    for path in ["api/embed", "api/embeddings"] {
+        let configuration = json!({"source": "ollama", "model": "m", "url": format!("{}/{path}", stub.url)});
+        assert_eq!(fixture.embed(&configuration, &["a", "bb"]).unwrap(), [[1.0, 1.0], [2.0, 1.0]], "{path}");
+    }
+    let other = json!({"source": "ollama", "model": "m", "url": format!("{}/other", stub.url)});
+    assert!(fixture.open(&other).unwrap_err().starts_with("user error: unsupported Ollama URL."));
+}
+
+#[test]
+fn passing_troubles_are_waited_for() {
+    let (stub, fixture) = (Stub::start(&[200, 429, 500, 503], rest_answer), Fixture::new(0));
+    // The first answer is no vector, the others no answers.
+    assert_eq!(fixture.embed(&rest(&stub.url), &["a"]).unwrap(), [[1.0, 1.0]]);
+    assert_eq!(stub.seen().len(), 4 + 2);
+}
+
+#[test]
+fn lasting_troubles_are_told() {
+    let fixture = Fixture::new(0);
+    for (status, told) in [
+        (401, "user error: could not authenticate against embedding server"),
+        (400, "user error: sent a bad request to embedding server"),
+        (404, "runtime error: received unexpected HTTP 404 from embedding server"),
+    ] {
+        let stub = Stub::start(&[], move |_| (status, "no, secret-key, no".to_owned()));
+        let error = fixture.open(&rest(&stub.url)).unwrap_err();
+        assert_eq!(error, format!("{told}\n  - server replied with `no, XXX..., no`"));
+        assert_eq!(stub.seen().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn configurations_that_cannot_work() {
+    let fixture = Fixture::new(0);
+    let mut configuration = rest("http://127.0.0.1:1");
+    configuration["request"] = json!({"texts": "x"});
+    let error = fixture.open(&configuration).unwrap_err();
+    assert!(error.starts_with("user error: in `request`: \"{{text}}\" not found\n  - Note: "), "{error}");
+    configuration["request"] = json!({"text": "{{text}}"});
+    let error = fixture.open(&configuration).unwrap_err();
+    assert_eq!(error, "user error: `response` has multiple embeddings, but `request` has only one text to embed");
+    let error = fixture.open(&json!({"source": "huggingFace"})).unwrap_err();
+    assert!(error.contains("runs no models itself"), "{error}");
+}
+
+#[test]
+fn queries_have_a_deadline_and_a_memory() {
+    let slow = Stub::start(&[], |seen| {
+        std::thread::sleep(Duration::from_secs(3));
+        rest_answer(seen)
+    });
+    let fixture = Fixture::new(10);
+    let start = Instant::now();
+    let late = fixture.query(&rest(&slow.url), "a", Duration::from_millis(200)).unwrap_err();
+    assert!(late.starts_with("runtime error: "), "{late}");
+    assert!(start.elapsed() < Duration::from_secs(2));
+    let stub = Stub::start(&[], rest_answer);
+    for _ in 0..2 {
+        let found = fixture.query(&rest(&stub.url), "abc", Duration::from_secs(20)).unwrap();
+        assert_eq!(found, [3.0, 1.0]);
+    }
+    assert_eq!(stub.seen().len(), 1);
+}
+
+#[test]
+fn a_cancelled_batch_gives_up() {
+    let stub = Stub::start(&[], |_| (500, String::new()));
+    let fixture = Fixture::new(0);
+    let mut configuration = rest(&stub.url);
+    configuration["dimensions"] = json!(2);
+    let embedder = fixture.open(&configuration).unwrap();
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let start = Instant::now();
+    embedder.embed(&["a".to_owned()], &cancelled).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn both_sides_of_a_pair_agree() {
+    let (one, other) = (Stub::start(&[], rest_answer), Stub::start(&[], rest_answer));
+    let strange = Stub::start(&[], |seen| {
+        let count = seen.body["texts"].as_array().unwrap().len();
+        (200, json!({ "vectors": vec![json!([-1, 0]); count] }).to_string())
+    });
+    let fixture = Fixture::new(0);
+    let pair = |search: &Stub| json!({"source": "composite", "searchEmbedder": rest(&search.url), "indexingEmbedder": rest(&one.url)});
+    assert_eq!(fixture.open(&pair(&other)).unwrap().dimensions(), 2);
+    assert!(fixture.open(&pair(&strange)).unwrap_err().contains("different vectors of the same text"));
+    let before = other.seen().len();
+    fixture.query(&pair(&other), "q", Duration::from_secs(20)).unwrap();
+    assert_eq!(other.seen().len(), before + 1, "queries go to the search side");
+}
