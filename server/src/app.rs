@@ -7,6 +7,7 @@ use crate::embedders::Embedders;
 use crate::error::ErrorDocs;
 use crate::features::Features;
 use crate::instance::Instance;
+use crate::network::Network;
 use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
@@ -40,6 +41,8 @@ pub struct AppState {
     pub observations: Observations,
     /// What is gathered for an operator who shares it.
     pub telemetry: Telemetry,
+    /// Servers that searches can be spread over.
+    pub network: Network,
     /// Who is told of finished batches.
     pub webhooks: Arc<Webhooks>,
 }
@@ -60,6 +63,7 @@ impl AppState {
             error_docs: ErrorDocs::new(&options.error_docs_url),
             searches: SearchPool::new(&options),
             features: Features::open(&options.db_path, &options.preset_features()),
+            network: Network::open(&options.db_path),
             observations: Observations::default(),
             telemetry: Telemetry::new(options.collector().is_some()),
             instance,

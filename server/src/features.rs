@@ -106,7 +106,7 @@ impl Features {
         })?;
         let shown = shown(&on);
         if on != *self.on.read() {
-            write(&self.path, &Value::Object(shown.clone()).to_string())?;
+            write_durably(&self.path, &Value::Object(shown.clone()).to_string())?;
             *self.on.write() = on;
         }
         Ok(shown)
@@ -119,7 +119,7 @@ pub(crate) fn import(folder: &Path, switches: &Value) -> io::Result<()> {
     let is_on = |feature: &Feature| switches.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
     let on: Map<String, Value> =
         Feature::ALL.iter().map(|feature| (feature.name().to_owned(), is_on(feature).into())).collect();
-    write(&folder.join(FILE), &Value::Object(on).to_string())
+    write_durably(&folder.join(FILE), &Value::Object(on).to_string())
 }
 
 fn shown(on: &Switches) -> Map<String, Value> {
@@ -136,7 +136,7 @@ fn read(path: &Path) -> io::Result<Switches> {
 }
 
 /// All or nothing, also when the machine stops.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary)?;
     file.write_all(text.as_bytes())?;

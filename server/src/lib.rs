@@ -14,6 +14,7 @@ pub mod import;
 pub mod inspect;
 pub mod instance;
 mod logs;
+pub mod network;
 pub mod observe;
 pub mod options;
 pub mod outbound;

@@ -15,6 +15,7 @@ mod http;
 mod import;
 mod indexes;
 mod keys;
+mod network;
 mod observing;
 mod receiver;
 mod restart;

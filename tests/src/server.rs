@@ -273,6 +273,7 @@ impl Answer {
     }
 }
 
+/// Options that look like `SVC_NAME=value` go into the environment.
 /// The command with the options every test uses: its own folder, no telemetry.
 pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
     let mut command = Command::new(binary());
@@ -280,11 +281,12 @@ pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
         .args(["--db-path"])
         .arg(folder.join("data"))
         .args(["--http-addr", &format!("127.0.0.1:{port}")])
-        .args(options)
+        .args(options.iter().filter(|option| !option.starts_with("SVC_")))
         // A configuration file or variables of the developer must not reach the test.
         .current_dir(folder)
         .env_clear()
-        .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_")));
+        .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_")))
+        .envs(options.iter().filter(|option| option.starts_with("SVC_")).filter_map(|option| option.split_once('=')));
     command
 }
 

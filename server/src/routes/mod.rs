@@ -12,6 +12,7 @@ mod keys;
 mod logs;
 mod metrics;
 mod multi_search;
+mod network;
 mod openapi;
 mod page;
 mod search;
@@ -45,7 +46,8 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
-    let rest = rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify();
+    let rest =
+        rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
     let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()

@@ -3,19 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 use warp::Filter;
+use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
 use super::search::{asks_metadata, context};
 use super::tell;
 use crate::app::AppState;
-use crate::error::{ApiResult, Code};
-use crate::http::{Request, Routes, json_text, request, respond};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
+use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::instance::Instance;
-use crate::search::{Snapshots, run_federated, run_multi};
+use crate::network::{NetworkSearch, PROXY_HEADER, asks_network};
+use crate::search::{Context, Snapshots, run_federated, run_multi};
 use crate::telemetry::Facts;
-use crate::wire::multi_search::MultiSearch;
+use crate::wire::multi_search::{IndexQuery, MultiSearch};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("multi-search").and(warp::post()).and(request(state));
@@ -23,9 +27,14 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
-    let mut context = context(&request);
+    let proxied = request.header(PROXY_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let context = Context { proxied, ..context(&request) };
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
-    let asked = MultiSearch::from_body(&request.json().await?)?;
+    let body = request.json().await?;
+    let asked = MultiSearch::from_body(&body)?;
+    if !state.features.is_on(Feature::Network) {
+        asked.queries.iter().try_for_each(IndexQuery::check_without_network)?;
+    }
     for uid in indexes(&asked) {
         context.rights.check_index(uid)?;
     }
@@ -37,6 +46,22 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
             is_federated: asked.federation.is_some(),
         }
     });
+    let mut answer = if asks_network(&asked) {
+        over_network(&state, asked, &body, context, with_metadata).await?
+    } else {
+        json_text(local(&state, asked, context, with_metadata).await?)
+    };
+    tell(&mut answer, facts);
+    Ok(answer)
+}
+
+/// Queries of this server alone: the body of the answer.
+async fn local(
+    state: &Arc<AppState>,
+    asked: MultiSearch,
+    mut context: Context,
+    with_metadata: bool,
+) -> ApiResult<Vec<u8>> {
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
     let texts = wanted(&state, queries, context.received);
     context.embedded = embed(&state, texts).await;
@@ -48,9 +73,31 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
             None => run_multi(&snapshots, &asked.queries, &context, with_metadata),
         }
     });
-    let mut answer = json_text(body.await??);
-    tell(&mut answer, facts);
-    Ok(answer)
+    body.await?
+}
+
+/// Asks this server and the others at the same time.
+async fn over_network(
+    state: &Arc<AppState>,
+    asked: MultiSearch,
+    body: &Value,
+    context: Context,
+    with_metadata: bool,
+) -> ApiResult<Response> {
+    let received = context.received;
+    let network = NetworkSearch::new(state.network.topology(), &asked, body, &context.rights)?;
+    let here = async {
+        let Some(asked) = network.local()? else { return Ok::<_, ApiError>(None) };
+        let answer = local(state, asked, Context { proxied: true, ..context }, with_metadata).await?;
+        Ok(Some(serde_json::from_slice(&answer).expect("our own answers are JSON")))
+    };
+    let (here, elsewhere) = futures_util::future::join(here, network.ask(&state.outbound, with_metadata)).await;
+    let federation = asked.federation.as_ref().ok_or_else(|| ApiError::internal("only merged lists are spread"))?;
+    let error_body = |error: &ApiError| serde_json::to_value(error.body(&state.error_docs)).unwrap_or_default();
+    let mut fields = network.merge(federation, here?, elsewhere, error_body)?;
+    let millis = u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX);
+    fields.insert("processingTimeMs".to_owned(), millis.into());
+    Ok(json_answer(StatusCode::OK, &fields))
 }
 
 /// The indexes that the request names.

@@ -212,6 +212,8 @@ fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("GET", "/webhooks/{uuid}") => ("Get a webhook", Body::None, Ok("Object"), &[]),
         ("PATCH", "/webhooks/{uuid}") => ("Change a webhook", Body::Object, Ok("Object"), &[]),
         ("DELETE", "/webhooks/{uuid}") => ("Delete a webhook", Body::None, Nothing, &[]),
+        ("GET", "/network") => ("Servers that searches can be spread over", Body::None, Ok("Object"), &[]),
+        ("PATCH", "/network") => ("Change the network", Body::Object, Ok("Object"), &[]),
         ("GET", "/metrics") => ("State of the server for Prometheus; feature `metrics`", Body::None, Text, &[]),
         ("POST", "/logs/stream") => ("Read the logs as they come; feature `logsRoute`", Body::Object, Text, &[]),
         ("DELETE", "/logs/stream") => ("End the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),

@@ -48,6 +48,8 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("GET", "/experimental-features"),
     ("PATCH", "/experimental-features"),
     ("POST", "/snapshots"),
+    ("GET", "/network"),
+    ("PATCH", "/network"),
     ("POST", "/dumps"),
     ("GET", "/keys"),
     ("POST", "/keys"),

@@ -104,7 +104,7 @@ impl Answer<'_> {
 }
 
 /// Where the hits are among all: the offset is the one used, the limit the one asked for.
-pub(super) fn paging(window: Window, total_max: usize, total: u64, fields: &mut Map<String, Value>) {
+pub(crate) fn paging(window: Window, total_max: usize, total: u64, fields: &mut Map<String, Value>) {
     match window {
         Window::Offset { offset, limit } => {
             fields.insert("limit".into(), json!(limit));

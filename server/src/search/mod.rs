@@ -30,6 +30,7 @@ pub use answer::{Answer, Metadata};
 pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, run_facet_search};
 pub use facets::Facets;
+pub(crate) use federation::federated;
 pub use federation::run_federated;
 pub use hits::HitWriter;
 pub use multi::{Snapshots, run_multi};
@@ -58,6 +59,8 @@ pub struct Context {
     pub received: Instant,
     /// Whether filters may use `CONTAINS`.
     pub contains_filter: bool,
+    /// Whether another server asks, which needs what hits are ordered by to merge them with others.
+    pub proxied: bool,
     /// What the caller may search; may add a filter to the request's.
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
@@ -70,6 +73,7 @@ impl Context {
         Context {
             received: Instant::now(),
             contains_filter: false,
+            proxied: false,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
         }

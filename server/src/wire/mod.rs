@@ -13,6 +13,7 @@ pub mod json;
 pub mod keys;
 mod locale;
 pub mod multi_search;
+pub mod network;
 pub mod query_string;
 pub mod search;
 pub mod secret;

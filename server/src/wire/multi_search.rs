@@ -28,6 +28,10 @@ pub struct IndexQuery {
     pub options: Option<FederationOptions>,
     /// The first field that pages through hits, by name: allowed only where hits are not merged.
     pub paging_field: Option<String>,
+    /// The server of the network that runs it.
+    pub remote: Option<String>,
+    /// Where it stood in the request that this one is a part of.
+    pub query_position: Option<usize>,
 }
 
 /// The part of one search in a merged list.
@@ -85,9 +89,21 @@ impl MultiSearch {
 }
 
 impl IndexQuery {
+    /// # Errors
+    /// `feature_not_enabled` when it needs the network, for servers that know none.
+    pub fn check_without_network(&self) -> ApiResult<()> {
+        let action = match (&self.remote, self.query_position) {
+            (Some(_), _) => "Performing a remote federated search",
+            (None, Some(_)) => "Using `federationOptions.queryPosition`",
+            (None, None) => return Ok(()),
+        };
+        Err(ApiError::feature_not_enabled(action, "network"))
+    }
+
     fn read(at: At<'_>) -> ApiResult<IndexQuery> {
         let accepted: Vec<&str> = ["indexUid"].into_iter().chain(FIELDS).chain(["federationOptions"]).collect();
         let (mut index_uid, mut options, mut paging_field) = (None, None, None);
+        let (mut remote, mut query_position) = (None, None);
         let mut query = SearchQuery::default();
         at.fields(&accepted, |name, field| {
             let pages = ["offset", "limit", "page", "hitsPerPage"].contains(&name);
@@ -98,7 +114,8 @@ impl IndexQuery {
                 "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
                 "federationOptions" => {
                     let field = field.code(Code::InvalidMultiSearchFederationOptions);
-                    options = field.optional(FederationOptions::read)?;
+                    options =
+                        field.optional(|field| FederationOptions::read(field, &mut remote, &mut query_position))?;
                 }
                 _ => {
                     query.read_field(name, field)?;
@@ -110,12 +127,17 @@ impl IndexQuery {
             Ok(())
         })?;
         let index_uid = required(index_uid, &at, "indexUid", Code::MissingIndexUid)?;
-        Ok(IndexQuery { index_uid, query, options, paging_field })
+        Ok(IndexQuery { index_uid, query, options, paging_field, remote, query_position })
     }
 }
 
 impl FederationOptions {
-    fn read(at: At<'_>) -> ApiResult<FederationOptions> {
+    /// The rest of what the object holds goes where it belongs.
+    fn read(
+        at: At<'_>,
+        remote: &mut Option<String>,
+        query_position: &mut Option<usize>,
+    ) -> ApiResult<FederationOptions> {
         let mut options = FederationOptions::default();
         at.fields(&["weight", "remote", "queryPosition"], |name, field| {
             match name {
@@ -129,14 +151,8 @@ impl FederationOptions {
                     }
                 }
                 _ if field.value().is_null() => {}
-                "remote" => {
-                    field.code(Code::InvalidMultiSearchRemote).string()?;
-                    return Err(ApiError::feature_not_enabled("Performing a remote federated search", "network"));
-                }
-                _ => {
-                    field.code(Code::InvalidMultiSearchQueryPosition).positive_integer()?;
-                    return Err(ApiError::feature_not_enabled("Using `federationOptions.queryPosition`", "network"));
-                }
+                "remote" => *remote = Some(field.code(Code::InvalidMultiSearchRemote).string()?),
+                _ => *query_position = Some(size(field.code(Code::InvalidMultiSearchQueryPosition))?),
             }
             Ok(())
         })?;
@@ -267,7 +283,12 @@ mod tests {
                     .into()
             )
         );
-        assert_eq!(in_query(json!({"remote": "ms"})).0, Code::FeatureNotEnabled);
+        let queries = json!([{"indexUid": "a", "federationOptions": {"remote": "ms", "queryPosition": 3}}]);
+        let read = MultiSearch::from_body(&json!({"queries": queries})).unwrap();
+        assert_eq!((read.queries[0].remote.as_deref(), read.queries[0].query_position), (Some("ms"), Some(3)));
+        assert_eq!(read.queries[0].check_without_network().unwrap_err().code, Code::FeatureNotEnabled);
+        assert_eq!(in_query(json!({"remote": 1})).0, Code::InvalidMultiSearchRemote);
+        assert_eq!(in_query(json!({"queryPosition": -1})).0, Code::InvalidMultiSearchQueryPosition);
         assert_eq!(in_query(json!({"doggo": 1})).0, Code::InvalidMultiSearchFederationOptions);
         for (federation, code) in [
             (json!({"limit": "x"}), Code::InvalidSearchLimit),

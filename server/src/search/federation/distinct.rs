@@ -7,19 +7,19 @@ use serde_json::Value;
 
 /// The values already used.
 #[derive(Debug)]
-pub(super) struct DistinctValues<'a> {
+pub(crate) struct DistinctValues<'a> {
     attribute: &'a str,
     seen: HashSet<String>,
 }
 
 impl<'a> DistinctValues<'a> {
-    pub(super) fn new(attribute: &'a str) -> DistinctValues<'a> {
+    pub(crate) fn new(attribute: &'a str) -> DistinctValues<'a> {
         DistinctValues { attribute, seen: HashSet::new() }
     }
 
     /// Whether `document` (a JSON object) has no value that was used; its values are used then. Documents without a
     /// value always pass.
-    pub(super) fn insert(&mut self, document: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, document: &[u8]) -> bool {
         let mut values = Vec::new();
         if let Ok(document) = serde_json::from_slice::<Value>(document) {
             collect(&document, self.attribute, &mut values);

@@ -16,7 +16,7 @@ use crate::wire::multi_search::{Federation, MergeFacets};
 const DEFAULT_VALUE_COUNT_MAX: usize = 100;
 
 /// Index, its settings for facets, its counts.
-pub(super) type Counted<'a> = (String, &'a Faceting, Facets);
+pub(crate) type Counted<'a> = (String, &'a Faceting, Facets);
 
 /// Counts the facets asked for by index, over everything that its queries match.
 pub(super) fn count_by_index<'a>(
@@ -43,7 +43,7 @@ pub(super) fn unused_note(uid: &str) -> String {
 }
 
 /// One facet for each name: counts added by value, in the order that the indexes agree on.
-pub(super) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult<Facets> {
+pub(crate) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult<Facets> {
     let mut by_name: BTreeMap<&str, (&str, FacetOrder, FieldFacet)> = BTreeMap::new();
     for (uid, faceting, facets) in counted {
         for facet in &facets.0 {

@@ -10,6 +10,15 @@ use lamina_engine::rank::ScoreDetail;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+/// What merging the answers of several servers needs of merging those of several queries.
+pub(crate) mod federated {
+    pub(crate) use super::super::Facets;
+    pub(crate) use super::super::answer::paging;
+    pub(crate) use super::distinct::DistinctValues;
+    pub(crate) use super::facets::{Counted, merged as merged_facets};
+    pub(crate) use super::order::Weighted;
+}
+
 use self::facets::{count_by_index, merged, unused_note};
 use self::merge::{MergedHit, merge};
 use self::order::Weighted;
@@ -25,6 +34,8 @@ use crate::wire::search::SearchQuery;
 struct Ran<'a> {
     target: Target<'a>,
     query: &'a SearchQuery,
+    /// Where it stood in the request that this one may be a part of.
+    position: Option<usize>,
     weight: f64,
     found: Found,
     /// What each hit is compared by.
@@ -43,7 +54,8 @@ pub fn run_federated(
     with_metadata: bool,
 ) -> ApiResult<Vec<u8>> {
     for (position, asked) in queries.iter().enumerate() {
-        check::query(asked, federation, position).map_err(|error| at_query(error, position))?;
+        check::query(asked, federation, position)
+            .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
     }
     let targets = targets(snapshots, queries)?;
     check::comparable(&targets, queries)?;
@@ -51,7 +63,10 @@ pub fn run_federated(
     let wanted = offset.saturating_add(limit);
     let mut ran = Vec::with_capacity(queries.len());
     for (position, (asked, &target)) in queries.iter().zip(&targets).enumerate() {
-        ran.push(one(target, asked, federation, context, wanted).map_err(|error| at_query(error, position))?);
+        ran.push(
+            one(target, asked, federation, context, wanted)
+                .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?,
+        );
     }
     let mut writers: Vec<HitWriter<'_>> = Vec::with_capacity(ran.len());
     for one in &mut ran {
@@ -63,7 +78,7 @@ pub fn run_federated(
         if place > 0 {
             out.push(b',');
         }
-        out.append(&mut written(&ran, &writers, merged)?);
+        out.append(&mut written(&ran, &writers, merged, context)?);
     }
     out.push(b']');
     for (key, value) in around(snapshots, &ran, &hits, federation, context, with_metadata)? {
@@ -79,7 +94,10 @@ pub fn run_federated(
 fn targets<'a>(snapshots: &'a Snapshots, queries: &'a [IndexQuery]) -> ApiResult<Vec<Target<'a>>> {
     let named = queries.iter().enumerate();
     named
-        .map(|(position, asked)| target(snapshots, &asked.index_uid).map_err(|error| at_query(error, position)))
+        .map(|(position, asked)| {
+            target(snapshots, &asked.index_uid)
+                .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))
+        })
         .collect()
 }
 
@@ -100,18 +118,21 @@ fn one<'a>(
     };
     let weight = asked.options.unwrap_or_default().weight;
     let weighted = found.result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
-    Ok(Ran { target, query: &asked.query, weight, found, weighted })
+    Ok(Ran { target, query: &asked.query, position: asked.query_position, weight, found, weighted })
 }
 
-fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit) -> ApiResult<Vec<u8>> {
+fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit, context: &Context) -> ApiResult<Vec<u8>> {
     let one = &ran[merged.query];
     let hit = &one.found.result.hits[merged.hit];
     let mut out = writers[merged.query].hit(hit)?;
-    let federation = json!({
+    let mut federation = json!({
         "indexUid": one.target.uid,
-        "queriesPosition": merged.query,
+        "queriesPosition": one.position.unwrap_or(merged.query),
         "weightedRankingScore": hit.score * one.weight,
     });
+    if context.proxied {
+        federation["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+    }
     lamina_engine::highlight::append_field(&mut out, "_federation", federation.to_string().as_bytes());
     Ok(out)
 }

@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use lamina_engine::rank::{ScoreDetail, SortedValue, global_score};
 use lamina_engine::search::Hit;
+use serde_json::{Value, json};
 
 /// What a hit is compared by, best first: relevancy as numbers times the weight of its query, sorts as their values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Weighted {
+pub(crate) struct Weighted {
     values: Vec<WeightedValue>,
     score: f64,
 }
@@ -45,8 +46,47 @@ impl Weighted {
         Weighted { values: values.collect(), score: hit.score * weight }
     }
 
+    /// For another server, which reads it with [`Weighted::from_json`].
+    pub(super) fn to_json(&self) -> Value {
+        let value = |value: &WeightedValue| match value {
+            WeightedValue::Score(score) => json!({ "score": score }),
+            WeightedValue::Sort { ascending, value } => {
+                let value = match value {
+                    SortedValue::Number(number) => json!(number),
+                    SortedValue::String(text) => json!(text),
+                    SortedValue::Missing => Value::Null,
+                };
+                json!({ "sort": value, "ascending": ascending })
+            }
+            WeightedValue::Geo { ascending, distance_m } => json!({ "distance": distance_m, "ascending": ascending }),
+        };
+        self.values.iter().map(value).collect()
+    }
+
+    /// What another server sent; one that says nothing of it is compared by the score alone.
+    pub(crate) fn from_json(values: Option<&Value>, score: f64) -> Weighted {
+        let value = |value: &Value| {
+            let ascending = value["ascending"].as_bool().unwrap_or(true);
+            if let Some(score) = value["score"].as_f64() {
+                return Some(WeightedValue::Score(score));
+            }
+            if let Some(distance) = value.get("distance") {
+                return Some(WeightedValue::Geo { ascending, distance_m: distance.as_f64() });
+            }
+            let value = match value.get("sort")? {
+                Value::Number(number) => SortedValue::Number(number.as_f64()?),
+                Value::String(text) => SortedValue::String(text.clone()),
+                _ => SortedValue::Missing,
+            };
+            Some(WeightedValue::Sort { ascending, value })
+        };
+        let values: Option<Vec<WeightedValue>> =
+            values.and_then(Value::as_array).and_then(|values| values.iter().map(value).collect());
+        Weighted { values: values.unwrap_or_else(|| vec![WeightedValue::Score(score)]), score }
+    }
+
     /// `Less`: this hit comes first.
-    pub(super) fn compare(&self, other: &Weighted) -> Ordering {
+    pub(crate) fn compare(&self, other: &Weighted) -> Ordering {
         for (one, another) in self.values.iter().zip(&other.values) {
             match one.compare(another) {
                 Some(Ordering::Equal) => {}
@@ -150,6 +190,21 @@ mod tests {
         let sorted = weighted(&[year(true, SortedValue::Number(1.0)), rank(5)], 1.0);
         assert_eq!(weighted(&[rank(9)], 1.0).compare(&sorted), Ordering::Less);
         assert_eq!(weighted(&[rank(2)], 1.0).compare(&sorted), Ordering::Greater);
+    }
+
+    #[test]
+    fn other_servers_read_the_same() {
+        let details = [
+            rank(9),
+            year(false, SortedValue::Number(3.0)),
+            year(true, SortedValue::String("a".into())),
+            year(true, SortedValue::Missing),
+            rank(2),
+        ];
+        let one = weighted(&details, 0.5);
+        let read = Weighted::from_json(Some(&one.to_json()), one.score);
+        assert_eq!(read, one);
+        assert_eq!(Weighted::from_json(None, 0.3).compare(&weighted(&[rank(9)], 1.0)), Ordering::Greater);
     }
 
     #[test]

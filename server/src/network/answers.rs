@@ -1,0 +1,255 @@
+//! Merging the answers of several servers.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use lamina_engine::facet::{FacetStats, FieldFacet};
+use lamina_engine::index::settings::Faceting;
+use serde_json::{Map, Value, json};
+
+use crate::error::{ApiError, ApiResult, Code};
+use crate::search::federated::{Counted, DistinctValues, Facets, Weighted, merged_facets, paging};
+use crate::wire::multi_search::Federation;
+
+/// The answer of one server.
+pub(super) struct Part {
+    server: Option<String>,
+    positions: Vec<usize>,
+    /// Best first, each with what it is compared by.
+    hits: std::iter::Peekable<std::vec::IntoIter<(Weighted, Value)>>,
+    rest: Map<String, Value>,
+}
+
+/// The answer of a remote, if it has the shape of one.
+pub(super) fn check(answer: Value) -> ApiResult<Value> {
+    if answer["hits"].is_array() {
+        return Ok(answer);
+    }
+    Err(ApiError::new(
+        Code::RemoteBadResponse,
+        "could not parse response from the remote host: it has no hits of a federated search",
+    ))
+}
+
+impl Part {
+    /// `positions`: where the queries of the server stood in the request; `is_placed`: whether hits say so already.
+    pub(super) fn new(server: Option<String>, positions: &[usize], is_placed: bool, answer: Value) -> Part {
+        let Value::Object(mut rest) = answer else { return Part::empty() };
+        let hits = match rest.remove("hits") {
+            Some(Value::Array(hits)) => hits,
+            _ => Vec::new(),
+        };
+        let place = |mut hit: Value| {
+            let federation = &mut hit["_federation"];
+            let score = federation["weightedRankingScore"].as_f64().unwrap_or(0.0);
+            let values = federation.as_object_mut().and_then(|federation| federation.remove("weightedScoreValues"));
+            let weighted = Weighted::from_json(values.as_ref(), score);
+            if !is_placed {
+                let position = federation["queriesPosition"].as_u64().and_then(|at| usize::try_from(at).ok());
+                let position = position.and_then(|at| positions.get(at)).copied().unwrap_or(0);
+                federation["queriesPosition"] = position.into();
+            }
+            if let Some(server) = &server {
+                federation["remote"] = server.clone().into();
+            }
+            (weighted, hit)
+        };
+        let hits: Vec<(Weighted, Value)> = hits.into_iter().map(place).collect();
+        Part { positions: positions.to_vec(), hits: hits.into_iter().peekable(), rest, server }
+    }
+
+    fn empty() -> Part {
+        Part { server: None, positions: Vec::new(), hits: Vec::new().into_iter().peekable(), rest: Map::new() }
+    }
+
+    fn total(&self) -> u64 {
+        self.rest.get("estimatedTotalHits").and_then(Value::as_u64).unwrap_or(0)
+    }
+}
+
+/// The fields of the merged answer.
+///
+/// # Errors
+/// Facets that can't be merged.
+pub(super) fn merge(mut parts: Vec<Part>, federation: &Federation) -> ApiResult<Map<String, Value>> {
+    let mut fields = Map::new();
+    fields.insert("hits".into(), Value::Array(hits(&mut parts, federation)));
+    fields.insert("processingTimeMs".into(), json!(0));
+    paging(federation.window, usize::MAX, parts.iter().map(Part::total).sum(), &mut fields);
+    let semantic: Vec<u64> = parts.iter().filter_map(|part| part.rest.get("semanticHitCount")?.as_u64()).collect();
+    if !semantic.is_empty() {
+        fields.insert("semanticHitCount".into(), json!(semantic.iter().sum::<u64>()));
+    }
+    facets(&parts, federation, &mut fields)?;
+    fields.insert("requestUid".into(), json!(uuid::Uuid::now_v7()));
+    if let Some(metadata) = metadata(&parts) {
+        fields.insert("metadata".into(), metadata);
+    }
+    Ok(fields)
+}
+
+fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
+    let (offset, limit) = federation.window.bounds(usize::MAX);
+    let mut distinct = federation.distinct.as_deref().map(DistinctValues::new);
+    let (mut place, mut merged) = (0, Vec::new());
+    while merged.len() < limit {
+        let mut best: Option<usize> = None;
+        for index in 0..parts.len() {
+            let Some((weighted, _)) = parts[index].hits.peek().map(|(weighted, hit)| (weighted.clone(), hit)) else {
+                continue;
+            };
+            let wins = match best {
+                None => true,
+                Some(best) => {
+                    parts[best].hits.peek().is_some_and(|(known, _)| weighted.compare(known) == Ordering::Less)
+                }
+            };
+            if wins {
+                best = Some(index);
+            }
+        }
+        let Some((_, hit)) = best.and_then(|best| parts[best].hits.next()) else { break };
+        if let Some(distinct) = &mut distinct
+            && !distinct.insert(hit.to_string().as_bytes())
+        {
+            continue;
+        }
+        if place >= offset {
+            merged.push(hit);
+        }
+        place += 1;
+    }
+    merged
+}
+
+/// Counts of the same index on several servers are added.
+fn facets(parts: &[Part], federation: &Federation, fields: &mut Map<String, Value>) -> ApiResult<()> {
+    if federation.facets_by_index.is_empty() {
+        return Ok(());
+    }
+    let faceting = Faceting::default();
+    let mut by_index: BTreeMap<&String, Vec<&Value>> = BTreeMap::new();
+    for part in parts {
+        for (uid, counted) in part.rest.get("facetsByIndex").and_then(Value::as_object).into_iter().flatten() {
+            by_index.entry(uid).or_default().push(counted);
+        }
+    }
+    let counts = |uid: &String, counted: &[&Value]| -> Vec<Counted<'_>> {
+        counted.iter().map(|counted| (uid.clone(), &faceting, read(counted))).collect()
+    };
+    // Each server has kept to its own limits.
+    let unlimited = crate::wire::multi_search::MergeFacets { max_values_per_facet: Some(usize::MAX) };
+    match federation.merge_facets {
+        Some(options) => {
+            let all: Vec<Counted<'_>> = by_index.iter().flat_map(|(uid, counted)| counts(uid, counted)).collect();
+            let facets = merged_facets(&all, options)?;
+            fields.insert("facetDistribution".into(), facets.distribution());
+            fields.insert("facetStats".into(), facets.stats());
+        }
+        None => {
+            let mut shown = Map::new();
+            for (uid, counted) in by_index {
+                // What one server sent is in the order that its settings want.
+                if let [only] = counted[..] {
+                    shown.insert(uid.clone(), only.clone());
+                    continue;
+                }
+                let facets = merged_facets(&counts(uid, &counted), unlimited)?;
+                shown.insert(uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }));
+            }
+            fields.insert("facetsByIndex".into(), Value::Object(shown));
+        }
+    }
+    Ok(())
+}
+
+fn read(counted: &Value) -> Facets {
+    let distribution = counted["distribution"].as_object().into_iter().flatten();
+    let facets = distribution.map(|(name, values)| {
+        let stats = &counted["stats"][name];
+        FieldFacet {
+            name: name.clone(),
+            values: values
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(value, count)| (value.clone(), count.as_u64().unwrap_or(0)))
+                .collect(),
+            stats: stats["min"].as_f64().zip(stats["max"].as_f64()).map(|(min, max)| FacetStats { min, max }),
+        }
+    });
+    Facets(facets.collect())
+}
+
+/// One entry per query, in the order of the request, each with its server; `None` when nobody sent any.
+fn metadata(parts: &[Part]) -> Option<Value> {
+    let mut by_position: BTreeMap<usize, Value> = BTreeMap::new();
+    for part in parts {
+        let entries = part.rest.get("metadata").and_then(Value::as_array).into_iter().flatten();
+        for (entry, &position) in entries.zip(&part.positions) {
+            let mut entry = entry.clone();
+            if let Some(server) = &part.server {
+                entry["remote"] = server.clone().into();
+            }
+            by_position.insert(position, entry);
+        }
+    }
+    (!by_position.is_empty()).then(|| by_position.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::multi_search::MultiSearch;
+
+    fn federation(federation: Value) -> Federation {
+        MultiSearch::from_body(&json!({"queries": [], "federation": federation})).unwrap().federation.unwrap()
+    }
+
+    fn answer(hits: &[(u64, f64)]) -> Value {
+        let hit = |(id, score): &(u64, f64)| json!({"id": id, "g": id % 2, "_federation": {"queriesPosition": 0, "weightedRankingScore": score}});
+        json!({
+            "hits": hits.iter().map(hit).collect::<Vec<_>>(), "estimatedTotalHits": hits.len(),
+            "facetsByIndex": {"x": {"distribution": {"g": {"a": hits.len()}}, "stats": {"g": {"min": 1.0, "max": 2.0}}}}
+        })
+    }
+
+    fn parts() -> Vec<Part> {
+        vec![
+            Part::new(Some("a".into()), &[3], false, answer(&[(1, 0.9), (2, 0.5)])),
+            Part::new(Some("b".into()), &[5], false, answer(&[(3, 0.7), (4, 0.1)])),
+        ]
+    }
+
+    #[test]
+    fn hits_are_merged_by_their_scores_and_say_where_they_are_from() {
+        let fields = merge(parts(), &federation(json!({"offset": 1, "limit": 2}))).unwrap();
+        assert_eq!(
+            fields["hits"],
+            json!([
+                {"id": 3, "g": 1, "_federation": {"queriesPosition": 5, "weightedRankingScore": 0.7, "remote": "b"}},
+                {"id": 2, "g": 0, "_federation": {"queriesPosition": 3, "weightedRankingScore": 0.5, "remote": "a"}}
+            ])
+        );
+        assert_eq!(
+            (&fields["offset"], &fields["limit"], &fields["estimatedTotalHits"]),
+            (&json!(1), &json!(2), &json!(4))
+        );
+    }
+
+    #[test]
+    fn values_are_shown_once_and_facets_added() {
+        let facets = json!({"distinct": "g", "facetsByIndex": {"x": ["g"]}});
+        let fields = merge(parts(), &federation(facets)).unwrap();
+        let ids: Vec<&Value> = fields["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
+        assert_eq!(ids, [1, 2]);
+        assert_eq!(fields["facetsByIndex"]["x"]["distribution"], json!({"g": {"a": 4}}));
+        let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
+        assert_eq!(merge(parts(), &federation(merged)).unwrap()["facetDistribution"], json!({"g": {"a": 4}}));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        assert_eq!(check(json!({"results": []})).unwrap_err().code, Code::RemoteBadResponse);
+    }
+}

@@ -1,0 +1,42 @@
+//! `/network`.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult};
+use crate::features::Feature;
+use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::tasks::blocking;
+use crate::wire::network::patch;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let get = warp::path!("network").and(warp::get()).and(request(state));
+    let change = warp::path!("network").and(warp::patch()).and(request(state));
+    let get = get.then(|request| respond(request, async |request| show(&request)));
+    let change = change.then(|request| respond(request, self::change));
+    get.or(change).unify().boxed()
+}
+
+fn check_feature(state: &AppState) -> ApiResult<()> {
+    if state.features.is_on(Feature::Network) {
+        return Ok(());
+    }
+    Err(ApiError::feature_not_enabled("Using the /network route", Feature::Network.name()))
+}
+
+fn show(request: &Request) -> ApiResult<Response> {
+    check_feature(request.state())?;
+    Ok(json_answer(StatusCode::OK, &request.state().network.topology().show()))
+}
+
+async fn change(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    check_feature(&state)?;
+    let patch = patch(&request.json().await?)?;
+    let topology = blocking(move || state.network.change(patch)).await??;
+    Ok(json_answer(StatusCode::OK, &topology.show()))
+}

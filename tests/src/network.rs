@@ -1,0 +1,202 @@
+//! Searches over several servers, with real ones, with some that fail, and with some that are not there.
+
+use jsonwebtoken::{EncodingKey, Header, encode};
+use serde_json::{Value, json};
+
+use crate::keys::{self, MASTER};
+use crate::receiver::{Behaviour, Receiver};
+use crate::server::{Server, free_port};
+
+/// A server with a master key and the network switched on.
+fn member(options: &[&str]) -> Server {
+    let options: Vec<&str> =
+        ["--experimental-allowed-ip-networks", "127.0.0.0/8"].iter().chain(options).copied().collect();
+    let server = keys::start(&options).with_key(MASTER);
+    server.patch("/experimental-features", json!({"network": true})).ok();
+    server
+}
+
+fn settings() -> Value {
+    json!({"filterableAttributes": ["genre", "year"], "sortableAttributes": ["year"]})
+}
+
+fn films(ids: impl Iterator<Item = u64>) -> Value {
+    let words = ["alien", "aliens return", "the alien planet", "planet of the aliens", "a long walk to the alien sea"];
+    let film = |id: u64| {
+        let (title, genre) = (words[(id % 5) as usize], ["War", "Noir"][(id % 2) as usize]);
+        json!({"id": id, "title": format!("{title} part{id}"), "year": 1950 + id * 7 % 60, "genre": genre})
+    };
+    ids.map(film).collect()
+}
+
+/// Two servers with a half of the films each, the first of which knows the second as `far`; and one with all of them,
+/// the halves as indexes `near` and `far`.
+fn halves() -> (Server, Server, Server) {
+    let (near, far, whole) = (member(&[]), member(&[]), member(&[]));
+    for (server, index, rest) in [(&near, "films", 0), (&far, "films", 1), (&whole, "near", 0), (&whole, "far", 1)] {
+        server.set(index, settings());
+        server.add(index, films((0..60).filter(|id| id / 5 % 2 == rest)));
+    }
+    let key = keys::value(&keys::make(&far, &["search"], &["films"]));
+    let network = json!({"self": "near", "remotes": {"far": {"url": far.url, "searchApiKey": key}}});
+    near.patch("/network", network).ok();
+    (near, far, whole)
+}
+
+fn search(server: &Server, body: Value) -> Value {
+    server.post("/multi-search", body).ok()
+}
+
+fn ids(answer: &Value) -> Vec<u64> {
+    answer["hits"].as_array().expect("hits").iter().map(|hit| hit["id"].as_u64().expect("an id")).collect()
+}
+
+#[test]
+fn the_network_is_kept() {
+    let mut server = keys::start(&[]).with_key(MASTER);
+    server.get("/network").refused(400, "feature_not_enabled");
+    server.patch("/network", json!({})).refused(400, "feature_not_enabled");
+    server.patch("/experimental-features", json!({"network": true})).ok();
+    let empty = json!({
+        "self": null, "remotes": {}, "leader": null, "shards": {}, "version": "00000000-0000-0000-0000-000000000000"
+    });
+    assert_eq!(server.get("/network").ok(), empty);
+    let changed = server
+        .patch("/network", json!({"self": "a", "remotes": {"b": {"url": "http://b.org", "searchApiKey": "k"}, "c": {"url": "http://c.org"}}}))
+        .ok();
+    assert_eq!(
+        changed["remotes"]["b"],
+        json!({"url": "http://b.org", "searchApiKey": "k", "writeApiKey": null, "status": "available"})
+    );
+    server.patch("/network", json!({"remotes": {"c": null}, "leader": null})).ok();
+    server.kill();
+    server.start_again();
+    let kept = server.get("/network").ok();
+    assert_eq!((&kept["self"], kept["remotes"].as_object().unwrap().len()), (&json!("a"), 1));
+    for (body, code) in [
+        (json!({"remotes": {"d": {}}}), "missing_network_url"),
+        (json!({"remotes": {"b": {"url": null}}}), "invalid_network_url"),
+        (json!({"remotes": {"b": {"url": "nope"}}}), "invalid_network_url"),
+        (json!({"remotes": {"b": {"doggo": 1}}}), "invalid_network_remotes"),
+        (json!({"self": 1}), "invalid_network_self"),
+        (json!({"doggo": 1}), "bad_request"),
+    ] {
+        server.patch("/network", body).refused(400, code);
+    }
+    server.patch("/network", json!({"leader": "a"})).refused(451, "requires_enterprise_edition");
+    assert_eq!(server.get("/network").ok(), kept);
+}
+
+#[test]
+fn two_servers_answer_like_one() {
+    let (near, far, whole) = halves();
+    let facets = |indexes: &[&str]| -> Value {
+        indexes
+            .iter()
+            .map(|index| ((*index).to_owned(), json!(["genre", "year"])))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    for (query, federation) in [
+        (json!({"q": "alien planet"}), json!({"limit": 60})),
+        (json!({"q": "alien", "sort": ["year:desc"], "filter": "year > 1960"}), json!({"offset": 5, "limit": 20})),
+        (json!({"sort": ["year:asc"]}), json!({"page": 2, "hitsPerPage": 7})),
+        (json!({"q": "the alien"}), json!({"limit": 3, "mergeFacets": {}})),
+    ] {
+        let body = |indexes: [&str; 2], remote: Value| {
+            let mut queries = [query.clone(), query.clone()];
+            let weights = [json!({}), json!({"remote": remote, "weight": 0.9})];
+            for ((one, index), options) in queries.iter_mut().zip(indexes).zip(weights) {
+                one["indexUid"] = index.into();
+                one["federationOptions"] = options;
+            }
+            let mut federation = federation.clone();
+            federation["facetsByIndex"] = facets(&indexes);
+            json!({"federation": federation, "queries": queries})
+        };
+        let (spread, single) =
+            (search(&near, body(["films", "films"], json!("far"))), search(&whole, body(["near", "far"], Value::Null)));
+        assert_eq!(ids(&spread), ids(&single), "{query} {federation}");
+        for (one, other) in spread["hits"].as_array().unwrap().iter().zip(single["hits"].as_array().unwrap()) {
+            let (one, other) = (&one["_federation"], &other["_federation"]);
+            assert_eq!(one["weightedRankingScore"], other["weightedRankingScore"]);
+            assert_eq!(one["queriesPosition"], other["queriesPosition"]);
+            assert_eq!(one["remote"], ["near", "far"][one["queriesPosition"].as_u64().unwrap() as usize]);
+            assert!(one.get("weightedScoreValues").is_none(), "{one}");
+        }
+        for field in ["limit", "offset", "estimatedTotalHits", "page", "totalPages", "totalHits", "facetDistribution"] {
+            assert_eq!(spread[field], single[field], "{field} of {query}");
+        }
+        assert_eq!(spread["remoteErrors"], json!({}));
+    }
+    drop(far);
+}
+
+#[test]
+fn who_fails_is_named_and_the_others_answer() {
+    let stalling = Receiver::start([Behaviour::Stall]);
+    let odd = Receiver::start([Behaviour::Answer(200)]);
+    let failing = Receiver::start([Behaviour::Answer(500)]);
+    let (far, absent) = (member(&[]), format!("http://127.0.0.1:{}", free_port()));
+    far.add("films", films(10..12));
+    let near = member(&["SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS=1"]);
+    near.add("films", films(0..10));
+    let servers = [
+        ("wrong_key", far.url.as_str(), "remote_invalid_api_key"),
+        ("stalling", stalling.url.as_str(), "remote_timeout"),
+        ("odd", odd.url.as_str(), "remote_bad_response"),
+        ("failing", failing.url.as_str(), "remote_remote_error"),
+        ("absent", absent.as_str(), "remote_could_not_send_request"),
+        ("private", "http://10.0.0.1", "remote_could_not_send_request"),
+    ];
+    let remotes: serde_json::Map<String, Value> = servers
+        .iter()
+        .map(|(name, url, _)| ((*name).to_owned(), json!({"url": url, "searchApiKey": "wrong"})))
+        .collect();
+    near.patch("/network", json!({"self": "near", "remotes": remotes})).ok();
+    near.patch("/network", json!({"remotes": {"far": {"url": far.url, "searchApiKey": MASTER}}})).ok();
+    let ask = |name: &str, index: &str| {
+        let far = json!({"indexUid": index, "q": "alien", "federationOptions": {"remote": name}});
+        search(&near, json!({"federation": {}, "queries": [{"indexUid": "films", "q": "alien"}, far]}))
+    };
+    for (name, _, code) in servers {
+        let answer = ask(name, "films");
+        assert_eq!(answer["hits"].as_array().unwrap().len(), 10, "{name}: {answer}");
+        let error = &answer["remoteErrors"][name];
+        assert_eq!(error["code"], code, "{name}: {answer}");
+        assert!(["message", "type", "link"].iter().all(|key| error[key].is_string()), "{error}");
+    }
+    assert_eq!(ask("far", "nowhere")["remoteErrors"]["far"]["code"], "remote_bad_request");
+    let answer = ask("far", "films");
+    assert_eq!((answer["hits"].as_array().unwrap().len(), &answer["remoteErrors"]), (12, &json!({})));
+}
+
+#[test]
+fn what_cannot_be_spread_is_refused() {
+    let server = member(&[]);
+    server.add("films", films(0..3));
+    let remote = |name: &str| json!([{"indexUid": "films", "federationOptions": {"remote": name}}]);
+    let unknown = json!({"federation": {}, "queries": remote("nobody")});
+    server.post("/multi-search", unknown).refused(400, "invalid_multi_search_remote");
+    let unmerged = server.post("/multi-search", json!({"queries": remote("nobody")}));
+    unmerged.refused(400, "invalid_multi_search_federation_options");
+    server.patch("/experimental-features", json!({"network": false})).ok();
+    let switched_off = json!({"federation": {}, "queries": remote("nobody")});
+    server.post("/multi-search", switched_off).refused(400, "feature_not_enabled");
+}
+
+/// The other server knows nothing of the tenant: its rules travel with the queries.
+#[test]
+fn tenants_see_no_more_of_other_servers() {
+    let (near, _far, _) = halves();
+    let key = keys::make(&near, &["search"], &["films"]);
+    let claims = json!({"apiKeyUid": key["uid"], "searchRules": {"films": {"filter": "genre = War"}}});
+    let token = encode(&Header::default(), &claims, &EncodingKey::from_secret(keys::value(&key).as_bytes())).unwrap();
+    let far = |filter: &str| json!({"indexUid": "films", "filter": filter, "federationOptions": {"remote": "far"}});
+    let body = json!({"federation": {"limit": 100}, "queries": [far("year > 1900"), far("genre = Noir OR year > 0")]});
+    let answer = keys::ask(&near, &token, "POST", "/multi-search", &body).ok();
+    let hits = answer["hits"].as_array().unwrap();
+    assert!(!hits.is_empty() && hits.iter().all(|hit| hit["genre"] == "War"), "{answer}");
+    let other = json!({"federation": {}, "queries": [{"indexUid": "other", "federationOptions": {"remote": "far"}}]});
+    keys::ask(&near, &token, "POST", "/multi-search", &other).refused(403, "invalid_api_key");
+}
