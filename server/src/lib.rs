@@ -7,6 +7,7 @@ mod banner;
 pub mod embedders;
 pub mod engine_errors;
 pub mod error;
+pub mod evaluate;
 mod export;
 pub mod features;
 pub mod http;

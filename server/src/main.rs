@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lamina_server::options::{self, Command, OptionsError};
-use lamina_server::{import, inspect, run};
+use lamina_server::{evaluate, import, inspect, run};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Some(Command::Import(args)) => import::run(&args),
+        Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => inspect::verify(&args),
         Some(Command::Completions { shell }) => printed(options::completions(shell)),

@@ -10,6 +10,7 @@ mod bad_input;
 mod command_line;
 mod documents;
 mod embedders;
+mod evaluate;
 mod export;
 mod http;
 mod import;

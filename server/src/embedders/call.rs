@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::index::embedding::{EmbedFailure, cut};
 use reqwest::Method;
 use serde_json::Value;
 use uuid::Uuid;
@@ -80,8 +80,8 @@ fn wait(failures: u32, at_least: Duration) -> Duration {
 /// The texts cut to what the provider takes for certain; `None` when there is nothing to cut.
 fn shortened(provider: &Provider, texts: &[String]) -> Option<Vec<String>> {
     let bytes_max = provider.fallback_bytes?;
-    let cut = |text: &String| text[..text.floor_char_boundary(bytes_max)].to_owned();
-    texts.iter().any(|text| text.len() > bytes_max).then(|| texts.iter().map(cut).collect())
+    let shortened = |text: &String| cut(text, bytes_max).to_owned();
+    texts.iter().any(|text| text.len() > bytes_max).then(|| texts.iter().map(shortened).collect())
 }
 
 async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Result<T, EmbedFailure> {
@@ -168,6 +168,6 @@ fn quote(body: &[u8], key: Option<&str>) -> String {
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         text = text.replace(key, "XXX...");
     }
-    text.truncate(text.floor_char_boundary(QUOTE_BYTES_MAX));
+    text.truncate(cut(&text, QUOTE_BYTES_MAX).len());
     if text.is_empty() { text } else { format!("\n  - server replied with `{text}`") }
 }

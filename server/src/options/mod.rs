@@ -29,7 +29,7 @@ use crate::features::Feature;
 use crate::http::TlsOptions;
 use crate::outbound::{IpPolicy, parse_url};
 use crate::webhooks::Webhook;
-use crate::{import, inspect};
+use crate::{evaluate, import, inspect};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -56,6 +56,8 @@ pub struct Cli {
 pub enum Command {
     /// Load documents from files or standard input into an index of a running server.
     Import(import::Args),
+    /// Measure the quality of answers with judged queries, comparing ways of searching.
+    Evaluate(evaluate::Args),
     /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.

@@ -38,6 +38,15 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure>;
 }
 
+/// The longest start of `text` that has at most `bytes_max` bytes and ends between characters.
+pub fn cut(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
 /// Has no embedders: only vectors that come with the documents work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEmbedders;

@@ -3,6 +3,8 @@
 use liquid::model::{Array, Object, Value};
 use serde_json::Value as Json;
 
+use super::cut;
+
 /// A template that was parsed.
 pub(in super::super) struct TextTemplate {
     template: liquid::Template,
@@ -51,7 +53,7 @@ impl TextTemplate {
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
         let mut text = self.template.render(&globals).map_err(|error| error.to_string())?;
-        text.truncate(text.floor_char_boundary(self.bytes_max));
+        text.truncate(cut(&text, self.bytes_max).len());
         Ok(text)
     }
 }

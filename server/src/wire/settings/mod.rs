@@ -339,8 +339,8 @@ pub fn check_composite_off(kind: Option<&SettingKind>, body: &Value) -> ApiResul
         None => body.get("embedders"),
         Some(kind) => (kind.key == "embedders").then_some(body),
     };
-    let each = embedders.and_then(Value::as_object).into_iter().flat_map(|embedders| embedders.values());
-    each.map(embedders::check_composite).collect()
+    let mut each = embedders.and_then(Value::as_object).into_iter().flat_map(|embedders| embedders.values());
+    each.try_for_each(embedders::check_composite)
 }
 
 /// `current` with `patch` applied, after a check of the rules that depend on stored values.

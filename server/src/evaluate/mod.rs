@@ -1,0 +1,178 @@
+//! `lamina evaluate`: how good answers are, by the judgements of a user.
+//!
+//! A client like any other: it sends the judged queries to a running server, once for each way of searching that is to
+//! be compared, and prints nDCG and MRR side by side. The exit status tells whether what was demanded was reached, so a
+//! change of settings can be guarded by a test.
+
+mod judgement;
+mod measure;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use reqwest::blocking::Client;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use judgement::{Judgement, JudgementError, read_judgements};
+use measure::{Quality, ndcg, reciprocal_rank};
+
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+
+/// Measure the quality of answers with judged queries.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Args {
+    /// One JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}` or `"relevant": ["17", "4"]`; with
+    /// `"search": {…}` for parameters of this query only.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The index that is searched.
+    #[arg(short, long, value_name = "UID")]
+    index: String,
+    /// Address of the server.
+    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
+    url: String,
+    /// A key that may search and read indexes.
+    #[arg(long, env = "SVC_API_KEY", hide_env_values = true)]
+    api_key: Option<String>,
+    /// A way of searching: a name and search parameters as JSON, e.g.
+    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`. Several are compared; without any, words alone.
+    #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
+    variants: Vec<Variant>,
+    /// Hits that are looked at.
+    #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: u16,
+    /// Fail when nDCG is lower for the last way of searching.
+    #[arg(long, value_name = "0..1")]
+    min_ndcg: Option<f64>,
+    /// Fail when MRR is lower for the last way of searching.
+    #[arg(long, value_name = "0..1")]
+    min_mrr: Option<f64>,
+}
+
+/// A way of searching.
+#[derive(Debug, Clone)]
+struct Variant {
+    name: String,
+    parameters: Map<String, Value>,
+}
+
+fn parse_variant(text: &str) -> Result<Variant, String> {
+    let (name, json) = text.split_once('=').ok_or("expected NAME=JSON")?;
+    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is no JSON object: {error}"))?;
+    Ok(Variant { name: name.to_owned(), parameters })
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, Error)]
+enum EvaluateError {
+    #[error("{file}: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{file}: {source}")]
+    Judgement { file: String, source: JudgementError },
+    #[error("{0}")]
+    Http(#[from] reqwest::Error),
+    #[error("the server refuses: {status} {message}")]
+    Refused { status: u16, message: String },
+    #[error("index `{0}` has no primary key, so its documents cannot be told apart")]
+    NoPrimaryKey(String),
+}
+
+/// Measures and prints. The exit status is 0 when all demands are met.
+pub fn run(args: &Args) -> ExitCode {
+    match evaluate(args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("lamina evaluate: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
+    let file = args.file.display().to_string();
+    let opened = File::open(&args.file).map_err(|source| EvaluateError::Read { file: file.clone(), source })?;
+    let judgements =
+        read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file, source })?;
+    let server = Server { http: Client::builder().timeout(REQUEST_TIME).build()?, args };
+    let primary_key = server.primary_key()?;
+    let words = [Variant { name: "words".to_owned(), parameters: Map::new() }];
+    let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
+    let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);
+    println!("{} queries, {} hits each", judgements.len(), args.depth);
+    println!("{:width$}  {:>7}  {:>7}  {:>10}", "search", format!("nDCG@{}", args.depth), "MRR", "unanswered");
+    let mut last = Quality::default();
+    for variant in variants {
+        last = server.quality(variant, &judgements, &primary_key)?;
+        println!("{:width$}  {:>7.4}  {:>7.4}  {:>10}", variant.name, last.ndcg(), last.mrr(), last.unanswered);
+    }
+    let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
+        Some(demanded) if found < demanded => {
+            eprintln!("{name} is {found:.4}, below {demanded}");
+            false
+        }
+        _ => true,
+    };
+    let ndcg_reached = reached("nDCG", last.ndcg(), args.min_ndcg);
+    Ok(reached("MRR", last.mrr(), args.min_mrr) && ndcg_reached)
+}
+
+struct Server<'a> {
+    http: Client,
+    args: &'a Args,
+}
+
+impl Server<'_> {
+    fn call(&self, path: &str, body: Option<&Value>) -> Result<Value, EvaluateError> {
+        let url = format!("{}{path}", self.args.url.trim_end_matches('/'));
+        let mut request = match body {
+            Some(body) => self.http.post(url).json(body),
+            None => self.http.get(url),
+        };
+        if let Some(key) = &self.args.api_key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send()?;
+        let status = response.status();
+        let text = response.text()?;
+        let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let message = answer["message"].as_str().unwrap_or(&text).to_owned();
+        Err(EvaluateError::Refused { status: status.as_u16(), message })
+    }
+
+    fn primary_key(&self) -> Result<String, EvaluateError> {
+        let index = self.call(&format!("/indexes/{}", self.args.index), None)?;
+        let key = index["primaryKey"].as_str();
+        key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(self.args.index.clone()))
+    }
+
+    fn quality(
+        &self,
+        variant: &Variant,
+        judgements: &[Judgement],
+        primary_key: &str,
+    ) -> Result<Quality, EvaluateError> {
+        let path = format!("/indexes/{}/search", self.args.index);
+        let mut quality = Quality::default();
+        for judgement in judgements {
+            let mut body = variant.parameters.clone();
+            body.extend(judgement.search.clone());
+            body.insert("q".into(), json!(judgement.q));
+            body.insert("limit".into(), json!(self.args.depth));
+            let answer = self.call(&path, Some(&Value::Object(body)))?;
+            let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let grades: Vec<f64> = hits.iter().map(|hit| judgement.grade(&hit[primary_key])).collect();
+            let ideal: Vec<f64> = judgement.relevant.values().copied().collect();
+            quality.add(ndcg(&grades, &ideal, usize::from(self.args.depth)), reciprocal_rank(&grades));
+        }
+        Ok(quality)
+    }
+}
