@@ -15,8 +15,11 @@ fn source() -> Server {
         "embedders": {"own": {"source": "userProvided", "dimensions": 3}}
     });
     server.set("films", settings);
-    let films: Vec<Value> =
-        (0..500).map(|id| json!({"id": id, "year": 1900 + id % 100, "title": format!("Alien number{id}")})).collect();
+    let film = |id: u64| {
+        let vector = [id as f64, 1.0, 0.5];
+        json!({"id": id, "year": 1900 + id % 100, "title": format!("Alien number{id}"), "_vectors": {"own": vector}})
+    };
+    let films: Vec<Value> = (0..500).map(film).collect();
     server.add("films", json!(films));
     server.done(&server.post("/indexes/books/documents?primaryKey=isbn", json!([{"isbn": "x-1", "title": "Solaris"}])));
     server
@@ -32,7 +35,7 @@ fn settle(server: &Server) {
 }
 
 fn documents(server: &Server, index: &str) -> Vec<Value> {
-    let list = server.get(&format!("/indexes/{index}/documents?limit=10000")).ok();
+    let list = server.get(&format!("/indexes/{index}/documents?limit=10000&retrieveVectors=true")).ok();
     let mut documents = list["results"].as_array().expect("results").clone();
     documents.sort_by_key(|document| document["id"].as_u64());
     documents

@@ -125,6 +125,11 @@ impl Network {
     }
 }
 
+/// Writes the network of another server into the database folder that is to become its copy.
+pub(crate) fn import(folder: &Path, topology: &Topology) -> io::Result<()> {
+    write_durably(&folder.join(FILE), &serde_json::to_string(topology).expect("names and texts are JSON"))
+}
+
 impl Topology {
     /// The public object. There is no sharding, so there is no leader either.
     pub fn show(&self) -> Value {
@@ -218,6 +223,16 @@ mod tests {
         assert_eq!(Network::open(folder.path()).topology(), changed);
         let cleared = NetworkPatch { own_name: Some(None), remotes: Some(None) };
         assert_eq!(*network.change(cleared).unwrap(), Topology::default());
+    }
+
+    #[test]
+    fn what_is_shown_can_be_taken_over() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let network = Network::open(one.path());
+        network.change(remotes(vec![("b", Some(remote(Some("http://b.org"))))])).unwrap();
+        let shown: Topology = serde_json::from_value(network.topology().show()).unwrap();
+        import(other.path(), &shown).unwrap();
+        assert_eq!(Network::open(other.path()).topology(), network.topology());
     }
 
     #[test]

@@ -17,13 +17,14 @@ use uuid::Uuid;
 use super::foreign::ForeignTask;
 use super::layout::{
     BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS,
-    METADATA, Metadata, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
 use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
+use crate::network::{self, Topology};
 use crate::tasks::{Content, PayloadPlace, Status, StoreError, Task, TransferredBatch, TransferredTask};
 use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
@@ -114,6 +115,12 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     if let Some(text) = dump.text(WEBHOOKS)? {
         let file: WebhookFile = serde_json::from_str(&text).map_err(|error| content_error(WEBHOOKS, None, error))?;
         import_webhooks(store.connect()?, file).map_err(|error| content_error(WEBHOOKS, None, error))?;
+    }
+    if let Some(text) = dump.text(NETWORK)? {
+        // Of other programs it may hold more, which is left out, or `null`.
+        let topology: Option<Topology> =
+            serde_json::from_str(&text).map_err(|error| content_error(NETWORK, None, error))?;
+        network::import(database, &topology.unwrap_or_default()).map_err(io_error(database))?;
     }
     if let Some(text) = dump.text(FEATURES)? {
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;

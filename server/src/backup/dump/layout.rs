@@ -12,6 +12,7 @@ pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INSTANCE_UID: &str = "instance_uid.uuid";
 pub(super) const KEYS: &str = "keys.jsonl";
 pub(super) const WEBHOOKS: &str = "webhooks.json";
+pub(super) const NETWORK: &str = "network.json";
 pub(super) const FEATURES: &str = "experimental-features.json";
 pub(super) const TASKS: &str = "tasks/queue.jsonl";
 pub(super) const PAYLOADS: &str = "tasks/update_files";

@@ -12,12 +12,13 @@ use time::OffsetDateTime;
 use super::archive::Archive;
 use super::layout::{
     BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA,
-    Metadata, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
+    Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
 use crate::backup::{BackupError, BackupPlaces, stamp};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
+use crate::network::Network;
 use crate::tasks::{Content, PayloadPlace, Store, TransferredTask};
 use crate::timestamp::Timestamp;
 use crate::webhooks::export_webhooks;
@@ -59,6 +60,8 @@ pub(crate) fn create(
     let webhooks = export_webhooks(store.connect()?).map_err(BackupError::Api)?;
     archive.add_text(WEBHOOKS, &json_text(&webhooks))?;
     add_features(&mut archive, instance.folder())?;
+    let network = Network::open(instance.folder()).topology();
+    archive.add_text(NETWORK, &network.show().to_string())?;
     for uid in instance.uids() {
         let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;
         add_index(&mut archive, &uid, &snapshot, cancelled)?;
