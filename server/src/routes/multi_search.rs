@@ -63,8 +63,8 @@ async fn local(
     with_metadata: bool,
 ) -> ApiResult<Vec<u8>> {
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
-    let texts = wanted(&state, queries, context.received);
-    context.embedded = embed(&state, texts).await;
+    let texts = wanted(state, queries, context.received);
+    context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let body = state.searches.run(move || {
         let snapshots = snapshots(&instance, &asked)?;
