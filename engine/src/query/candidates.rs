@@ -229,7 +229,12 @@ impl<'a> SegmentQuery<'a> {
 
     /// Documents that hold the words of a sequence next to each other in one searched field.
     pub fn phrase(&self, words: &[Option<TermOrdinal>]) -> DocSet {
-        self.phrase_among(self.docs_with_all(words), words)
+        match *words {
+            [Some(first), Some(second)] => {
+                Arc::unwrap_or_clone(self.pair([first, second], || self.docs_with_all(words)))
+            }
+            _ => self.phrase_among(self.docs_with_all(words), words),
+        }
     }
 
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.

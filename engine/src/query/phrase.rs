@@ -6,6 +6,8 @@ use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, GAP, TermOrdinal};
 use crate::segment::SegmentReader;
 
+/// Documents whose tokens are fetched together.
+const DOCS_PER_FETCH: usize = 16;
 /// Larger sets are scanned on all threads, in parts of this many documents.
 const SCANNED_ALONE_MAX: usize = 4096;
 
@@ -34,7 +36,12 @@ pub fn phrase_among(
                 run.len() >= words.len() && searched(field) && holds_sequence(run, words)
             })
         };
-        docs.iter().copied().filter(|&doc| holds(doc)).collect()
+        let mut found = Vec::new();
+        for docs in docs.chunks(DOCS_PER_FETCH) {
+            reader.tokens().fetch(docs);
+            found.extend(docs.iter().copied().filter(|&doc| holds(doc)));
+        }
+        found
     };
     let docs = docs.to_vec();
     if docs.len() <= SCANNED_ALONE_MAX {

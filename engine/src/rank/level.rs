@@ -1,7 +1,7 @@
 //! Levels of the `words` rule: which terms are kept, and how they may be read.
 
 use crate::query::MatchingStrategy;
-use crate::query::graph::{NGRAM_MAX, QueryGraph};
+use crate::query::graph::QueryGraph;
 
 /// Terms that a document must match, and the nodes that may cover them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,5 +97,3 @@ pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequen
     }
     levels
 }
-
-const _: () = assert!(NGRAM_MAX == 3);
