@@ -54,13 +54,16 @@ pub struct Topology {
     pub remotes: BTreeMap<String, Remote>,
 }
 
+/// Changes by the name of a remote; a null value removes one.
+pub type RemotePatches = Vec<(String, Option<RemotePatch>)>;
+
 /// A change. Outer `None`: as it is. Inner `None`: null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkPatch {
     /// The name of this server.
     pub own_name: Option<Option<String>>,
-    /// Null removes all; a null value removes one.
-    pub remotes: Option<Option<Vec<(String, Option<RemotePatch>)>>>,
+    /// Null removes all.
+    pub remotes: Option<Option<RemotePatches>>,
 }
 
 /// A change of one remote. Outer `None`: as it is. Inner `None`: null.

@@ -124,7 +124,7 @@ impl NetworkSearch {
             parts.push(Part::new(self.topology.own_name.clone(), &asked.positions, true, answer));
         }
         for ((name, _, asked), answer) in self.remotes.iter().zip(remote) {
-            match answer.and_then(|answer| answers::check(answer)) {
+            match answer.and_then(answers::check) {
                 Ok(answer) => parts.push(Part::new(Some(name.clone()), &asked.positions, false, answer)),
                 Err(error) => {
                     tracing::warn!(remote = name, code = %error.code, message = %error.message, "a remote search failed");

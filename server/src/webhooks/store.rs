@@ -28,13 +28,16 @@ const HEADERS_MAX: usize = 200;
 /// Headers that frame the body: another value would break the request.
 const FRAMING: [&str; 5] = ["connection", "content-encoding", "content-length", "transfer-encoding", "upgrade"];
 
+/// Values by the name of a header; a null value removes one.
+pub(super) type HeaderPatches = Vec<(String, Option<String>)>;
+
 /// What a client wants a webhook to be. Outer `None`: as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookPatch {
     /// Inner `None`: null.
     pub url: Option<Option<String>>,
-    /// Inner `None`: null, which removes all; a null value removes one.
-    pub headers: Option<Option<Vec<(String, Option<String>)>>>,
+    /// Inner `None`: null, which removes all.
+    pub headers: Option<Option<HeaderPatches>>,
 }
 
 /// All webhooks of a server.

@@ -19,13 +19,11 @@ pub fn patch(body: &Value) -> ApiResult<NetworkPatch> {
                 patch.remotes = Some(field.code(Code::InvalidNetworkRemotes).optional(|field| remotes(&field))?);
             }
             "self" => patch.own_name = Some(field.code(Code::InvalidNetworkSelf).optional(|field| field.string())?),
-            "leader" => {
-                if field.code(Code::InvalidNetworkLeader).optional(|field| field.string())?.is_some() {
-                    return Err(ApiError::new(
-                        Code::RequiresEnterpriseEdition,
-                        "Setting `network.leader` would shard indexes over the network, which this server does not do.",
-                    ));
-                }
+            "leader" if field.code(Code::InvalidNetworkLeader).optional(|field| field.string())?.is_some() => {
+                return Err(ApiError::new(
+                    Code::RequiresEnterpriseEdition,
+                    "Setting `network.leader` would shard indexes over the network, which this server does not do.",
+                ));
             }
             // Shards belong to a leader.
             _ => {}
