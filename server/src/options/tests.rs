@@ -90,3 +90,53 @@ fn unlimited_threads_are_the_default() {
     assert_eq!(options(None, &["--max-indexing-threads", "unlimited"]).indexing_threads(), default);
     assert_eq!(options(None, &["--max-indexing-threads", "99"]).indexing_threads(), 99);
 }
+
+#[test]
+fn options_that_need_each_other_are_checked_wherever_they_come_from() {
+    let refused = |file: Option<&str>, args: &[&str]| error(file, args);
+    assert_eq!(refused(None, &["--ignore-missing-dump"]), "`--ignore-missing-dump` needs `--import-dump`");
+    assert_eq!(refused(None, &["--ssl-cert-path", "c.pem"]), "`--ssl-cert-path` needs `--ssl-key-path`");
+    assert_eq!(refused(Some("ssl_require_auth = true"), &[]), "`--ssl-require-auth` needs `--ssl-auth-path`");
+    assert!(refused(None, &["--import-dump", "a", "--import-snapshot", "b"]).contains("cannot be used with"));
+    // One from the file, the other from the command line.
+    let both = options(Some("import_dump = \"a.dump\""), &["--ignore-missing-dump"]);
+    assert!(both.ignore_missing_dump && both.import_dump.is_some());
+}
+
+#[test]
+fn snapshots_are_scheduled_in_seconds_or_human_units_or_daily() {
+    let seconds =
+        |file: Option<&str>, args: &[&str]| options(file, args).schedule_snapshot.0.map(|time| time.as_secs());
+    assert_eq!(seconds(None, &[]), None);
+    assert_eq!(seconds(None, &["--schedule-snapshot"]), Some(86_400));
+    assert_eq!(seconds(None, &["--schedule-snapshot", "3600"]), Some(3600));
+    assert_eq!(seconds(None, &["--schedule-snapshot=6h", "--env", "development"]), Some(21_600));
+    assert_eq!(seconds(Some("schedule_snapshot = true"), &[]), Some(86_400));
+    assert_eq!(seconds(Some("schedule_snapshot = false"), &[]), None);
+    assert_eq!(seconds(Some("schedule_snapshot = 60"), &[]), Some(60));
+    assert!(error(None, &["--schedule-snapshot", "often"]).contains("`often` is not an interval"));
+}
+
+#[test]
+fn tls_wants_both_files_and_telemetry_an_address() {
+    assert!(options(None, &[]).tls().is_none());
+    let tls = options(None, &["--ssl-cert-path", "c", "--ssl-key-path", "k", "--ssl-tickets"]).tls().unwrap();
+    assert!(tls.tickets && !tls.resumption && tls.client_roots.is_none());
+    assert_eq!(options(None, &[]).collector(), None);
+    let url = ["--telemetry-url", "https://example.org"];
+    assert_eq!(options(None, &url).collector(), Some("https://example.org"));
+    assert_eq!(options(Some("no_analytics = true"), &url).collector(), None);
+}
+
+#[test]
+fn options_know_whether_they_were_given() {
+    let options = options(Some("dump_dir = \"x\""), &["--http-addr", "localhost:1"]);
+    assert!(options.is_specified("dump_dir") && options.is_specified("http_addr") && options.has_config_file);
+    assert!(!options.is_specified("snapshot_dir"));
+}
+
+#[test]
+fn less_memory_is_a_quarter() {
+    let args = ["--max-indexing-memory", "400", "--experimental-reduce-indexing-memory-usage"];
+    assert_eq!(options(None, &args).indexing_memory_bytes(), 100);
+}
