@@ -209,6 +209,7 @@ fn limits(options: &Options) -> Limits {
     Limits {
         tasks: options.experimental_max_number_of_batched_tasks,
         bytes: options.batch_bytes_max(),
+        cleans_up: !options.experimental_replication_parameters,
         inline_bytes: (options.indexing_memory_bytes() / 8).min(INLINE_BYTES_MAX),
     }
 }

@@ -296,6 +296,8 @@ pub(crate) fn free_port() -> u16 {
 }
 
 fn launch(folder: &Path, options: &[String]) -> (Child, String) {
+    // The first test waits for the build, which is no time that the server takes.
+    binary();
     let start = Instant::now();
     // Another process may take the port between the look and the start: then it is tried again with another one.
     loop {

@@ -104,3 +104,27 @@ fn a_flood_of_small_writes_ends_in_order() {
     let succeeded = server.get("/tasks?statuses=succeeded&limit=1").ok();
     assert_eq!(succeeded["total"], 100);
 }
+
+#[test]
+fn replicas_choose_the_numbers_of_their_tasks() {
+    use reqwest::Method;
+    let server = Server::with_options(&["--experimental-replication-parameters"]);
+    let write = |name: &str, value: &str| {
+        let request = server.request(Method::POST, "/indexes/films/documents").header(name, value);
+        server.send(request.json(&json!([{"id": 1}])))
+    };
+    assert_eq!(write("TaskId", "25").body["taskUid"], 25);
+    let refused = write("TaskId", "12");
+    refused.refused(400, "bad_request");
+    assert_eq!(refused.body["message"], "Received bad task id: 12 should be >= to 26.");
+    write("TaskId", "many").refused(400, "bad_request");
+    let dry = write("DryRun", "true");
+    assert_eq!((dry.status, &dry.body["taskUid"], &dry.body["status"]), (202, &json!(26), &json!("enqueued")));
+    server.wait_for(25);
+    assert_eq!(server.get("/tasks").ok()["total"], 1);
+    assert_eq!(server.add("films", json!([{"id": 2}]))["uid"], 26);
+    // Without the option the headers mean nothing.
+    let server = Server::start();
+    let request = server.request(Method::POST, "/indexes/films/documents").header("TaskId", "25");
+    assert_eq!(server.send(request.json(&json!([{"id": 1}]))).body["taskUid"], 0);
+}

@@ -8,6 +8,7 @@ use serde::Serialize;
 use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
+use super::replication::Replication;
 use super::request::Request;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
@@ -77,7 +78,16 @@ where
                 Err(error) => return error_answer(&state, &error),
             };
             // A bug answers one request with an error instead of closing the connection on all that share it.
-            let handled = AssertUnwindSafe(async { handler(request).await }).catch_unwind().await;
+            let replication = match state.options.experimental_replication_parameters {
+                true => Replication::of(request.headers()),
+                false => Ok(Replication::default()),
+            };
+            let replication = match replication {
+                Ok(replication) => replication,
+                Err(error) => return error_answer(&state, &error),
+            };
+            let handled = replication.during(async { handler(request).await });
+            let handled = AssertUnwindSafe(handled).catch_unwind().await;
             let answer = handled.unwrap_or_else(|panic| {
                 Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))
             });

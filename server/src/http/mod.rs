@@ -5,6 +5,7 @@ mod compress;
 mod decode;
 mod front;
 mod listen;
+mod replication;
 mod request;
 mod slow;
 mod tls;
@@ -16,6 +17,7 @@ pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
 pub use listen::{listen, serve};
+pub(crate) use replication::Replication;
 #[cfg(test)]
 pub(crate) use request::BodyBroken;
 pub(crate) use request::{BodyStream, content_length};

@@ -162,6 +162,17 @@ pub struct Options {
     )]
     pub experimental_contains_filter: bool,
 
+    /// For replicas: the header `TaskId` sets the uid of a new task, `DryRun: true` only checks a request, and old tasks
+    /// are never deleted by themselves.
+    #[arg(
+        long,
+        env = "SVC_EXPERIMENTAL_REPLICATION_PARAMETERS",
+        action = ArgAction::SetTrue,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Experimental features"
+    )]
+    pub experimental_replication_parameters: bool,
+
     /// Index with a quarter of the memory: slower, for small machines.
     #[arg(
         long,

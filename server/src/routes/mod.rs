@@ -24,16 +24,18 @@ mod webhooks;
 
 use std::sync::Arc;
 
+use serde_json::json;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Routes, accepted, unrouted};
+use crate::http::{Replication, Routes, accepted, json_answer, unrouted};
 use crate::observe::Seen;
-use crate::tasks::NewTask;
+use crate::tasks::{NewTask, Status};
 use crate::telemetry::Facts;
+use crate::timestamp::Timestamp;
 
 pub use table::{ROUTES, route_of};
 
@@ -60,10 +62,34 @@ async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
 
 /// As [`enqueue`], for the few that answer another status.
 async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
+    let replication = Replication::of_request();
+    if replication.is_dry_run {
+        let uid = replication.task_uid.unwrap_or_else(|| state.queue.store().next_uid());
+        return dry_run(status, state, uid, &task);
+    }
+    let task = NewTask { uid: replication.task_uid, ..task };
     let facts = state.telemetry.is_on().then(|| Facts::of_task(&task.content)).flatten();
     let mut answer = accepted(status, &state.queue.enqueue(task).await?);
     tell(&mut answer, facts);
     Ok(answer)
+}
+
+/// Answers as if the task were registered, and forgets it.
+fn dry_run(status: StatusCode, state: &AppState, uid: u32, task: &NewTask) -> ApiResult<Response> {
+    if let Some(file) = task.content.payload_file() {
+        std::fs::remove_file(state.instance.payload_folder().join(file))?;
+    }
+    let mut answer = json!({
+        "taskUid": uid,
+        "indexUid": task.index_uid,
+        "status": Status::Enqueued,
+        "type": task.content.kind(),
+        "enqueuedAt": Timestamp::now(),
+    });
+    if let Some(metadata) = &task.custom_metadata {
+        answer["customMetadata"] = metadata.as_str().into();
+    }
+    Ok(json_answer(status, &answer))
 }
 
 /// Sends facts along with an answer.

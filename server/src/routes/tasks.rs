@@ -7,9 +7,10 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use super::enqueue_as;
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Request, Routes, accepted, json_answer, request, respond};
+use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::tasks::{Content, NewTask, TaskFilter, TaskView, UidSet, batch_not_found, task_not_found};
 use crate::wire::tasks::{list_parameters, selecting_parameters, uid_in_path};
 
@@ -83,8 +84,7 @@ async fn matching(request: &Request, verb: &str) -> ApiResult<(String, UidSet)> 
 
 /// These two answer 200 where other writes answer 202.
 async fn enqueue_ok(state: &Arc<AppState>, content: Content) -> ApiResult<Response> {
-    let task = state.queue.enqueue(NewTask::global(content)).await?;
-    Ok(accepted(StatusCode::OK, &task))
+    enqueue_as(StatusCode::OK, state, NewTask::global(content)).await
 }
 
 async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {

@@ -29,6 +29,8 @@ pub struct Limits {
     pub bytes: u64,
     /// Most bytes of documents that are held in memory.
     pub inline_bytes: u64,
+    /// Whether the queue deletes its oldest tasks when it holds very many.
+    pub cleans_up: bool,
 }
 
 /// Why a batch holds no more tasks; shown to clients.

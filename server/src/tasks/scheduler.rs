@@ -177,6 +177,9 @@ impl Worker {
     }
 
     fn clean_up(&mut self) -> Result<(), StoreError> {
+        if !self.limits.cleans_up {
+            return Ok(());
+        }
         if let Some(deletion) = self.retention.due(self.queue.store())? {
             tracing::info!("the queue holds too many tasks: deleting the oldest finished ones");
             self.queue.enqueue_now(deletion)?;

@@ -40,6 +40,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         content,
         custom_metadata: parameters.custom_metadata,
         inline_payload: received.inline,
+        uid: None,
     };
     enqueue(&state, task).await
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::tasks::content::{Method, PayloadPlace};
 
-const NO_LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX };
+const NO_LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true };
 
 fn facts(exists: bool, primary_key: Option<&str>) -> IndexFacts {
     IndexFacts { exists, primary_key: primary_key.map(str::to_owned) }
@@ -145,7 +145,7 @@ fn limits_end_a_batch() {
     assert_eq!(grow(&["add"; 4], &exists, one), (1, Some(Strategy::TaskLimit { limit: 1 })));
     let bytes = Limits { bytes: 3, ..NO_LIMITS };
     assert_eq!(grow(&["add"; 5], &exists, bytes), (3, Some(Strategy::ByteLimit { limit: 3, total: 3 })));
-    let inline = Limits { inline_bytes: 2, ..NO_LIMITS };
+    let inline = Limits { inline_bytes: 2, cleans_up: true, ..NO_LIMITS };
     assert_eq!(grow(&["add"; 5], &exists, inline).0, 2);
     // The first task always fits.
     assert_eq!(grow(&["add"; 2], &exists, Limits { bytes: 0, ..NO_LIMITS }).0, 1);

@@ -11,7 +11,7 @@ use crate::outbound::IpPolicy;
 use crate::tasks::content::{Method, PayloadPlace, Swap, Upsert};
 use crate::tasks::{NewTask, UidSet};
 
-const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX };
+const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true };
 
 /// A database folder and what a server has open of it.
 struct Server {

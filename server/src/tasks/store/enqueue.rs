@@ -37,10 +37,10 @@ impl Store {
         }
         let waiting = std::mem::take(&mut *self.waiting.lock());
         match writer.insert(&waiting) {
-            Ok(tasks) => {
+            Ok(results) => {
                 self.room.measure(&writer.connection);
-                for (one, task) in waiting.iter().zip(tasks) {
-                    *one.answer.lock() = Some(Ok(task));
+                for (one, result) in waiting.iter().zip(results) {
+                    *one.answer.lock() = Some(result);
                 }
             }
             Err(error) => {
@@ -55,13 +55,29 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The uid of the next task.
+    pub fn next_uid(&self) -> u32 {
+        self.writer.lock().next_uid
+    }
+}
+
 impl Writer {
-    fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Task>, StoreError> {
+    /// One entry per task: a uid that cannot be given is the trouble of who wants it.
+    fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tasks = Vec::with_capacity(waiting.len());
         let mut uid = self.next_uid;
         for Waiting { new, .. } in waiting {
-            tasks.push(insert_one(&transaction, uid, new)?);
+            match new.uid {
+                Some(wanted) if wanted < uid => {
+                    tasks.push(Err(StoreError::UidTaken { wanted, next: uid }));
+                    continue;
+                }
+                Some(wanted) => uid = wanted,
+                None => {}
+            }
+            tasks.push(Ok(insert_one(&transaction, uid, new)?));
             uid = uid.checked_add(1).ok_or(StoreError::Exhausted)?;
         }
         transaction.commit()?;

@@ -72,6 +72,14 @@ pub enum StoreError {
          tasks to continue performing write operations."
     )]
     Full,
+    /// A uid was asked for that is given already, or passed over.
+    #[error("Received bad task id: {wanted} should be >= to {next}.")]
+    UidTaken {
+        /// As asked for.
+        wanted: u32,
+        /// The lowest that can be had.
+        next: u32,
+    },
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
@@ -81,6 +89,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         if matches!(error, StoreError::Full) {
             return ApiError::new(Code::NoSpaceLeftOnDevice, error.to_string());
+        }
+        if let StoreError::UidTaken { .. } = error {
+            return ApiError::new(Code::BadRequest, error.to_string());
         }
         if error.is_out_of_space() {
             return ApiError::new(
