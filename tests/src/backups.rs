@@ -16,6 +16,7 @@ struct Everything {
     tasks: Value,
     batches: Value,
     features: Value,
+    network: Value,
 }
 
 fn everything(server: &Server) -> Everything {
@@ -32,6 +33,7 @@ fn everything(server: &Server) -> Everything {
         tasks: server.get("/tasks?limit=100000").ok(),
         batches: server.get("/batches?limit=100000").ok(),
         features: server.get("/experimental-features").ok(),
+        network: server.get("/network").ok(),
         indexes,
     }
 }
@@ -56,7 +58,9 @@ fn filled() -> Server {
     server.add("vectors", (0..50).map(vector).collect());
     server.done(&server.post("/indexes", json!({"uid": "empty", "primaryKey": "key"})));
     server.fails(&server.post("/indexes", json!({"uid": "empty"})), "index_already_exists");
-    server.patch("/experimental-features", json!({"containsFilter": true})).ok();
+    server.patch("/experimental-features", json!({"containsFilter": true, "network": true})).ok();
+    let remotes = json!({"self": "one", "remotes": {"two": {"url": "http://example.org", "searchApiKey": "a key"}}});
+    server.patch("/network", remotes).ok();
     server
 }
 
