@@ -20,9 +20,9 @@ use crate::segment::SegmentReader;
 const DOCS_PER_CLOCK_CHECK: usize = 256;
 /// Documents whose tokens are fetched together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
-/// Larger groups are scanned on two threads.
-const SCANNED_ALONE_MAX: u32 = 8192;
-/// Documents of a large group that are scanned before it is shared out.
+/// What is left of larger groups is scanned on two threads.
+const SCANNED_ALONE_MAX: usize = 8192;
+/// Documents of a group that are scanned before the others are looked at.
 const SCANNED_FIRST: usize = 1024;
 
 /// How a scan ended.
@@ -87,22 +87,17 @@ impl<'a> LevelScan<'a> {
             .then(|| segment.sort.leading(docs, doc_count, self.ranked.search.wanted))
             .flatten();
         let docs = leading.as_ref().unwrap_or(docs);
-        let list;
-        let docs = match docs {
-            DocSet::Sorted(list) => list.as_slice(),
-            DocSet::Bitset { .. } => {
-                list = docs.to_vec();
-                list.as_slice()
-            }
-        };
-        if docs.len() < SCANNED_ALONE_MAX as usize {
-            return self.docs(bound, docs, top) == Scan::TimeIsUp;
-        }
-        let (first, rest) = docs.split_at(SCANNED_FIRST);
-        match self.docs(bound, first, top) {
+        // Mostly the first documents settle it: no list is made of the others before that.
+        let mut rest = docs.iter();
+        let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST).collect();
+        match self.docs(bound, &first, top) {
             Scan::TimeIsUp => return true,
             Scan::NothingBetter => return false,
             Scan::Complete => {}
+        }
+        let rest: Vec<DocId> = rest.collect();
+        if rest.len() < SCANNED_ALONE_MAX {
+            return self.docs(bound, &rest, top) == Scan::TimeIsUp;
         }
         let (left, right) = rest.split_at(rest.len() / 2);
         let mut other = top.fork();
