@@ -1,6 +1,7 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
 
 mod bounds;
+mod compare;
 pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod level;
@@ -14,4 +15,5 @@ pub mod score;
 pub(crate) mod top_k;
 pub(crate) mod vertex;
 
+pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use score::{ExactMatch, Rank, ScoreDetail, SortedValue, global_score};

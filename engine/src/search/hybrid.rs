@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use super::semantic::{SemanticQuery, search_semantic};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
 use crate::index::Snapshot;
-use crate::rank::{ScoreDetail, SortedValue, global_score};
+use crate::rank::{ScoreDetail, SortedValue, compare_scores, compare_sorted, global_score, in_direction};
 
 /// A list of words alone answers when each of its hits scores at least this, times the weight of words.
 const GOOD_ENOUGH: f64 = 0.45;
@@ -112,10 +112,12 @@ fn groups(hit: &Hit, weight: f64) -> Vec<Group> {
 fn compare(one: &[Group], other: &[Group]) -> Ordering {
     for (one, other) in one.iter().zip(other) {
         let order = match (one, other) {
-            (Group::Score(one), Group::Score(other)) => better(*one, *other),
-            (Group::Sort { ascending, value: one }, Group::Sort { value: other, .. }) => sorted(one, other, *ascending),
+            (Group::Score(one), Group::Score(other)) => compare_scores(*one, *other),
+            (Group::Sort { ascending, value: one }, Group::Sort { value: other, .. }) => {
+                compare_sorted(one, other, *ascending)
+            }
             (Group::Geo { ascending, distance_m: one }, Group::Geo { distance_m: other, .. }) => match (one, other) {
-                (Some(one), Some(other)) => directed(one.total_cmp(other), *ascending),
+                (Some(one), Some(other)) => in_direction(one.total_cmp(other), *ascending),
                 (one, other) => other.is_some().cmp(&one.is_some()),
             },
             // A number against a value: having found nothing loses, anything else wins.
@@ -128,27 +130,4 @@ fn compare(one: &[Group], other: &[Group]) -> Ordering {
         }
     }
     other.len().cmp(&one.len())
-}
-
-/// Larger first; what differs by rounding alone is equal.
-fn better(one: f64, other: f64) -> Ordering {
-    if (one - other).abs() <= f64::EPSILON { Ordering::Equal } else { other.total_cmp(&one) }
-}
-
-/// Numbers before strings, nothing last, in both directions.
-fn sorted(one: &SortedValue, other: &SortedValue, ascending: bool) -> Ordering {
-    let rank = |value: &SortedValue| match value {
-        SortedValue::Number(_) => 0,
-        SortedValue::String(_) => 1,
-        SortedValue::Missing => 2,
-    };
-    match (one, other) {
-        (SortedValue::Number(one), SortedValue::Number(other)) => directed(one.total_cmp(other), ascending),
-        (SortedValue::String(one), SortedValue::String(other)) => directed(one.cmp(other), ascending),
-        _ => rank(one).cmp(&rank(other)),
-    }
-}
-
-fn directed(order: Ordering, ascending: bool) -> Ordering {
-    if ascending { order } else { order.reverse() }
 }

@@ -181,11 +181,6 @@ impl Postings {
         Some(PrefixUnion { list: self.unions.get(prefix)?, field_sets: self.unions.field_sets() })
     }
 
-    /// Adds the stored union of a prefix; false when there is none.
-    pub fn add_prefix_to(&self, prefix: &[u8], set: &mut BitsetBuilder) -> bool {
-        self.unions.get(prefix).map(|list| list.add_to(set)).is_some()
-    }
-
     /// Prefixes with a stored union, in byte order.
     pub fn union_prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.unions.prefixes()

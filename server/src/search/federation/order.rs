@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use lamina_engine::rank::{ScoreDetail, SortedValue, global_score};
+use lamina_engine::rank::{ScoreDetail, SortedValue, compare_scores, compare_sorted, global_score, in_direction};
 use lamina_engine::search::Hit;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl Weighted {
                 Some(Ordering::Equal) => {}
                 Some(order) => return order,
                 // Apples and pears: only the scores can tell.
-                None => return better(self.score, other.score),
+                None => return compare_scores(self.score, other.score),
             }
         }
         // Whoever has more to say about its hit comes first.
@@ -104,45 +104,22 @@ impl WeightedValue {
     /// `None` when the two are of different kinds.
     fn compare(&self, other: &WeightedValue) -> Option<Ordering> {
         match (self, other) {
-            (WeightedValue::Score(one), WeightedValue::Score(other)) => Some(better(*one, *other)),
+            (WeightedValue::Score(one), WeightedValue::Score(other)) => Some(compare_scores(*one, *other)),
             (WeightedValue::Sort { ascending, value: one }, WeightedValue::Sort { ascending: same, value: other })
                 if ascending == same =>
             {
-                Some(sorted(one, other, *ascending))
+                Some(compare_sorted(one, other, *ascending))
             }
             (
                 WeightedValue::Geo { ascending, distance_m: one },
                 WeightedValue::Geo { ascending: same, distance_m: other },
             ) if ascending == same => Some(match (one, other) {
-                (Some(one), Some(other)) => directed(one.total_cmp(other), *ascending),
+                (Some(one), Some(other)) => in_direction(one.total_cmp(other), *ascending),
                 (one, other) => other.is_some().cmp(&one.is_some()),
             }),
             _ => None,
         }
     }
-}
-
-/// Larger first; what differs by rounding alone is equal.
-fn better(one: f64, other: f64) -> Ordering {
-    if (one - other).abs() <= f64::EPSILON { Ordering::Equal } else { other.total_cmp(&one) }
-}
-
-/// Numbers before strings, nothing last, in both directions.
-fn sorted(one: &SortedValue, other: &SortedValue, ascending: bool) -> Ordering {
-    let rank = |value: &SortedValue| match value {
-        SortedValue::Number(_) => 0,
-        SortedValue::String(_) => 1,
-        SortedValue::Missing => 2,
-    };
-    match (one, other) {
-        (SortedValue::Number(one), SortedValue::Number(other)) => directed(one.total_cmp(other), ascending),
-        (SortedValue::String(one), SortedValue::String(other)) => directed(one.cmp(other), ascending),
-        _ => rank(one).cmp(&rank(other)),
-    }
-}
-
-fn directed(order: Ordering, ascending: bool) -> Ordering {
-    if ascending { order } else { order.reverse() }
 }
 
 #[cfg(test)]
