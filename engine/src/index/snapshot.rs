@@ -11,7 +11,7 @@ use super::tombstones::Tombstones;
 use crate::bits::DocSet;
 use crate::document::FieldMapSnapshot;
 use crate::id::{DocId, InternalId, SegmentId};
-use crate::segment::SegmentReader;
+use crate::segment::{FieldLengths, SegmentReader};
 use crate::storage::Directory;
 
 use super::files::FileGuard;
@@ -79,6 +79,16 @@ impl SegmentView {
             None => DocSet::full(doc_count),
             Some(deleted) => deleted.complement(doc_count),
         }
+    }
+
+    /// How long the fields of the live documents are together. Cheap but for the first time after a segment or its
+    /// tombstones were written.
+    pub fn field_lengths(&self) -> FieldLengths {
+        let mut lengths = self.reader.field_lengths().clone();
+        if let Some(deleted) = &self.deleted {
+            lengths.subtract(deleted.field_lengths(&self.reader));
+        }
+        lengths
     }
 
     pub fn id(&self) -> SegmentId {

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 use super::files::FileGuard;
 use crate::bits::DocSet;
 use crate::id::DocId;
-use crate::segment::FileMeta;
+use crate::segment::{FieldLengths, FileMeta, SegmentReader};
 
 /// Documents of a segment that are deleted. Made anew by each commit that adds to them; the segment itself never
 /// changes.
@@ -16,6 +16,8 @@ pub struct Tombstones {
     bitmap: RoaringBitmap,
     /// The same documents in the form queries and merges work on, made when first asked for.
     set: OnceLock<DocSet>,
+    /// How long their fields are together, summed when first asked for.
+    field_lengths: OnceLock<FieldLengths>,
     /// Where they are stored, unless in the manifest itself.
     file: OnceLock<TombstoneFile>,
 }
@@ -28,7 +30,7 @@ pub(super) struct TombstoneFile {
 
 impl Tombstones {
     pub(super) fn new(bitmap: RoaringBitmap) -> Tombstones {
-        Tombstones { bitmap, set: OnceLock::new(), file: OnceLock::new() }
+        Tombstones { bitmap, set: OnceLock::new(), field_lengths: OnceLock::new(), file: OnceLock::new() }
     }
 
     /// Number of deleted documents.
@@ -48,6 +50,11 @@ impl Tombstones {
     /// The deleted documents as a set.
     pub fn as_set(&self) -> &DocSet {
         self.set.get_or_init(|| self.bitmap.iter().collect::<DocSet>())
+    }
+
+    /// How long the fields of the deleted documents are together. `reader`: their segment.
+    pub(super) fn field_lengths(&self, reader: &SegmentReader) -> &FieldLengths {
+        self.field_lengths.get_or_init(|| FieldLengths::of(reader.tokens(), self.bitmap.iter()))
     }
 
     pub(super) fn bitmap(&self) -> &RoaringBitmap {

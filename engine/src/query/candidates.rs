@@ -175,6 +175,16 @@ impl<'a> SegmentQuery<'a> {
         self.union(std::iter::once(ordinal), self.searched.as_deref())
     }
 
+    /// Documents of some misspelt forms, in the searched fields that typos reach.
+    pub(crate) fn misspelt_docs(&self, ordinals: &[TermOrdinal]) -> DocSet {
+        self.union(ordinals.iter().copied(), self.searched_typos.as_deref())
+    }
+
+    /// Documents that hold a word as two, once its split is known.
+    pub(crate) fn split_docs(&self, node: usize) -> Option<&DocSet> {
+        self.split_docs.get(&node).map(|docs| &**docs)
+    }
+
     fn prefix(&self, node: usize) -> DocSet {
         let e = &self.expansions[node];
         let whole = self.searched.is_none() && self.stop.is_empty();

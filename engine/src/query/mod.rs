@@ -7,15 +7,14 @@
 pub mod candidates;
 pub mod expand;
 pub mod graph;
-mod matching_strategy;
 pub mod options;
 pub mod parser;
 pub mod phrase;
 pub mod resolve;
 pub mod split;
 
+pub use crate::index::settings::MatchingStrategy;
 pub use candidates::SegmentQuery;
 pub use graph::{Node, QueryGraph};
-pub use matching_strategy::MatchingStrategy;
 pub use options::QueryOptions;
 pub use parser::{Excluded, ParsedQuery, QueryTerm, TermKind, parse_query};

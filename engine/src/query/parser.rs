@@ -52,6 +52,8 @@ pub enum Excluded {
 pub struct ParsedQuery {
     pub terms: Vec<QueryTerm>,
     pub excluded: Vec<Excluded>,
+    /// There were more than [`TERMS_MAX`] terms; the rest is left out.
+    pub is_cut: bool,
 }
 
 #[derive(Default)]
@@ -112,6 +114,7 @@ pub fn parse_query(
     let mut position = u16::MAX;
     for (index, token) in tokens.iter().enumerate() {
         if out.terms.len() >= TERMS_MAX {
+            out.is_cut = tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
             break;
         }
         match token.kind {

@@ -5,6 +5,7 @@
 //! not change the answer any more are not scanned, only counted.
 
 use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -19,6 +20,7 @@ use crate::rank::bounds::cut_by_costs;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::Matcher;
+use crate::rank::merge::RankedList;
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
@@ -61,6 +63,10 @@ pub(crate) struct KeywordSearch<'a> {
 pub(super) struct RankedLevel {
     pub(super) level: Level,
     max_typos: u32,
+    /// That match it and no earlier one.
+    pub(super) documents: u32,
+    /// Of these, those that need no typo; `None` where nobody had to know.
+    pub(super) without_typo: Option<u32>,
 }
 
 /// The ranked documents of all segments and what is needed to explain them.
@@ -77,6 +83,10 @@ pub(crate) struct Ranked<'a> {
     /// Per segment: all matching documents.
     pub(crate) matching: Vec<DocSet>,
     pub(crate) degraded: bool,
+    /// A query can be read in more ways than were looked at.
+    pub(crate) readings_cut: bool,
+    /// Documents that were read.
+    pub(super) scanned: AtomicU64,
 }
 
 /// Ranks. Cost: bitmap operations per level and segment, plus one token-column scan per document that could be a hit.
@@ -100,6 +110,8 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         entries: Vec::new(),
         matching: segments.iter().map(|_| DocSet::empty()).collect(),
         degraded: false,
+        readings_cut: false,
+        scanned: AtomicU64::new(0),
     };
     let mut tops: Vec<TopK> = segments.iter().map(|_| TopK::new(search.wanted, parts.clone())).collect();
     for kept in kept_terms(graph, search.strategy, &frequencies) {
@@ -196,7 +208,7 @@ impl Ranked<'_> {
         }
         let (level, max_typos) = self.needed_readings(level, &groups);
         let number = self.levels.len() as u16;
-        self.levels.push(RankedLevel { level, max_typos });
+        self.levels.push(RankedLevel { level, max_typos, documents: count(&groups), without_typo: None });
         if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
             return;
         }
@@ -209,6 +221,7 @@ impl Ranked<'_> {
         let level = &self.levels[usize::from(number)].level;
         let exact: Vec<DocSet> =
             self.per_segment(|index| self.segments[index].query.level_docs(level, &groups[index], true));
+        self.levels[usize::from(number)].without_typo = Some(count(&exact));
         self.degraded =
             self.scan_all(tops, number, count(&exact), true, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
@@ -242,7 +255,7 @@ impl Ranked<'_> {
 
     /// Keeps the concatenations without which some document of the level would not match, and tells the largest typo
     /// cost of the readings that remain.
-    fn needed_readings(&self, level: Level, groups: &[DocSet]) -> (Level, u32) {
+    fn needed_readings(&mut self, level: Level, groups: &[DocSet]) -> (Level, u32) {
         let graph = self.search.graph;
         let typos =
             |tiling: &[usize]| tiling.iter().map(|&n| graph.nodes[n].base_cost() + graph.nodes[n].max_typos()).sum();
@@ -256,13 +269,14 @@ impl Ranked<'_> {
         if self.search.strategy == MatchingStrategy::All {
             // Without the `words` rule nothing narrows the readings, whether they match or not.
             let every = Level::new(graph, level.kept.clone(), |_| true);
-            let max = every.tilings(graph).iter().map(|t| typos(t)).max().unwrap_or(0);
+            let max = every.most(graph, |n| typos(&[n]));
             return (level, max);
         }
         let mut left: Vec<DocSet> = groups.to_vec();
         let mut needed = hashbrown::HashSet::new();
         let mut max_typos = 0;
-        for tiling in level.tilings(graph) {
+        let (tilings, is_complete) = level.tilings(graph);
+        for tiling in tilings {
             if left.iter().all(DocSet::is_empty) {
                 break;
             }
@@ -277,6 +291,8 @@ impl Ranked<'_> {
                 needed.extend(tiling);
             }
         }
+        // Only documents that no reading so far explains could need those that were left out.
+        self.readings_cut |= !is_complete && left.iter().any(|docs| !docs.is_empty());
         let kept = level.kept;
         (Level::new(graph, kept, |n| needed.contains(&n)), max_typos)
     }
@@ -321,8 +337,17 @@ impl Ranked<'_> {
         }
     }
 
-    /// Compares entries of any two segments, best first.
-    pub(crate) fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
+    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
+        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
+    }
+}
+
+impl RankedList for Ranked<'_> {
+    fn entries(&self) -> &[Vec<Entry>] {
+        &self.entries
+    }
+
+    fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
         let unsorted = |e: &Entry| e.level == UNSORTED;
         if unsorted(a.1) || unsorted(b.1) {
             return unsorted(a.1).cmp(&unsorted(b.1)).then_with(|| self.insertion(a).cmp(&self.insertion(b)));
@@ -343,12 +368,8 @@ impl Ranked<'_> {
         self.insertion(a).cmp(&self.insertion(b))
     }
 
-    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
-        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
-    }
-
-    /// What each rule says of a ranked document. Cost: one more scan of the document.
-    pub(crate) fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
+    /// Cost: one more scan of the document.
+    fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
         let Some(ranked) = self.levels.get(usize::from(entry.level)) else { return vec![ScoreDetail::Skipped] };
         let search = self.search;
         let graph = search.graph;

@@ -48,8 +48,9 @@ impl Level {
         1..=all.sum()
     }
 
-    /// All ways to cover the kept terms, as node lists; single words first.
-    pub(crate) fn tilings(&self, graph: &QueryGraph) -> Vec<Vec<usize>> {
+    /// Ways to cover the kept terms, as node lists, single words first, and whether these are all.
+    pub(crate) fn tilings(&self, graph: &QueryGraph) -> (Vec<Vec<usize>>, bool) {
+        /// Their number doubles with each word that can be joined; answers tell when there are more.
         const TILINGS_MAX: usize = 256;
         let mut out = Vec::new();
         let mut stack = vec![(0, Vec::new())];
@@ -57,7 +58,7 @@ impl Level {
             if at == self.kept.len() {
                 out.push(path);
                 if out.len() == TILINGS_MAX {
-                    break;
+                    return (out, stack.is_empty());
                 }
                 continue;
             }
@@ -68,7 +69,21 @@ impl Level {
                 stack.push((at + graph.nodes[node].len, next));
             }
         }
-        out
+        (out, true)
+    }
+
+    /// The largest sum of `cost` over the nodes of a way to cover the kept terms. Linear in the number of nodes.
+    pub(crate) fn most(&self, graph: &QueryGraph, cost: impl Fn(usize) -> u32) -> u32 {
+        let mut most: Vec<Option<u32>> = vec![None; self.kept.len() + 1];
+        most[0] = Some(0);
+        for (at, starting) in self.starting.iter().enumerate() {
+            let Some(so_far) = most[at] else { continue };
+            for &node in starting {
+                let end = &mut most[at + graph.nodes[node].len];
+                *end = (*end).max(Some(so_far + cost(node)));
+            }
+        }
+        most.pop().flatten().unwrap_or(0)
     }
 }
 
@@ -79,7 +94,7 @@ pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequen
     let has_phrase = droppable.len() < all.len();
     // Groups in the order in which they are dropped.
     let mut groups: Vec<Vec<usize>> = match strategy {
-        MatchingStrategy::All => Vec::new(),
+        MatchingStrategy::All | MatchingStrategy::Any => Vec::new(),
         MatchingStrategy::Last => droppable.iter().rev().map(|&t| vec![t]).collect(),
         MatchingStrategy::Frequency => {
             let frequency = |t: usize| if frequencies[t] == 0 { u64::MAX } else { frequencies[t] };

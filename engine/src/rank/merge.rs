@@ -1,9 +1,10 @@
 //! From the best documents of each segment to the hits of the answer.
 
+use std::cmp::Ordering;
+
 use hashbrown::HashSet;
 
 use crate::id::{DocId, FieldId};
-use crate::rank::keyword::Ranked;
 use crate::rank::score::{ScoreDetail, global_score};
 use crate::rank::top_k::Entry;
 use crate::segment::{Column, SegmentReader};
@@ -57,17 +58,29 @@ pub(crate) struct RankedHit {
     pub(crate) details: Vec<ScoreDetail>,
 }
 
+/// The ranked documents of all segments.
+pub(crate) trait RankedList {
+    /// Per segment: its best entries, unordered.
+    fn entries(&self) -> &[Vec<Entry>];
+
+    /// Compares entries of any two segments, best first.
+    fn compare(&self, one: (usize, &Entry), other: (usize, &Entry)) -> Ordering;
+
+    /// What each rule says of an entry.
+    fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail>;
+}
+
 /// The window `offset..offset + limit` of all segments, best first, and the exact number of hits when every document
 /// was ranked (`distinct` or a threshold).
 pub(crate) fn merge(
-    ranked: &Ranked<'_>,
+    ranked: &impl RankedList,
     offset: usize,
     limit: usize,
     mut distinct: Option<Distinct>,
     threshold: Option<f64>,
 ) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
     let mut all: Vec<(usize, &Entry)> =
-        ranked.entries.iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
+        ranked.entries().iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
     let window = offset.saturating_add(limit);
     let rank_all = distinct.is_some() || threshold.is_some();
     if !rank_all && window < all.len() && window > 0 {
@@ -75,7 +88,7 @@ pub(crate) fn merge(
         all.truncate(window);
     }
     all.sort_unstable_by(|a, b| ranked.compare(*a, *b));
-    let mut kept = rank_all.then(|| vec![Vec::new(); ranked.entries.len()]);
+    let mut kept = rank_all.then(|| vec![Vec::new(); ranked.entries().len()]);
     let mut hits = Vec::new();
     let mut position = 0;
     for (segment, entry) in all {

@@ -1,7 +1,9 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
 
+pub(crate) mod bm25;
 mod bounds;
 mod compare;
+mod explain;
 pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod level;
@@ -16,4 +18,5 @@ pub(crate) mod top_k;
 pub(crate) mod vertex;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
+pub use explain::RuleCandidates;
 pub use score::{ExactMatch, Rank, ScoreDetail, SortedValue, global_score};

@@ -49,6 +49,14 @@ pub(super) struct LevelScan<'a> {
     exact_fields: OnceCell<ExactFields<'a>>,
     adjacent: Option<(Slice, Adjacent)>,
     scanned: usize,
+    /// Documents whose tokens were looked at.
+    read: u64,
+}
+
+impl Drop for LevelScan<'_> {
+    fn drop(&mut self) {
+        self.ranked.scanned.fetch_add(self.read, std::sync::atomic::Ordering::Relaxed);
+    }
 }
 
 impl<'a> LevelScan<'a> {
@@ -70,6 +78,7 @@ impl<'a> LevelScan<'a> {
             exact_fields: OnceCell::new(),
             adjacent: proximity.and_then(|slice| Some((slice, Adjacent::new(query, level)?))),
             scanned: 0,
+            read: 0,
         }
     }
 
@@ -126,6 +135,7 @@ impl<'a> LevelScan<'a> {
                 return Scan::TimeIsUp;
             }
             self.scanned += DOCS_PER_FETCH;
+            self.read += docs.len() as u64;
             if self.has_graph_rules {
                 tokens.fetch(docs);
             }

@@ -50,6 +50,17 @@ pub enum ScoreDetail {
         value: Option<[f64; 2]>,
         distance_m: Option<f64>,
     },
+    /// Of the strategy for questions, in place of all relevancy rules.
+    Bm25 {
+        /// Sum over the words.
+        value: f64,
+        /// What no document can reach.
+        max: f64,
+        matching_words: u32,
+        max_matching_words: u32,
+        /// 0..=1, in the order of `value`.
+        score: f64,
+    },
     /// Similarity 0..=1; `None` for documents without a vector.
     Vector(Option<f32>),
     /// The time budget ended before this rule was applied.
@@ -123,18 +134,22 @@ impl ScoreDetail {
                 [Some(Rank { rank: 1, max: 3 }), Some(Rank { rank: matching_words + 1, max: max_matching_words + 1 })]
             }
             ScoreDetail::Skipped => [Some(Rank { rank: 0, max: 1 }), None],
-            ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. } | ScoreDetail::Vector(_) => [None, None],
+            ScoreDetail::Sort { .. }
+            | ScoreDetail::GeoSort { .. }
+            | ScoreDetail::Bm25 { .. }
+            | ScoreDetail::Vector(_) => [None, None],
         }
     }
 }
 
 /// The global score of a hit: 0..=1, 1 when no rule gives a rank.
 pub fn global_score(details: &[ScoreDetail]) -> f64 {
-    let similarity = details.iter().find_map(|d| match d {
+    let whole = details.iter().find_map(|d| match d {
         ScoreDetail::Vector(s) => Some(f64::from(s.unwrap_or(0.0))),
+        ScoreDetail::Bm25 { score, .. } => Some(*score),
         _ => None,
     });
-    similarity.unwrap_or_else(|| Rank::fold(details.iter().flat_map(|d| d.ranks()).flatten()))
+    whole.unwrap_or_else(|| Rank::fold(details.iter().flat_map(|d| d.ranks()).flatten()))
 }
 
 #[cfg(test)]

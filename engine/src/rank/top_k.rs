@@ -82,6 +82,11 @@ impl TopK {
         first < worst.doc
     }
 
+    /// Key of the worst entry that still counts, once `k` are known.
+    pub(crate) fn bar(&self) -> Option<Key> {
+        self.threshold.as_ref().map(|worst| worst.key)
+    }
+
     pub(crate) fn push(&mut self, entry: Entry) {
         if self.k == 0 {
             return;

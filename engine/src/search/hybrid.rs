@@ -76,7 +76,9 @@ pub fn search_hybrid(
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
         candidates,
         degraded: words.degraded || near.degraded,
+        limits: words.limits,
         matching_terms: words.matching_terms,
+        explanation: words.explanation,
     };
     Ok(HybridResult { result, semantic_hit_count })
 }

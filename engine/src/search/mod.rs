@@ -1,6 +1,8 @@
 //! The entry points of searches: [`SearchRequest`] -> [`SearchResult`], by words ([`search`]), by vectors
 //! ([`search_semantic`]) or by both ([`search_hybrid`]).
 
+mod any;
+mod explain;
 mod hybrid;
 mod matching;
 mod semantic;
@@ -21,15 +23,18 @@ use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::NodeAutomata;
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
-use crate::query::{ParsedQuery, QueryGraph, SegmentQuery, parse_query};
-use crate::rank::ScoreDetail;
+use crate::query::{ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
 use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
-use crate::rank::merge::{Distinct, RankedHit, merge};
+use crate::rank::merge::{Distinct, RankedHit, RankedList, merge};
 use crate::rank::plan::Plan;
+use crate::rank::{RuleCandidates, ScoreDetail};
 use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
+use explain::{Clock, Explainer};
+
 pub use crate::query::MatchingStrategy;
+pub use explain::{DocumentExplanation, Explain, Explanation, MatchKind, Stage, Standing, TermMatch, WordMatches};
 pub use hybrid::{HybridResult, search_hybrid};
 pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 
@@ -60,6 +65,8 @@ pub struct SearchRequest {
     /// Time budget, counted from `received`.
     pub cutoff: Option<Duration>,
     pub received: Instant,
+    /// Tell why.
+    pub explain: Option<Explain>,
 }
 
 impl Default for SearchRequest {
@@ -79,6 +86,19 @@ impl Default for SearchRequest {
             matching_terms: false,
             cutoff: None,
             received: Instant::now(),
+            explain: None,
+        }
+    }
+}
+
+impl SearchRequest {
+    /// Documents that have to be ranked; all of them when it takes their order to tell which are hits.
+    fn wanted(&self, has_distinct: bool) -> usize {
+        let asks_for_place = self.explain.as_ref().is_some_and(|explain| explain.document.is_some());
+        if has_distinct || asks_for_place || self.score_threshold.is_some() {
+            usize::MAX
+        } else {
+            self.offset.saturating_add(self.limit)
         }
     }
 }
@@ -104,8 +124,34 @@ pub struct SearchResult {
     pub candidates: Vec<DocSet>,
     /// The time budget ended before the ranking was complete.
     pub degraded: bool,
+    /// What was cut, and so may change the answer.
+    pub limits: Vec<Limit>,
     /// Forms of the query's words, when asked for.
     pub matching_terms: Option<MatchingTerms>,
+    /// When asked for; searches by vectors alone have none.
+    pub explanation: Option<Box<Explanation>>,
+}
+
+/// A bound on the work of a search that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The time budget: not all documents were ranked.
+    TimeBudget,
+    /// The number of words and phrases of a query: the rest of the text was left out.
+    QueryTerms,
+    /// The number of ways to join the words of a query: some documents that match by a rare one may be ranked too low.
+    QueryReadings,
+}
+
+impl Limit {
+    /// As answers tell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::TimeBudget => "searchCutoffMs",
+            Limit::QueryTerms => "queryTerms",
+            Limit::QueryReadings => "queryReadings",
+        }
+    }
 }
 
 /// Why a search could not run: the request asks for what the settings do not allow.
@@ -146,6 +192,7 @@ fn filterable_text(available: &AvailableAttributes) -> String {
 /// [`SearchError`]: the request names attributes that the settings do not allow.
 pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
     check_sortable(&snapshot.settings, &request.sort, true)?;
+    let mut clock = Clock::start();
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
     let languages = match request.languages.as_slice() {
@@ -161,6 +208,10 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         None => None,
     };
     let distinct = distinct(snapshot, request)?;
+    if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
+        return any::search_any(snapshot, request, Prepared { parsed, options: &options, filter, distinct, clock });
+    }
+    clock.lap("parse", None);
     let all_words = request.matching == MatchingStrategy::All;
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
     let graph = QueryGraph::new(parsed.terms, &options);
@@ -177,31 +228,87 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
             SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
         })
         .collect();
+    clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
-    let rank_all = distinct.is_some() || request.score_threshold.is_some();
+    clock.lap("split words", None);
     let keyword = KeywordSearch {
         graph: &graph,
         options: &options,
         plan: &plan,
         strategy: request.matching,
-        wanted: if rank_all { usize::MAX } else { request.offset.saturating_add(request.limit) },
+        wanted: request.wanted(distinct.is_some()),
         deadline: request.cutoff.map(|c| request.received + c),
     };
     let mut ranked = rank(&keyword, &segments);
-    let (hits, kept) = merge(&ranked, request.offset, request.limit, distinct, request.score_threshold);
-    let candidates = match kept {
-        None => std::mem::take(&mut ranked.matching),
-        Some(kept) => kept.into_iter().map(|docs| docs.into_iter().collect()).collect(),
-    };
+    clock.lap("rank", Some(documents(&ranked.matching)));
     let matching_terms =
         request.matching_terms.then(|| matching::matching_terms(&graph, segments.iter().map(|s| &s.query)));
+    let explainer = request.explain.as_ref().map(|_| {
+        let excluded = &parsed.excluded;
+        (Explainer { snapshot, request, graph: &graph, excluded, segments: &segments }, ranked.told())
+    });
+    let mut limits = limits(parsed.is_cut, ranked.degraded);
+    limits.extend(ranked.readings_cut.then_some(Limit::QueryReadings));
+    let matching = std::mem::take(&mut ranked.matching);
+    finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
+}
+
+fn limits(is_query_cut: bool, is_late: bool) -> Vec<Limit> {
+    let query = is_query_cut.then_some(Limit::QueryTerms);
+    query.into_iter().chain(is_late.then_some(Limit::TimeBudget)).collect()
+}
+
+fn documents<'a>(sets: impl IntoIterator<Item = &'a DocSet>) -> u64 {
+    sets.into_iter().map(|docs| u64::from(docs.len())).sum()
+}
+
+/// What the answer of a search by words is made from, beside the ranking.
+struct Ending<'a> {
+    distinct: Option<Distinct>,
+    /// Documents of each segment that match.
+    matching: Vec<DocSet>,
+    limits: Vec<Limit>,
+    matching_terms: Option<MatchingTerms>,
+    explainer: Option<(Explainer<'a>, Vec<RuleCandidates>)>,
+    clock: Clock,
+}
+
+/// The hits of the window and their totals.
+fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>) -> Result<SearchResult, SearchError> {
+    let Ending { distinct, matching, limits, matching_terms, explainer, mut clock } = ending;
+    let (hits, kept) = merge(ranked, request.offset, request.limit, distinct, request.score_threshold);
+    let (candidates, matching) = match kept {
+        None => (matching, None),
+        Some(kept) => (kept.into_iter().map(|docs| docs.into_iter().collect()).collect(), Some(matching)),
+    };
+    let hits: Vec<Hit> = hits.into_iter().map(Hit::from).collect();
+    clock.lap("hits", Some(documents(&candidates)));
+    let explanation = match explainer {
+        Some((explainer, rules)) => {
+            let addresses: Vec<DocumentAddress> = hits.iter().map(|hit| hit.address).collect();
+            let sets = [matching.as_deref().unwrap_or(&candidates), &candidates];
+            Some(Box::new(explainer.explain(ranked, &addresses, sets, clock.stages, rules)?))
+        }
+        None => None,
+    };
     Ok(SearchResult {
-        hits: hits.into_iter().map(Hit::from).collect(),
-        total: candidates.iter().map(|c: &DocSet| u64::from(c.len())).sum(),
+        hits,
+        total: documents(&candidates),
         candidates,
-        degraded: ranked.degraded,
+        degraded: limits.contains(&Limit::TimeBudget),
+        limits,
         matching_terms,
+        explanation,
     })
+}
+
+/// What every search by words needs, resolved.
+struct Prepared<'a> {
+    parsed: ParsedQuery,
+    options: &'a QueryOptions,
+    filter: Option<PreparedFilter>,
+    distinct: Option<Distinct>,
+    clock: Clock,
 }
 
 /// The live documents of each segment that pass the filter, and that hold no excluded word of the query if these count.

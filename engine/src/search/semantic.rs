@@ -115,7 +115,9 @@ pub fn search_semantic(
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
         candidates,
         degraded: false,
+        limits: Vec::new(),
         matching_terms: None,
+        explanation: None,
     })
 }
 

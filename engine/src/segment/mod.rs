@@ -54,6 +54,6 @@ pub(crate) use postings::{ZONE_COUNT, ZONE_STARTS};
 pub use reader::SegmentReader;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
-pub use tokens::{Run, TokenColumn, TokensOfDoc};
+pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
 pub use writer::{SegmentWriter, SegmentWriterOptions};

@@ -64,6 +64,11 @@ impl<'a> SegmentSort<'a> {
         }
     }
 
+    /// Number of criteria.
+    pub fn criteria_count(&self) -> usize {
+        self.criteria.len()
+    }
+
     /// Criterion `index` of the request.
     pub fn criterion(&self, index: usize) -> &SortCriterion {
         &self.criteria[index]

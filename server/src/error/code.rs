@@ -301,6 +301,7 @@ codes! {
     InvalidSettingsProximityPrecision = "invalid_settings_proximity_precision", InvalidRequest, 400;
     InvalidSettingsFacetSearch = "invalid_settings_facet_search", InvalidRequest, 400;
     InvalidSettingsPrefixSearch = "invalid_settings_prefix_search", InvalidRequest, 400;
+    InvalidSettingsMatchingStrategy = "invalid_settings_matching_strategy", InvalidRequest, 400;
     InvalidSettingsSearchCutoffMs = "invalid_settings_search_cutoff_ms", InvalidRequest, 400;
     InvalidSettingsEmbedders = "invalid_settings_embedders", InvalidRequest, 400;
     InvalidSettingsSeparatorTokens = "invalid_settings_separator_tokens", InvalidRequest, 400;

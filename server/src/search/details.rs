@@ -66,6 +66,16 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
                 "distance": distance_m.map(|metres| metres.round() as u64),
             })),
         ),
+        ScoreDetail::Bm25 { value, max, matching_words, max_matching_words, score } => (
+            "bm25".into(),
+            object(json!({
+                "matchingWords": matching_words,
+                "maxMatchingWords": max_matching_words,
+                "value": value,
+                "maxValue": max,
+                "score": score,
+            })),
+        ),
         ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
@@ -123,6 +133,7 @@ mod tests {
                 distance_m: Some(10.6),
             },
             ScoreDetail::Skipped,
+            ScoreDetail::Bm25 { value: 2.0, max: 8.0, matching_words: 1, max_matching_words: 2, score: 0.25 },
         ];
         let displayed = AttributeList::These(vec!["year".into()]);
         let shown = details(&all, &displayed);
@@ -138,5 +149,9 @@ mod tests {
             json!({"order": 7, "value": {"lat": 48.0, "lng": 2.0}, "distance": 11})
         );
         assert_eq!(shown["skipped"], json!({"order": 8}));
+        assert_eq!(
+            shown["bm25"],
+            json!({"order": 9, "matchingWords": 1, "maxMatchingWords": 2, "value": 2.0, "maxValue": 8.0, "score": 0.25})
+        );
     }
 }

@@ -37,7 +37,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         offset,
         limit,
         exhaustive: matches!(window, Window::Page { .. }),
-        matching: query.matching_strategy,
+        matching: query.matching_strategy.or(settings.matching_strategy).unwrap_or_default(),
         search_on: query.attributes_to_search_on.clone(),
         filter: both(imposed, filter),
         sort,

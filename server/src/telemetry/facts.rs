@@ -121,7 +121,7 @@ pub(crate) struct SearchFacts {
     term_count: usize,
     uses_negative: bool,
     window: Window,
-    matching: MatchingStrategy,
+    matching: Option<MatchingStrategy>,
     sort: Option<(bool, usize)>,
     filter: Option<FilterFacts>,
     facet_count: Option<usize>,
@@ -222,9 +222,10 @@ impl SearchFacts {
         event.most(
             "matching_strategy.most_used_strategy",
             match self.matching {
-                MatchingStrategy::Last => "last",
-                MatchingStrategy::All => "all",
-                MatchingStrategy::Frequency => "frequency",
+                None | Some(MatchingStrategy::Last) => "last",
+                Some(MatchingStrategy::All) => "all",
+                Some(MatchingStrategy::Frequency) => "frequency",
+                Some(MatchingStrategy::Any) => "any",
             },
         );
         if let Some((has_geo, count)) = self.sort {

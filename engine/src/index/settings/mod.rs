@@ -11,6 +11,7 @@ mod embedder;
 mod faceting;
 mod filterable;
 mod localized;
+mod matching_strategy;
 mod patch;
 mod ranking_rule;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use filterable::{
     is_listed_by_name,
 };
 pub use localized::{LocalizedAttributes, locales_of};
+pub use matching_strategy::MatchingStrategy;
 pub use patch::{Setting, SettingsPatch};
 pub use ranking_rule::{RankingRule, UnknownRankingRule};
 pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
@@ -75,6 +77,9 @@ pub struct Settings {
     pub localized_attributes: Option<Vec<LocalizedAttributes>>,
     pub facet_search: bool,
     pub prefix_search: PrefixSearch,
+    /// Of searches that name none. Shown only when it is set: the protocol does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching_strategy: Option<MatchingStrategy>,
 }
 
 /// Time after which a search answers with the best so far when the index sets no other, in milliseconds.
@@ -131,6 +136,7 @@ impl Default for Settings {
             localized_attributes: None,
             facet_search: true,
             prefix_search: PrefixSearch::IndexingTime,
+            matching_strategy: None,
         }
     }
 }
@@ -191,6 +197,7 @@ impl Settings {
             localized_attributes: optional(&patch.localized_attributes, &self.localized_attributes),
             facet_search: patch.facet_search.merged(&self.facet_search, default.facet_search),
             prefix_search: patch.prefix_search.merged(&self.prefix_search, default.prefix_search),
+            matching_strategy: optional(&patch.matching_strategy, &self.matching_strategy),
         })
     }
 

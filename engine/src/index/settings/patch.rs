@@ -9,6 +9,7 @@ use super::attribute_list::AttributeList;
 use super::faceting::{FacetingPatch, PaginationPatch};
 use super::filterable::FilterableAttribute;
 use super::localized::LocalizedAttributes;
+use super::matching_strategy::MatchingStrategy;
 use super::ranking_rule::RankingRule;
 use super::typo_tolerance::TypoTolerancePatch;
 use super::{PrefixSearch, ProximityPrecision};
@@ -111,6 +112,8 @@ pub struct SettingsPatch {
     pub facet_search: Setting<bool>,
     #[serde(skip_serializing_if = "Setting::is_unset")]
     pub prefix_search: Setting<PrefixSearch>,
+    #[serde(skip_serializing_if = "Setting::is_unset")]
+    pub matching_strategy: Setting<MatchingStrategy>,
 }
 
 impl SettingsPatch {
@@ -137,6 +140,7 @@ impl SettingsPatch {
             localized_attributes: Setting::Reset,
             facet_search: Setting::Reset,
             prefix_search: Setting::Reset,
+            matching_strategy: Setting::Reset,
         }
     }
 }

@@ -17,10 +17,12 @@
 //! The layout is in `segment-format.md`.
 
 mod codes;
+mod lengths;
 mod reader;
 mod writer;
 
 pub(crate) use codes::TokenCodes;
+pub use lengths::{FieldLength, FieldLengths};
 pub use reader::{Run, TokenColumn, TokensOfDoc};
 pub(crate) use writer::TokensBuilder;
 

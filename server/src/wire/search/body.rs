@@ -96,7 +96,8 @@ impl SearchQuery {
             "highlightPostTag" => self.highlight_post_tag = field.code(InvalidSearchHighlightPostTag).string()?,
             "cropMarker" => self.crop_marker = field.code(InvalidSearchCropMarker).string()?,
             "matchingStrategy" => {
-                self.matching_strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+                let strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+                self.matching_strategy = Some(strategy);
             }
             "attributesToSearchOn" => {
                 self.attributes_to_search_on =

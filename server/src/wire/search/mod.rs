@@ -69,8 +69,8 @@ pub struct SearchQuery {
     pub highlight_post_tag: String,
     /// Put where a text was cut.
     pub crop_marker: String,
-    /// What to drop when not enough documents hold all words.
-    pub matching_strategy: MatchingStrategy,
+    /// What to do when not all words are in a document; `None`: what the index says.
+    pub matching_strategy: Option<MatchingStrategy>,
     /// Names or patterns of attributes; `None`: all that are searchable.
     pub attributes_to_search_on: Option<Vec<String>>,
     /// From 0 to 1.
@@ -105,7 +105,7 @@ impl Default for SearchQuery {
             highlight_pre_tag: "<em>".to_owned(),
             highlight_post_tag: "</em>".to_owned(),
             crop_marker: "…".to_owned(),
-            matching_strategy: MatchingStrategy::Last,
+            matching_strategy: None,
             attributes_to_search_on: None,
             ranking_score_threshold: None,
             locales: Vec::new(),
@@ -163,8 +163,12 @@ impl SearchQuery {
 }
 
 /// The names of the strategies.
-const MATCHING_STRATEGIES: [(&str, MatchingStrategy); 3] =
-    [("last", MatchingStrategy::Last), ("all", MatchingStrategy::All), ("frequency", MatchingStrategy::Frequency)];
+pub(in crate::wire) const MATCHING_STRATEGIES: [(&str, MatchingStrategy); 4] = [
+    ("last", MatchingStrategy::Last),
+    ("all", MatchingStrategy::All),
+    ("frequency", MatchingStrategy::Frequency),
+    ("any", MatchingStrategy::Any),
+];
 
 /// A count; what does not fit the machine is as good as infinite.
 fn size(number: u64) -> usize {

@@ -128,7 +128,8 @@ impl SearchQuery {
             }
             "cropMarker" => self.crop_marker = parameter.code(InvalidSearchCropMarker).text()?.to_owned(),
             "matchingStrategy" => {
-                self.matching_strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+                let strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+                self.matching_strategy = Some(strategy);
             }
             "attributesToSearchOn" => {
                 self.attributes_to_search_on = Some(texts(parameter.code(InvalidSearchAttributesToSearchOn))?);

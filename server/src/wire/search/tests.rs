@@ -99,7 +99,7 @@ fn the_samples_of_the_protocol() {
         refused(json!({"matchingStrategy": "doggo"})),
         (
             Code::InvalidSearchMatchingStrategy,
-            "Unknown value `doggo` at `.matchingStrategy`: expected one of `last`, `all`, `frequency`".into()
+            "Unknown value `doggo` at `.matchingStrategy`: expected one of `last`, `all`, `frequency`, `any`".into()
         )
     );
     let (code, message) = refused(json!({"locales": ["xx"]}));
@@ -132,7 +132,7 @@ fn a_body_with_everything() {
     assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5 }));
     assert_eq!(query.vector, Some(vec![1.0, 0.5]));
     assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
-    assert_eq!(query.matching_strategy, MatchingStrategy::All);
+    assert_eq!(query.matching_strategy, Some(MatchingStrategy::All));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn bad_query_strings() {
         (
             "matchingStrategy=doggo",
             Code::InvalidSearchMatchingStrategy,
-            "Unknown value `doggo` for parameter `matchingStrategy`: expected one of `last`, `all`, `frequency`",
+            "Unknown value `doggo` for parameter `matchingStrategy`: expected one of `last`, `all`, `frequency`, `any`",
         ),
         (
             "rankingScoreThreshold=2",

@@ -19,6 +19,7 @@ use lamina_engine::index::{Setting, Settings, SettingsPatch};
 use serde_json::{Map, Value};
 
 use super::json::At;
+use super::search::MATCHING_STRATEGIES;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// The HTTP verb that writes a sub-setting.
@@ -46,7 +47,7 @@ pub struct SettingKind {
 use WriteVerb::{Patch, Put};
 
 /// All settings, in the order of the settings object.
-pub const SETTINGS: [SettingKind; 20] = [
+pub const SETTINGS: [SettingKind; 21] = [
     SettingKind {
         key: "displayedAttributes",
         route: "displayed-attributes",
@@ -248,6 +249,16 @@ pub const SETTINGS: [SettingKind; 20] = [
             patch.prefix_search = setting(at, |at| {
                 at.one_of(&[("indexingTime", PrefixSearch::IndexingTime), ("disabled", PrefixSearch::Disabled)])
             })?;
+            Ok(())
+        },
+    },
+    SettingKind {
+        key: "matchingStrategy",
+        route: "matching-strategy",
+        verb: Put,
+        code: Code::InvalidSettingsMatchingStrategy,
+        read: |at, patch| {
+            patch.matching_strategy = setting(at, |at| at.one_of(&MATCHING_STRATEGIES))?;
             Ok(())
         },
     },

@@ -1,5 +1,7 @@
 use serde_json::json;
 
+use lamina_engine::index::settings::MatchingStrategy;
+
 use super::*;
 
 /// Code and message of the refusal of a settings body.
@@ -18,7 +20,11 @@ fn refused_alone(route: &str, body: Value) -> (Code, String) {
 fn the_table_has_the_keys_of_the_settings_object_in_order() {
     let shown = show(&Settings::default());
     let keys: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, SETTINGS.each_ref().map(|setting| setting.key));
+    // The one that the protocol does not know is shown once it is set.
+    let always = SETTINGS.iter().map(|setting| setting.key).filter(|key| *key != "matchingStrategy");
+    assert!(keys.iter().copied().eq(always), "{keys:?}");
+    let set = Settings { matching_strategy: Some(MatchingStrategy::Any), ..Settings::default() };
+    assert_eq!(show(&set)["matchingStrategy"], json!("any"));
     for setting in &SETTINGS {
         assert!(SettingKind::by_route(setting.route).is_some());
         assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));

@@ -1,0 +1,386 @@
+//! Ranks the documents that hold any of the words of a question by a fielded BM25, instead of by the relevancy rules.
+//!
+//! For a document `d`, with `f` over its searched fields, `t` over the words of the query and `r` over the readings of a
+//! word (itself, a completion, a misspelling, see [`readings`]):
+//!
+//! ```text
+//! score(d) = sum over t of  max over r of  discount(r) * idf(r) * saturated(occurrences(r, d))
+//! occurrences(r, d) = sum over f of  weight(f) * count(r, f, d) / (1 - B + B * tokens(f, d) / average tokens(f))
+//! saturated(n) = n * (K1 + 1) / (n + K1)
+//! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)),   n: documents of this reading and the better ones of the word
+//! ```
+//!
+//! All statistics are sums over the live documents of the snapshot. Postings hold no frequencies, the token column does.
+//! So bounds of all scores come from postings ([`bounds`]), and documents are scored from their tokens, largest bound
+//! first, until no bound is above the worst score that still counts. The bar is shared by all segments.
+
+mod bounds;
+mod readings;
+mod scorer;
+mod statistics;
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use self::bounds::{Bounds, Scale};
+use self::readings::Readings;
+use self::scorer::{Lookup, Scorer};
+use crate::bits::DocSet;
+use crate::id::{DocId, InternalId};
+use crate::query::SegmentQuery;
+use crate::query::graph::QueryGraph;
+use crate::rank::explain::RuleCandidates;
+use crate::rank::key::Key;
+use crate::rank::keyword::SegmentInput;
+use crate::rank::merge::RankedList;
+use crate::rank::plan::{Plan, Told};
+use crate::rank::score::ScoreDetail;
+use crate::rank::top_k::{Entry, Part, TopK};
+
+pub(crate) use readings::is_doubtful;
+pub(crate) use statistics::Statistics;
+
+/// Documents with the largest bounds that are scored before the bar is looked at, at least.
+const SCORED_FIRST: usize = 256;
+/// Documents whose tokens are fetched together.
+const DOCS_PER_FETCH: usize = 16;
+/// Documents that one thread scores at a time when there are many.
+const DOCS_PER_TASK: usize = 2048;
+/// Entries of documents that complete a degraded answer.
+const UNSORTED: u16 = u16::MAX;
+
+/// What a search for a question is made of.
+pub(crate) struct Bm25Search<'a> {
+    /// One node per word.
+    pub(crate) graph: &'a QueryGraph,
+    pub(crate) plan: &'a Plan,
+    pub(crate) statistics: &'a Statistics,
+    /// Entries wanted, over all segments; `usize::MAX` ranks every document.
+    pub(crate) wanted: usize,
+    /// Hits with a lower normalised score are not wanted.
+    pub(crate) score_threshold: Option<f64>,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// What a hit is told about, in the order of comparison.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Score,
+    Sort(usize),
+}
+
+/// The ranked documents of all segments.
+pub(crate) struct Bm25Ranked<'a> {
+    segments: &'a [SegmentInput<'a>],
+    steps: Vec<Step>,
+    /// What all words are worth together.
+    worth: f64,
+    words: u32,
+    entries: Vec<Vec<Entry>>,
+    /// Per segment: all matching documents.
+    pub(crate) matching: Vec<DocSet>,
+    pub(crate) degraded: bool,
+    /// Documents whose tokens were read.
+    scored: u64,
+}
+
+/// A larger score is a smaller key.
+fn key_of(score: f64) -> Key {
+    Key::from(u64::MAX - score.to_bits())
+}
+
+fn score_of(key: Key) -> f64 {
+    f64::from_bits(u64::MAX - key as u64)
+}
+
+/// The largest score that is known not to be worse than the last one wanted.
+struct Bar(AtomicU64);
+
+impl Bar {
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Relaxed))
+    }
+
+    /// Scores are not negative, so their bits are in their order.
+    fn raise(&self, score: f64) {
+        self.0.fetch_max(score.to_bits(), Relaxed);
+    }
+}
+
+/// Ranks. Cost: one set of documents per word and segment, one byte per document and word for the bounds, one scan of the
+/// token column per document whose bound is above the worst score that counts.
+pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]) -> Bm25Ranked<'a> {
+    let queries: Vec<&SegmentQuery<'_>> = segments.iter().map(|segment| &segment.query).collect();
+    let readings = Readings::new(search.graph, &queries, search.statistics);
+    let steps = steps(search.plan);
+    let parts: Vec<Part> = steps
+        .iter()
+        .map(|step| match step {
+            Step::Score => Part::Graph(Key::from(u64::MAX)),
+            Step::Sort(index) => Part::Sort(*index),
+        })
+        .collect();
+    let mut best_worths: Vec<f64> = Vec::new();
+    for of_word in readings.list.chunk_by(|one, next| one.term == next.term) {
+        best_worths.push(of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max));
+    }
+    let scale = Scale::new(best_worths.iter().copied());
+    let floor = search.score_threshold.map_or(0.0, |threshold| statistics::score_at(threshold, readings.worth));
+    let bar = Bar(AtomicU64::new(0));
+    let scored = AtomicU64::new(0);
+    let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
+        .into_par_iter()
+        .map(|index| {
+            let matching = matching(search.graph, &segments[index], &readings, index);
+            let lookup = Lookup::new(&readings, search.statistics, &segments[index].query, index);
+            let scan = Scan {
+                segment: &segments[index],
+                lookup: &lookup,
+                scale,
+                floor,
+                bar: &bar,
+                scored: &scored,
+                score_first: matches!(steps.first(), Some(Step::Score)),
+                deadline: search.deadline,
+            };
+            let mut top = TopK::new(search.wanted, parts.clone());
+            let sets = readings.list.iter().map(|reading| (&reading.docs[index], scale.byte(reading.worth)));
+            let degraded = scan.all(&matching, sets, search.wanted, &mut top);
+            (matching, top.into_entries(), degraded)
+        })
+        .collect();
+    let mut ranked = Bm25Ranked {
+        segments,
+        steps,
+        worth: readings.worth,
+        words: search.graph.terms.len() as u32,
+        entries: Vec::new(),
+        matching: Vec::new(),
+        degraded: false,
+        scored: scored.into_inner(),
+    };
+    for (matching, entries, degraded) in results {
+        ranked.matching.push(matching);
+        ranked.entries.push(entries);
+        ranked.degraded |= degraded;
+    }
+    if ranked.degraded {
+        ranked.complete_unsorted(search.wanted);
+    }
+    ranked
+}
+
+/// The relevancy rules become one, in the place of the first of them, or last where there are none.
+fn steps(plan: &Plan) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut is_scored = false;
+    for told in &plan.told {
+        match told {
+            Told::Sort(index) => steps.push(Step::Sort(*index)),
+            _ if !is_scored => {
+                is_scored = true;
+                steps.push(Step::Score);
+            }
+            _ => {}
+        }
+    }
+    if !is_scored {
+        steps.push(Step::Score);
+    }
+    steps
+}
+
+/// Documents that hold any of the words, and every phrase.
+fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> DocSet {
+    let mut docs = DocSet::empty();
+    readings.list.iter().for_each(|reading| docs.or_assign(&reading.docs[index]));
+    docs.and_assign(&segment.universe);
+    for (node, _) in graph.nodes.iter().enumerate().filter(|(_, node)| node.phrase.is_some()) {
+        docs.and_assign(segment.query.docs(node, 0));
+    }
+    docs
+}
+
+/// Scoring the documents of one segment.
+struct Scan<'a> {
+    segment: &'a SegmentInput<'a>,
+    lookup: &'a Lookup<'a>,
+    scale: Scale,
+    /// Lower scores are no hits.
+    floor: f64,
+    bar: &'a Bar,
+    scored: &'a AtomicU64,
+    /// Nothing comes before the score.
+    score_first: bool,
+    deadline: Option<Instant>,
+}
+
+impl Scan<'_> {
+    /// Offers the matching documents, largest bound first; `true` when the time ran out.
+    fn all<'s>(
+        &self,
+        matching: &DocSet,
+        sets: impl Iterator<Item = (&'s DocSet, u8)>,
+        wanted: usize,
+        top: &mut TopK,
+    ) -> bool {
+        if matching.is_empty() || wanted == 0 {
+            return false;
+        }
+        let doc_count = self.segment.query.reader().doc_count();
+        let bounds = Bounds::new(matching, doc_count, sets);
+        if !self.score_first {
+            return self.docs(&bounds.between(1, u8::MAX), top);
+        }
+        let first = bounds.reached_by(wanted.saturating_mul(2).max(SCORED_FIRST));
+        if self.docs(&bounds.between(first, u8::MAX), top) {
+            return true;
+        }
+        let least = self.scale.least(self.bar.get().max(self.floor));
+        first > 1 && least < first && self.docs(&bounds.between(least, first - 1), top)
+    }
+
+    /// Offers documents on as many threads as there is work for.
+    fn docs(&self, docs: &[(u8, DocId)], top: &mut TopK) -> bool {
+        if docs.len() <= 2 * DOCS_PER_TASK {
+            return self.some(docs, top);
+        }
+        // The first raise the bar.
+        let (first, rest) = docs.split_at(DOCS_PER_TASK / 2);
+        if self.some(first, top) {
+            return true;
+        }
+        let forks: Vec<(TopK, bool)> = rest
+            .par_chunks(DOCS_PER_TASK)
+            .map(|docs| {
+                let mut fork = top.fork();
+                let is_late = self.some(docs, &mut fork);
+                (fork, is_late)
+            })
+            .collect();
+        let is_late = forks.iter().any(|(_, is_late)| *is_late);
+        forks.into_iter().for_each(|(fork, _)| top.absorb(fork));
+        is_late
+    }
+
+    /// Offers documents on this thread.
+    fn some(&self, docs: &[(u8, DocId)], top: &mut TopK) -> bool {
+        let mut scored = 0;
+        let is_late = self.counted(docs, top, &mut scored);
+        self.scored.fetch_add(scored, Relaxed);
+        is_late
+    }
+
+    fn counted(&self, docs: &[(u8, DocId)], top: &mut TopK, count: &mut u64) -> bool {
+        let mut scorer = Scorer::new(self.lookup);
+        let tokens = self.segment.query.reader().tokens();
+        let has_sorts = self.segment.sort.criteria_count() > 0;
+        let mut sorts = Vec::new();
+        let mut fetched = Vec::with_capacity(DOCS_PER_FETCH);
+        for (index, docs) in docs.chunks(DOCS_PER_FETCH).enumerate() {
+            if index % DOCS_PER_FETCH == 0 && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return true;
+            }
+            // Bounds fall: what can't enter here, can't later.
+            let bound = self.scale.score(docs[0].0);
+            if bound < self.floor || (self.score_first && bound < self.bar.get()) {
+                return false;
+            }
+            fetched.clear();
+            fetched.extend(docs.iter().map(|&(_, doc)| doc));
+            tokens.fetch(&fetched);
+            for &(byte, doc) in docs {
+                if has_sorts {
+                    self.segment.sort.keys(doc, &mut sorts);
+                    if !top.admits(key_of(self.scale.score(byte)), &sorts, doc) {
+                        continue;
+                    }
+                }
+                let scored = scorer.score(doc);
+                *count += 1;
+                let key = key_of(scored.score);
+                if scored.score >= self.floor && top.admits(key, &sorts, doc) {
+                    top.push(Entry { key, sorts: sorts.clone(), level: scored.matching, doc });
+                }
+            }
+            if let Some(key) = top.bar().filter(|_| self.score_first) {
+                self.bar.raise(score_of(key));
+            }
+        }
+        false
+    }
+}
+
+impl Bm25Ranked<'_> {
+    /// After the time budget: adds matching documents in document order until the answer is full.
+    fn complete_unsorted(&mut self, wanted: usize) {
+        for (entries, matching) in self.entries.iter_mut().zip(&self.matching) {
+            let known: hashbrown::HashSet<DocId> = entries.iter().map(|entry| entry.doc).collect();
+            let missing = wanted.saturating_sub(known.len());
+            let unsorted = matching.iter().filter(|doc| !known.contains(doc)).take(missing);
+            entries.extend(unsorted.map(|doc| Entry { key: Key::MAX, sorts: Vec::new(), level: UNSORTED, doc }));
+        }
+    }
+
+    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
+        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
+    }
+}
+
+impl Bm25Ranked<'_> {
+    /// What each step of the ranking saw.
+    pub(crate) fn told(&self) -> Vec<RuleCandidates> {
+        let matching: u64 = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
+        let groups = vec![("read and scored".to_owned(), self.scored)];
+        vec![RuleCandidates { rules: vec!["bm25"], documents: matching, groups }]
+    }
+}
+
+impl RankedList for Bm25Ranked<'_> {
+    fn entries(&self) -> &[Vec<Entry>] {
+        &self.entries
+    }
+
+    fn compare(&self, one: (usize, &Entry), other: (usize, &Entry)) -> Ordering {
+        let is_unsorted = |entry: &Entry| entry.level == UNSORTED;
+        if is_unsorted(one.1) || is_unsorted(other.1) {
+            let order = is_unsorted(one.1).cmp(&is_unsorted(other.1));
+            return order.then_with(|| self.insertion(one).cmp(&self.insertion(other)));
+        }
+        for step in &self.steps {
+            let order = match *step {
+                Step::Score => one.1.key.cmp(&other.1.key),
+                Step::Sort(index) if one.0 == other.0 => one.1.sorts[index].cmp(&other.1.sorts[index]),
+                Step::Sort(index) => {
+                    let (sort, other_sort) = (&self.segments[one.0].sort, &self.segments[other.0].sort);
+                    sort.compare_across(index, one.1.doc, other_sort, other.1.doc)
+                }
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        self.insertion(one).cmp(&self.insertion(other))
+    }
+
+    fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
+        if entry.level == UNSORTED {
+            return vec![ScoreDetail::Skipped];
+        }
+        let value = score_of(entry.key);
+        let told = |step: &Step| match *step {
+            Step::Score => ScoreDetail::Bm25 {
+                value,
+                max: self.worth * (statistics::K1 + 1.0),
+                matching_words: u32::from(entry.level),
+                max_matching_words: self.words,
+                score: statistics::normalized(value, self.worth),
+            },
+            Step::Sort(index) => ScoreDetail::of_sort(&self.segments[segment].sort, index, entry.doc),
+        };
+        self.steps.iter().map(told).collect()
+    }
+}

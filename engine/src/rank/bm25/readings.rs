@@ -1,0 +1,169 @@
+//! What the words of a question stand for: sets of documents and terms, and what each is worth.
+//!
+//! A word may be read as itself (or a synonym), as the beginning of a word if it is the last one, or as a misspelling.
+//! The readings of a word are ordered: a document counts with the one that gives it most. A later reading has the
+//! documents of the earlier ones too when its frequency is taken, so it never tells more than the word itself, and a
+//! discount on top.
+
+use hashbrown::HashMap;
+
+use super::statistics::Statistics;
+use crate::bits::DocSet;
+use crate::id::TermOrdinal;
+use crate::query::SegmentQuery;
+use crate::query::graph::QueryGraph;
+use std::ops::Range;
+
+/// The word itself, the beginning of a word, a form at one typo (or the word cut in two), a form at two.
+pub(super) const READINGS: usize = 4;
+pub(super) const EXACT: usize = 0;
+pub(super) const COMPLETION: usize = 1;
+pub(super) const ONE_TYPO: usize = 2;
+/// What a document is worth that holds a word in a certain reading only.
+pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 0.6, 0.5, 0.25];
+
+/// A word may be a misspelling when at most one document in this many holds it.
+const DOUBTFUL_SHARE: u64 = 1000;
+/// … of forms that so many times as many documents hold.
+const LIKELIER: u64 = 10;
+
+/// Whether a word that `docs` of `documents` documents hold may be a misspelling.
+pub(crate) fn is_doubtful(docs: u64, documents: u64) -> bool {
+    docs * DOUBTFUL_SHARE <= documents
+}
+
+/// Whether a word that `docs` documents hold is a misspelling of a form that `form_docs` hold.
+pub(super) fn is_likelier(form_docs: u64, docs: u64) -> bool {
+    form_docs >= (docs * LIKELIER).max(1)
+}
+
+/// The terms of one segment that belong to one reading of a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Forms {
+    pub(super) words: Vec<TermOrdinal>,
+    /// Beginning with the word; itself and stop words left out by the reader.
+    pub(super) completions: Range<TermOrdinal>,
+    pub(super) sequences: Vec<Vec<Option<TermOrdinal>>>,
+}
+
+/// One reading of one word over all segments.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// Index of the word in the query.
+    pub(super) term: usize,
+    pub(super) kind: usize,
+    /// What one occurrence in a field of average length adds to a score.
+    pub(super) worth: f64,
+    /// Per segment.
+    pub(super) forms: Vec<Forms>,
+    /// Per segment: documents of this reading that have no better one of the same word.
+    pub(super) docs: Vec<DocSet>,
+}
+
+/// Everything the words of a question stand for.
+#[derive(Debug)]
+pub(super) struct Readings {
+    /// By word, better ones first; none without documents.
+    pub(super) list: Vec<Reading>,
+    /// What all words are worth together, those that no document holds included.
+    pub(super) worth: f64,
+}
+
+impl Readings {
+    /// `graph`: one node per word. Cost: one set of documents per reading and segment.
+    pub(super) fn new(graph: &QueryGraph, segments: &[&SegmentQuery<'_>], statistics: &Statistics) -> Readings {
+        let mut readings = Readings { list: Vec::new(), worth: 0.0 };
+        for (node, term) in graph.nodes.iter().enumerate().map(|(index, node)| (index, node.first)) {
+            let mut seen: Vec<DocSet> = vec![DocSet::empty(); segments.len()];
+            // Documents that need no typo, and whether any reading so far has documents.
+            let (mut known, mut is_first) = (0, true);
+            let mut worth = statistics.idf(0);
+            for kind in 0..READINGS {
+                let forms = forms(node, kind, segments, known);
+                let docs: Vec<DocSet> =
+                    segments.iter().zip(&forms).map(|(query, forms)| documents(query, node, kind, forms)).collect();
+                if docs.iter().all(DocSet::is_empty) {
+                    continue;
+                }
+                let new: Vec<DocSet> = docs.iter().zip(&seen).map(|(docs, seen)| docs.and_not(seen)).collect();
+                seen.iter_mut().zip(&new).for_each(|(seen, new)| seen.or_assign(new));
+                let docs = segments.iter().zip(&seen).map(|(query, docs)| u64::from(query.live_len(docs))).sum();
+                if docs == 0 {
+                    continue;
+                }
+                let discounted = DISCOUNTS[kind] * statistics.idf(docs);
+                if std::mem::take(&mut is_first) {
+                    worth = discounted;
+                }
+                if kind < ONE_TYPO {
+                    known = docs;
+                }
+                readings.list.push(Reading { term, kind, worth: discounted, forms, docs: new });
+            }
+            readings.worth += worth;
+        }
+        readings
+    }
+}
+
+/// `known`: documents that hold the word without typo.
+fn forms(node: usize, kind: usize, segments: &[&SegmentQuery<'_>], known: u64) -> Vec<Forms> {
+    let of = |query: &SegmentQuery<'_>| -> Forms {
+        let e = &query.expansions()[node];
+        match kind {
+            EXACT => Forms {
+                words: e.exact.into_iter().collect(),
+                sequences: e.synonyms.iter().chain(&e.phrase).cloned().collect(),
+                ..Forms::default()
+            },
+            COMPLETION => Forms { completions: e.prefix.clone(), ..Forms::default() },
+            ONE_TYPO => Forms {
+                words: e.one_typo.clone(),
+                sequences: e.split.iter().map(|pair| pair.map(Some).to_vec()).collect(),
+                ..Forms::default()
+            },
+            _ => Forms { words: e.two_typos.clone(), ..Forms::default() },
+        }
+    };
+    let mut forms: Vec<Forms> = segments.iter().map(|query| of(query)).collect();
+    if kind >= ONE_TYPO && forms.iter().any(|forms| !forms.words.is_empty()) {
+        keep_likelier(&mut forms, segments, known);
+    }
+    forms
+}
+
+/// Drops the forms that too few documents hold to take the word for a misspelling of them.
+fn keep_likelier(forms: &mut [Forms], segments: &[&SegmentQuery<'_>], known: u64) {
+    let mut docs_of: HashMap<Vec<u8>, u64> = HashMap::new();
+    for (query, forms) in segments.iter().zip(forms.iter()) {
+        for &word in &forms.words {
+            let docs = query.live_len(&query.misspelt_docs(&[word]));
+            *docs_of.entry(query.reader().terms().term(word)).or_default() += u64::from(docs);
+        }
+    }
+    for (query, forms) in segments.iter().zip(forms) {
+        let terms = query.reader().terms();
+        forms.words.retain(|&word| docs_of.get(&terms.term(word)).is_some_and(|&docs| is_likelier(docs, known)));
+    }
+}
+
+fn documents(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Forms) -> DocSet {
+    let is_prefix = !query.expansions()[node].prefix.is_empty();
+    match kind {
+        EXACT if !is_prefix => query.docs(node, 0).clone(),
+        EXACT => {
+            let mut docs = forms.words.first().map_or_else(DocSet::empty, |&word| query.term_docs(word));
+            forms.sequences.iter().for_each(|words| docs.or_assign(&query.phrase(words)));
+            docs
+        }
+        COMPLETION if is_prefix => query.docs(node, 0).clone(),
+        COMPLETION => DocSet::empty(),
+        _ => {
+            let mut docs = query.misspelt_docs(&forms.words);
+            if let Some(split) = query.split_docs(node).filter(|_| !forms.sequences.is_empty()) {
+                docs.or_assign(split);
+            }
+            docs
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The score of one document: one scan of its tokens.
+
+use hashbrown::HashMap;
+
+use super::readings::{COMPLETION, ONE_TYPO, Readings};
+use super::statistics::{Statistics, saturated};
+use crate::id::{DocId, FieldId, GAP, TermOrdinal};
+use crate::query::SegmentQuery;
+use crate::query::options::QueryOptions;
+
+const FILTER_BITS: u32 = 4096;
+
+/// What to look for in the documents of one segment; shared by threads.
+pub(super) struct Lookup<'a> {
+    readings: &'a Readings,
+    statistics: &'a Statistics,
+    options: &'a QueryOptions,
+    query: &'a SegmentQuery<'a>,
+    /// Whether a term may be one that counts.
+    filter: Box<[u64; (FILTER_BITS / 64) as usize]>,
+    /// Index of the readings that a term belongs to.
+    words: HashMap<TermOrdinal, Vec<u32>, foldhash::fast::FixedState>,
+    /// First term, number of terms, the term that is left out, reading.
+    completions: Vec<(TermOrdinal, u32, Option<TermOrdinal>, u32)>,
+    sequences: Vec<(&'a [Option<TermOrdinal>], u32)>,
+}
+
+fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
+    let bit = ordinal.wrapping_mul(0x9E37_79B1) >> (32 - FILTER_BITS.ilog2());
+    ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+impl<'a> Lookup<'a> {
+    pub(super) fn new(
+        readings: &'a Readings,
+        statistics: &'a Statistics,
+        query: &'a SegmentQuery<'a>,
+        segment: usize,
+    ) -> Lookup<'a> {
+        let mut lookup = Lookup {
+            readings,
+            statistics,
+            options: query.options(),
+            query,
+            filter: Box::new([0; (FILTER_BITS / 64) as usize]),
+            words: HashMap::default(),
+            completions: Vec::new(),
+            sequences: Vec::new(),
+        };
+        for (number, reading) in (0u32..).zip(&readings.list) {
+            let forms = &reading.forms[segment];
+            for &word in &forms.words {
+                let (at, mask) = filter_bit(word);
+                lookup.filter[at] |= mask;
+                lookup.words.entry(word).or_default().push(number);
+            }
+            if reading.kind == COMPLETION && !forms.completions.is_empty() {
+                let node = query.graph().nodes.iter().position(|node| node.first == reading.term);
+                let exact = node.and_then(|node| query.expansions()[node].exact);
+                lookup.completions.push((forms.completions.start, forms.completions.len() as u32, exact, number));
+            }
+            lookup.sequences.extend(forms.sequences.iter().map(|words| (words.as_slice(), number)));
+        }
+        lookup
+    }
+}
+
+/// What a document gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Scored {
+    pub(super) score: f64,
+    /// Words of the query that it holds in any reading.
+    pub(super) matching: u16,
+}
+
+/// Scores documents; keeps its buffers from one to the next.
+pub(super) struct Scorer<'a> {
+    lookup: &'a Lookup<'a>,
+    fields: Vec<(FieldId, u32)>,
+    tokens: Vec<TermOrdinal>,
+    /// By reading: occurrences in the field at hand.
+    counts: Vec<u32>,
+    touched: Vec<u32>,
+    /// By reading: weighted occurrences in all fields.
+    occurrences: Vec<f64>,
+}
+
+impl<'a> Scorer<'a> {
+    pub(super) fn new(lookup: &'a Lookup<'a>) -> Scorer<'a> {
+        let readings = lookup.readings.list.len();
+        Scorer {
+            lookup,
+            fields: Vec::new(),
+            tokens: Vec::new(),
+            counts: vec![0; readings],
+            touched: Vec::new(),
+            occurrences: vec![0.0; readings],
+        }
+    }
+
+    pub(super) fn score(&mut self, doc: DocId) -> Scored {
+        let lookup = self.lookup;
+        lookup.query.reader().tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+        self.occurrences.fill(0.0);
+        let mut start = 0;
+        for index in 0..self.fields.len() {
+            let (field, end) = self.fields[index];
+            let run = start..end as usize;
+            start = run.end;
+            let occurrence = lookup.statistics.occurrence(field, run.len());
+            if occurrence > 0.0 {
+                self.count(run, lookup.options.typos_reach(field));
+                self.weigh(occurrence);
+            }
+        }
+        self.sum()
+    }
+
+    /// Counts the readings in one field; without `typos`, misspelt words are passed over.
+    fn count(&mut self, run: std::ops::Range<usize>, typos: bool) {
+        let lookup = self.lookup;
+        let (counts, touched) = (&mut self.counts, &mut self.touched);
+        let mut add = |reading: u32| {
+            let count = &mut counts[reading as usize];
+            if *count == 0 {
+                touched.push(reading);
+            }
+            *count += 1;
+        };
+        let tokens = &self.tokens[run];
+        for &token in tokens {
+            for &(first, terms, except, reading) in &lookup.completions {
+                if token.wrapping_sub(first) < terms
+                    && Some(token) != except
+                    && lookup.query.stop().binary_search(&token).is_err()
+                {
+                    add(reading);
+                }
+            }
+            let (at, mask) = filter_bit(token);
+            if lookup.filter[at] & mask != 0 {
+                for &reading in lookup.words.get(&token).into_iter().flatten() {
+                    if typos || lookup.readings.list[reading as usize].kind < ONE_TYPO {
+                        add(reading);
+                    }
+                }
+            }
+        }
+        for &(words, reading) in &lookup.sequences {
+            let is_here = |window: &[TermOrdinal]| {
+                window.iter().zip(words).all(|(&token, word)| word.map_or(token != GAP, |word| token == word))
+            };
+            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading));
+        }
+    }
+
+    fn weigh(&mut self, occurrence: f64) {
+        for reading in self.touched.drain(..) {
+            let count = std::mem::take(&mut self.counts[reading as usize]);
+            self.occurrences[reading as usize] += f64::from(count) * occurrence;
+        }
+    }
+
+    fn sum(&self) -> Scored {
+        let mut scored = Scored::default();
+        let mut rest = self.lookup.readings.list.iter().zip(&self.occurrences).peekable();
+        while let Some((reading, &occurrences)) = rest.next() {
+            let mut best = reading.worth * saturated(occurrences);
+            while let Some((other, &occurrences)) = rest.next_if(|(other, _)| other.term == reading.term) {
+                best = best.max(other.worth * saturated(occurrences));
+            }
+            if best > 0.0 {
+                scored.score += best;
+                scored.matching += 1;
+            }
+        }
+        scored
+    }
+}

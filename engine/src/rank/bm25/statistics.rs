@@ -1,0 +1,118 @@
+//! What the formula needs to know of a snapshot as a whole: sums over its live documents, so that neither the number of
+//! segments nor deleted documents change a score.
+
+use rayon::prelude::*;
+
+use crate::id::FieldId;
+use crate::index::Snapshot;
+use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::segment::FieldLengths;
+
+/// How soon more of the same word stops to count.
+pub(crate) const K1: f64 = 1.2;
+/// How much the length of a field counts.
+pub(crate) const B: f64 = 0.75;
+
+/// Sums over a snapshot, and what follows from them.
+#[derive(Clone, Debug)]
+pub(crate) struct Statistics {
+    documents: u64,
+    fields: Vec<Field>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    /// 0 where it is not searched.
+    weight: f64,
+    /// Tokens of the documents that have the field.
+    average: f64,
+}
+
+impl Statistics {
+    pub(crate) fn new(snapshot: &Snapshot, options: &QueryOptions) -> Statistics {
+        let mut lengths = FieldLengths::default();
+        let of_segments: Vec<FieldLengths> = snapshot.segments.par_iter().map(|view| view.field_lengths()).collect();
+        of_segments.iter().for_each(|of_segment| lengths.add(of_segment));
+        let field = |id: usize| {
+            let id = FieldId::try_from(id).expect("ids of fields are as many");
+            let length = lengths.get(id);
+            Field { weight: field_weight(options, id), average: length.tokens as f64 / length.docs.max(1) as f64 }
+        };
+        Statistics { documents: snapshot.document_count(), fields: (0..options.weights.len()).map(field).collect() }
+    }
+
+    /// Live documents.
+    pub(crate) fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// What a word that `docs` documents hold tells: much when they are few, and never nothing.
+    pub(crate) fn idf(&self, docs: u64) -> f64 {
+        let (all, docs) = (self.documents as f64, docs as f64);
+        ((all - docs + 0.5).max(0.5) / (docs + 0.5)).ln_1p()
+    }
+
+    /// What one occurrence in a field of so many tokens counts; 0 in a field that is not searched.
+    pub(crate) fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
+        match self.fields.get(usize::from(field)) {
+            Some(field) if field.weight > 0.0 => field.weight / (1.0 - B + B * tokens as f64 / field.average.max(1.0)),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Searchable attributes in an order: the first counts twice as much as a late one. Without an order all are equal.
+fn field_weight(options: &QueryOptions, field: FieldId) -> f64 {
+    match options.weight(field) {
+        NOT_SEARCHED => 0.0,
+        _ if options.max_weight == 0 => 1.0,
+        order => 1.0 + 1.0 / (1.0 + f64::from(order)),
+    }
+}
+
+/// Weighted occurrences to what they count: the first the most, `K1 + 1` at most.
+pub(crate) fn saturated(occurrences: f64) -> f64 {
+    occurrences * (K1 + 1.0) / (occurrences + K1)
+}
+
+/// Maps a score onto 0..=1, keeping the order. `words`: what the words of the query are worth together: a document that
+/// holds each of them once, in fields of average length, has about that score, and none has `K1 + 1` times it.
+pub(crate) fn normalized(score: f64, words: f64) -> f64 {
+    if words <= 0.0 {
+        return 0.0;
+    }
+    let share = score / words;
+    (share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0)).min(1.0)
+}
+
+/// A score that is not above any whose normalised form is at least `normal`.
+pub(super) fn score_at(normal: f64, words: f64) -> f64 {
+    let part = (normal * (K1 + 1.0) / (K1 + 2.0)).clamp(0.0, 0.999);
+    // Rounding must not cut what is exactly on the threshold.
+    words * part / (1.0 - part) * (1.0 - 1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_mapped_in_order_onto_the_unit_interval() {
+        let shares = [0.0, 0.1, 0.5, 1.0, 2.0, K1 + 1.0];
+        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0)).collect();
+        assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
+        assert!(mapped[0] == 0.0 && (mapped[5] - 1.0).abs() < 1e-12);
+        for share in shares {
+            let back = score_at(normalized(share * 7.0, 7.0), 7.0);
+            assert!(back <= share * 7.0 && back > share * 7.0 - 1e-6, "{share} became {back}");
+        }
+        assert!(saturated(1e9) < K1 + 1.0 && (saturated(1.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rare_words_tell_more_and_none_tells_nothing() {
+        let statistics = Statistics { documents: 100, fields: Vec::new() };
+        let idf: Vec<f64> = [0, 1, 50, 99, 100].iter().map(|&docs| statistics.idf(docs)).collect();
+        assert!(idf.is_sorted_by(|one, next| one > next) && idf[4] > 0.0, "{idf:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Searches for questions: any of the words is enough, and BM25 decides.
+
+use rayon::prelude::*;
+
+use super::explain::Explainer;
+use super::{Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching};
+use crate::index::Snapshot;
+use crate::query::expand::NodeAutomata;
+use crate::query::split::choose_splits;
+use crate::query::{QueryGraph, SegmentQuery};
+use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
+use crate::rank::keyword::SegmentInput;
+use crate::rank::plan::Plan;
+use crate::sort::SegmentSort;
+
+/// Searches for any of the words of `prepared`.
+pub(super) fn search_any(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    prepared: Prepared<'_>,
+) -> Result<SearchResult, SearchError> {
+    let Prepared { parsed, options, filter, distinct, mut clock } = prepared;
+    clock.lap("parse", None);
+    let statistics = Statistics::new(snapshot, options);
+    let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
+    let plain = plain_graph(QueryGraph::new(parsed.terms.clone(), options));
+    let plain_queries = queries(snapshot, &plain, options);
+    // Most words are spelt as they are meant: only of those that hardly any document holds, other forms are looked for.
+    let doubtful: Vec<bool> = (0..plain.nodes.len())
+        .map(|node| {
+            let docs: u64 = plain_queries.iter().map(|query| u64::from(query.live_len(query.docs(node, 0)))).sum();
+            plain.nodes[node].phrase.is_none() && is_doubtful(docs, statistics.documents())
+        })
+        .collect();
+    let varied = doubtful.contains(&true).then(|| {
+        let mut graph = QueryGraph::new(parsed.terms.clone(), options);
+        graph.nodes.retain(|node| !node.is_ngram());
+        for (node, is_doubtful) in graph.nodes.iter_mut().zip(&doubtful).filter(|(_, is_doubtful)| !**is_doubtful) {
+            debug_assert!(!is_doubtful);
+            node.budget = 0;
+            node.can_split = false;
+        }
+        graph
+    });
+    let graph = varied.as_ref().unwrap_or(&plain);
+    let mut queries = if varied.is_some() { queries(snapshot, graph, options) } else { plain_queries };
+    if varied.is_some() {
+        choose_splits(graph, &mut queries.iter_mut().collect::<Vec<_>>());
+    }
+    let segments: Vec<SegmentInput<'_>> = snapshot
+        .segments
+        .par_iter()
+        .zip(queries)
+        .map(|(view, query)| {
+            let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
+            for excluded in &parsed.excluded {
+                universe.and_not_assign(&query.excluded(excluded));
+            }
+            SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
+        })
+        .collect();
+    clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
+    let search = Bm25Search {
+        graph,
+        plan: &plan,
+        statistics: &statistics,
+        wanted: request.wanted(distinct.is_some()),
+        // Who asks for a document wants its score, whatever it is.
+        score_threshold: request.score_threshold.filter(|_| request.explain.is_none()),
+        deadline: request.cutoff.map(|cutoff| request.received + cutoff),
+    };
+    let mut ranked = rank(&search, &segments);
+    clock.lap("rank", Some(documents(&ranked.matching)));
+    let matching_terms =
+        request.matching_terms.then(|| matching::matching_terms(graph, segments.iter().map(|segment| &segment.query)));
+    let explainer = request.explain.as_ref().map(|_| {
+        let excluded = &parsed.excluded;
+        (Explainer { snapshot, request, graph, excluded, segments: &segments }, ranked.told())
+    });
+    let limits = limits(parsed.is_cut, ranked.degraded);
+    let matching = std::mem::take(&mut ranked.matching);
+    finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
+}
+
+/// The words alone, as they are spelt.
+fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
+    graph.nodes.retain(|node| !node.is_ngram());
+    for node in &mut graph.nodes {
+        node.budget = 0;
+        node.can_split = false;
+    }
+    graph
+}
+
+fn queries<'a>(
+    snapshot: &'a Snapshot,
+    graph: &'a QueryGraph,
+    options: &'a crate::query::QueryOptions,
+) -> Vec<SegmentQuery<'a>> {
+    let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
+    let views = snapshot.segments.par_iter();
+    views.map(|view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, &automata, options)).collect()
+}

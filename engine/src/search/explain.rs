@@ -1,0 +1,358 @@
+//! Why a document is a hit, or is not, and what it took to find out. Nothing here runs unless it is asked for.
+
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+
+use super::{SearchError, SearchRequest};
+use crate::bits::DocSet;
+use crate::condition::PreparedFilter;
+use crate::filter::Filter;
+use crate::id::{FieldId, GAP, TermOrdinal};
+use crate::index::{DocumentAddress, Snapshot};
+use crate::query::options::NOT_SEARCHED;
+use crate::query::{Excluded, QueryGraph, SegmentQuery, TermKind};
+use crate::rank::keyword::SegmentInput;
+use crate::rank::merge::RankedList;
+use crate::rank::{RuleCandidates, ScoreDetail, global_score};
+
+/// What a request wants to be told beside its hits.
+#[derive(Clone, Debug, Default)]
+pub struct Explain {
+    /// The primary key of a document: why it is a hit, or is not.
+    pub document: Option<String>,
+    /// A filter that documents must pass to be spoken of at all. It is a part of the request's filter too.
+    pub imposed: Option<Filter>,
+}
+
+/// What is told.
+#[derive(Clone, Debug, Default)]
+pub struct Explanation {
+    /// The words and phrases of the query, as they are looked for.
+    pub words: Vec<String>,
+    pub stages: Vec<Stage>,
+    pub rules: Vec<RuleCandidates>,
+    /// Of each hit, where the words of the query are.
+    pub matches: HashMap<DocumentAddress, Vec<WordMatches>>,
+    /// The document that was asked for.
+    pub document: Option<DocumentExplanation>,
+}
+
+/// A step of a search.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    pub name: &'static str,
+    pub took: Duration,
+    /// That it left, for steps that have some.
+    pub documents: Option<u64>,
+}
+
+/// Where a word or phrase of the query is in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordMatches {
+    pub word: String,
+    /// Empty when it is not there.
+    pub matches: Vec<TermMatch>,
+}
+
+/// A word or words of a document that stand for a word of the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TermMatch {
+    pub field: String,
+    pub term: String,
+    pub kind: MatchKind,
+    /// In the field; a hard separator counts for seven.
+    pub positions: Vec<u32>,
+}
+
+/// How a word of the query is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MatchKind {
+    Exact,
+    Phrase,
+    Prefix,
+    Synonym,
+    OneTypo,
+    TwoTypos,
+    /// As two words.
+    Split,
+    /// Together with the words after it, as one.
+    Concatenation,
+}
+
+/// Why a document is a hit, or is not.
+#[derive(Clone, Debug)]
+pub struct DocumentExplanation {
+    pub id: String,
+    pub standing: Standing,
+    pub words: Vec<WordMatches>,
+    /// When it was ranked.
+    pub score: Option<f64>,
+    pub details: Vec<ScoreDetail>,
+}
+
+/// The first reason that keeps a document from being a hit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// No document has this id, or none that the caller may see.
+    Unknown,
+    Deleted,
+    /// Parts of the filter that it does not pass.
+    Filtered {
+        parts: Vec<String>,
+    },
+    /// What the query excludes, and it holds.
+    Excluded {
+        words: Vec<String>,
+    },
+    /// It lacks words that the matching strategy asks for.
+    MissingWords {
+        words: Vec<String>,
+    },
+    BelowThreshold,
+    /// A better hit has the same value of the distinct attribute.
+    NotDistinct,
+    /// It matches, but the time budget ended before it was ranked.
+    NotRanked,
+    /// It is a hit: so many are before it.
+    Hit {
+        place: u64,
+    },
+}
+
+/// Times the steps of a search.
+pub(super) struct Clock {
+    last: Instant,
+    pub(super) stages: Vec<Stage>,
+}
+
+impl Clock {
+    pub(super) fn start() -> Clock {
+        Clock { last: Instant::now(), stages: Vec::new() }
+    }
+
+    /// Ends a step.
+    pub(super) fn lap(&mut self, name: &'static str, documents: Option<u64>) {
+        let now = Instant::now();
+        self.stages.push(Stage { name, took: now - self.last, documents });
+        self.last = now;
+    }
+}
+
+/// Everything an explanation is made from, once a search by words has run.
+pub(super) struct Explainer<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) request: &'a SearchRequest,
+    pub(super) graph: &'a QueryGraph,
+    pub(super) excluded: &'a [Excluded],
+    pub(super) segments: &'a [SegmentInput<'a>],
+}
+
+impl Explainer<'_> {
+    /// `hits`: where they are; `sets`: documents that match, and those of them that `distinct` and the threshold leave.
+    pub(super) fn explain(
+        &self,
+        ranked: &impl RankedList,
+        hits: &[DocumentAddress],
+        sets: [&[DocSet]; 2],
+        stages: Vec<Stage>,
+        rules: Vec<RuleCandidates>,
+    ) -> Result<Explanation, SearchError> {
+        let asked = self.request.explain.as_ref().and_then(|explain| explain.document.as_ref());
+        Ok(Explanation {
+            words: self.graph.terms.iter().map(|term| text(&term.kind)).collect(),
+            stages,
+            rules,
+            matches: hits.iter().map(|&address| (address, self.matches(address))).collect(),
+            document: asked.map(|id| self.document(id, ranked, sets)).transpose()?,
+        })
+    }
+
+    fn document(
+        &self,
+        id: &str,
+        ranked: &impl RankedList,
+        [matching, candidates]: [&[DocSet]; 2],
+    ) -> Result<DocumentExplanation, SearchError> {
+        let mut told = DocumentExplanation {
+            id: id.to_owned(),
+            standing: Standing::Unknown,
+            words: Vec::new(),
+            score: None,
+            details: Vec::new(),
+        };
+        let imposed = self.request.explain.as_ref().and_then(|explain| explain.imposed.as_ref());
+        let Some(address) = self.snapshot.find(id) else {
+            let was_there = |view: &crate::index::SegmentView| view.reader.keys().get(id.as_bytes()).is_some();
+            // What a caller may not see is not known to have been there.
+            if imposed.is_none() && self.snapshot.segments.iter().any(was_there) {
+                told.standing = Standing::Deleted;
+            }
+            return Ok(told);
+        };
+        if let Some(imposed) = imposed
+            && !self.passes(imposed, address)?
+        {
+            return Ok(told);
+        }
+        let segment = address.segment as usize;
+        told.words = self.matches(address);
+        let entry = ranked.entries()[segment].iter().find(|entry| entry.doc == address.doc);
+        if let Some(entry) = entry {
+            told.details = ranked.details(segment, entry);
+            told.score = Some(global_score(&told.details));
+        }
+        told.standing = if !self.segments[segment].universe.contains(address.doc) {
+            self.outside(address)?
+        } else if !matching[segment].contains(address.doc) {
+            let missing = told.words.iter().filter(|word| word.matches.is_empty());
+            Standing::MissingWords { words: missing.map(|word| word.word.clone()).collect() }
+        } else if candidates[segment].contains(address.doc) {
+            entry.map_or(Standing::NotRanked, |entry| {
+                let all = ranked.entries().iter().enumerate();
+                let before = all.flat_map(|(s, entries)| entries.iter().map(move |e| (s, e)));
+                let is_hit = |(s, e): &(usize, &crate::rank::top_k::Entry)| candidates[*s].contains(e.doc);
+                let is_better = |e: &(usize, &crate::rank::top_k::Entry)| ranked.compare(*e, (segment, entry)).is_lt();
+                Standing::Hit { place: before.filter(is_better).filter(is_hit).count() as u64 }
+            })
+        } else if told.score.zip(self.request.score_threshold).is_some_and(|(score, least)| score < least) {
+            Standing::BelowThreshold
+        } else {
+            Standing::NotDistinct
+        };
+        Ok(told)
+    }
+
+    fn passes(&self, filter: &Filter, address: DocumentAddress) -> Result<bool, SearchError> {
+        let prepared = PreparedFilter::new(filter, &self.snapshot.settings, &self.snapshot.fields)?;
+        Ok(prepared.evaluate(&self.snapshot.segments[address.segment as usize]).contains(address.doc))
+    }
+
+    /// Why a document may not be a hit, whatever its words: the filter, or what is excluded.
+    fn outside(&self, address: DocumentAddress) -> Result<Standing, SearchError> {
+        let mut parts = Vec::new();
+        if let Some(filter) = &self.request.filter {
+            self.failing(filter, address, &mut parts)?;
+        }
+        if !parts.is_empty() {
+            return Ok(Standing::Filtered { parts });
+        }
+        let query = &self.segments[address.segment as usize].query;
+        let held = self.excluded.iter().filter(|excluded| query.excluded(excluded).contains(address.doc));
+        let text = |excluded: &Excluded| match excluded {
+            Excluded::Word(word) => word.clone(),
+            Excluded::Phrase(words) => phrase(words),
+        };
+        Ok(Standing::Excluded { words: held.map(text).collect() })
+    }
+
+    /// The smallest parts of a conjunction that a document does not pass.
+    fn failing(&self, filter: &Filter, address: DocumentAddress, out: &mut Vec<String>) -> Result<(), SearchError> {
+        match filter {
+            Filter::And(parts) => parts.iter().try_for_each(|part| self.failing(part, address, out)),
+            part if self.passes(part, address)? => Ok(()),
+            part => {
+                out.push(part.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the words of the query are in a document. Cost: one look at its tokens.
+    fn matches(&self, address: DocumentAddress) -> Vec<WordMatches> {
+        let query = &self.segments[address.segment as usize].query;
+        let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        query.reader().tokens().doc(address.doc).decode(&mut fields, &mut tokens);
+        let mut words: Vec<WordMatches> =
+            self.graph.terms.iter().map(|term| WordMatches { word: text(&term.kind), matches: Vec::new() }).collect();
+        let mut start = 0;
+        for &(field, end) in &fields {
+            let run = &tokens[start..end as usize];
+            start = end as usize;
+            if query.options().weight(field) != NOT_SEARCHED {
+                self.matches_in(query, field, run, &mut words);
+            }
+        }
+        words
+    }
+
+    fn matches_in(&self, query: &SegmentQuery<'_>, field: FieldId, run: &[TermOrdinal], words: &mut [WordMatches]) {
+        let name = self.snapshot.fields.name(field).unwrap_or_default();
+        let terms = query.reader().terms();
+        let spelt = |words: &[TermOrdinal]| {
+            let words: Vec<String> =
+                words.iter().map(|&word| String::from_utf8_lossy(&terms.term(word)).into()).collect();
+            words.join(" ")
+        };
+        let has_typos = query.options().typos_reach(field);
+        for (node, e) in self.graph.nodes.iter().zip(query.expansions()) {
+            let mut add = |kind: MatchKind, found: &[TermOrdinal], position: u32| {
+                let kind = if node.is_ngram() { MatchKind::Concatenation } else { kind };
+                let term = spelt(found);
+                for word in &mut words[node.first..node.first + node.len] {
+                    let known = word.matches.iter_mut().find(|m| m.field == name && m.term == term && m.kind == kind);
+                    match known {
+                        Some(known) => known.positions.push(position),
+                        None => {
+                            let (field, term) = (name.to_owned(), term.clone());
+                            word.matches.push(TermMatch { field, term, kind, positions: vec![position] });
+                        }
+                    }
+                }
+            };
+            let kind_of = |token: TermOrdinal| {
+                if e.exact == Some(token) {
+                    Some(MatchKind::Exact)
+                } else if e.prefix.contains(&token) && query.stop().binary_search(&token).is_err() {
+                    Some(MatchKind::Prefix)
+                } else if has_typos && e.one_typo.contains(&token) {
+                    Some(MatchKind::OneTypo)
+                } else if has_typos && e.two_typos.contains(&token) {
+                    Some(MatchKind::TwoTypos)
+                } else {
+                    None
+                }
+            };
+            let split = e.split.map(|pair| pair.map(Some).to_vec());
+            let sequences: Vec<(MatchKind, &[Option<TermOrdinal>])> = e
+                .synonyms
+                .iter()
+                .map(|words| (MatchKind::Synonym, words.as_slice()))
+                .chain(e.phrase.iter().map(|words| (MatchKind::Phrase, words.as_slice())))
+                .chain(split.iter().map(|words| (MatchKind::Split, words.as_slice())))
+                .collect();
+            let mut position = u32::MAX;
+            for (at, &token) in run.iter().enumerate() {
+                if token == GAP {
+                    position = position.wrapping_add(7);
+                    continue;
+                }
+                position = position.wrapping_add(1);
+                if let Some(kind) = kind_of(token) {
+                    add(kind, &[token], position);
+                }
+                for (kind, words) in &sequences {
+                    let Some(found) = run.get(at..at + words.len()) else { continue };
+                    let same = |(&token, word): (&TermOrdinal, &Option<TermOrdinal>)| {
+                        word.map_or(token != GAP, |word| token == word)
+                    };
+                    if !words.is_empty() && found.iter().zip(*words).all(same) {
+                        add(*kind, found, position);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn phrase(words: &[Option<String>]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| word.as_deref().unwrap_or("*")).collect();
+    format!("\"{}\"", words.join(" "))
+}
+
+fn text(kind: &TermKind) -> String {
+    match kind {
+        TermKind::Word { text, .. } => text.clone(),
+        TermKind::Phrase(words) => phrase(words),
+    }
+}

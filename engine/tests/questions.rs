@@ -1,0 +1,422 @@
+//! The strategy for questions against a naive oracle: it reads every document and computes the formula from its
+//! definition, with no index, no bound and no automaton. Hits, order, totals and scores must agree on random corpora,
+//! whatever the number of segments and deleted documents.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lamina_engine::filter::Filter;
+use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
+use lamina_engine::rank::ScoreDetail;
+use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
+use lamina_engine::sort::SortCriterion;
+use lamina_engine::storage::MemoryDirectory;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// Words that are prefixes, misspellings and halves of each other; the rest is there for frequencies.
+const WORDS: &[&str] = &[
+    "sun",
+    "sunflower",
+    "sunflowers",
+    "flower",
+    "flowers",
+    "flowery",
+    "tower",
+    "towers",
+    "the",
+    "of",
+    "night",
+    "knight",
+    "light",
+    "moonlight",
+    "gardening",
+    "gardeners",
+    "gardener",
+    "guard",
+    "car",
+    "cars",
+    "s",
+];
+const QUERY_WORDS: &[&str] = &[
+    "sun",
+    "sunflower",
+    "sunflwoer",
+    "flower",
+    "flowr",
+    "tower",
+    "towr",
+    "the",
+    "of",
+    "nigth",
+    "light",
+    "moonlihgt",
+    "gardning",
+    "gardener",
+    "su",
+    "flo",
+    "car",
+    "nothing",
+    "towres",
+    "lightnight",
+    "sunmoon",
+    "thetower",
+];
+
+#[derive(Clone, Debug)]
+struct Doc {
+    title: Vec<String>,
+    body: Vec<String>,
+    size: u32,
+    deleted: bool,
+}
+
+impl Doc {
+    /// By field; those without words are not there.
+    fn fields(&self) -> [&[String]; 2] {
+        [&self.title, &self.body]
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Question {
+    words: Vec<String>,
+    /// The last word is being typed.
+    open: bool,
+    /// Only documents of less than this size.
+    below: Option<u32>,
+    title_only: bool,
+    sort_first: bool,
+    threshold: Option<f64>,
+    distinct: bool,
+    offset: usize,
+    limit: usize,
+}
+
+/// Optimal string alignment distance.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            d[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let mut best =
+                    (d[i - 1][j] + 1).min(d[i][j - 1] + 1).min(d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(d[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    d[a.len()][b.len()]
+}
+
+/// Typos between a word of the query and one of a document; `None` when there are too many.
+fn typos(query: &str, open: bool, word: &str) -> Option<usize> {
+    let (q, w): (Vec<char>, Vec<char>) = (query.chars().collect(), word.chars().collect());
+    let budget = match q.len() {
+        0..5 => 0,
+        5..9 => 1,
+        _ => 2,
+    };
+    let d = if open { (0..=w.len()).map(|n| distance(&q, &w[..n])).min()? } else { distance(&q, &w) };
+    let cost = match d {
+        0 => 0,
+        _ if q[0] == w[0] => d,
+        1 => 2,
+        _ => return None,
+    };
+    (cost <= budget).then_some(cost)
+}
+
+fn adjacent(words: &[String], pair: &(String, String)) -> usize {
+    words.windows(2).filter(|w| w[0] == pair.0 && w[1] == pair.1).count()
+}
+
+/// The cut of a word into two that stand next to each other in most documents.
+fn split(live: &[&Doc], searched: &[bool; 2], word: &str) -> Option<(String, String)> {
+    let mut best: Option<(usize, (String, String))> = None;
+    for (at, _) in word.char_indices().skip(1) {
+        let pair = (word[..at].to_owned(), word[at..].to_owned());
+        let holds = |d: &&&Doc| (0..2).any(|f| searched[f] && adjacent(d.fields()[f], &pair) > 0);
+        let count = live.iter().filter(holds).count();
+        if count > best.as_ref().map_or(0, |b| b.0) {
+            best = Some((count, pair));
+        }
+    }
+    best.map(|b| b.1)
+}
+
+/// How often a field holds a word in one reading.
+type Count<'a> = Box<dyn Fn(&[String]) -> usize + 'a>;
+
+struct Expected {
+    doc: usize,
+    value: f64,
+    score: f64,
+    matching: u32,
+}
+
+fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
+    let live: Vec<&Doc> = docs.iter().filter(|d| !d.deleted).collect();
+    let searched = [true, !question.title_only];
+    let weights = [2.0, 1.5];
+    let average: Vec<f64> = (0..2)
+        .map(|f| {
+            let lengths: Vec<f64> = live.iter().map(|d| d.fields()[f].len() as f64).filter(|&l| l > 0.0).collect();
+            (lengths.iter().sum::<f64>() / (lengths.len() as f64).max(1.0)).max(1.0)
+        })
+        .collect();
+    let idf = |n: usize| (1.0 + (live.len() as f64 - n as f64 + 0.5) / (n as f64 + 0.5)).ln();
+    let any = |d: &Doc, count: &Count<'_>| (0..2).any(|f| searched[f] && count(d.fields()[f]) > 0);
+    // Per word: what each reading is worth and how it is counted.
+    let mut readings: Vec<Vec<(f64, Count<'_>)>> = Vec::new();
+    let mut worth = 0.0;
+    for (i, word) in question.words.iter().enumerate() {
+        let open = question.open && i + 1 == question.words.len();
+        let mut all: Vec<(f64, Count<'_>)> =
+            vec![(1.0, Box::new(move |ws: &[String]| ws.iter().filter(|w| *w == word).count()))];
+        if open {
+            let completes = move |w: &&String| w.starts_with(word.as_str()) && *w != word;
+            all.push((0.6, Box::new(move |ws| ws.iter().filter(completes).count())));
+        }
+        let known = live.iter().filter(|d| all.iter().any(|(_, count)| any(d, count))).count();
+        if known * 1000 <= live.len() {
+            let pair = split(&live, &searched, word);
+            let likelier = move |form: &str, live: &[&Doc]| {
+                let holds = |d: &&&Doc| (0..2).any(|f| searched[f] && d.fields()[f].iter().any(|w| w == form));
+                live.iter().filter(holds).count() >= (known * 10).max(1)
+            };
+            let forms = |cost: usize| -> Vec<&str> {
+                let of = WORDS.iter().copied().filter(|w| typos(word, open, w) == Some(cost));
+                of.filter(|w| likelier(w, &live)).collect()
+            };
+            let (one, two) = (forms(1), forms(2));
+            all.push((
+                0.5,
+                Box::new(move |ws| {
+                    let typos = ws.iter().filter(|w| one.contains(&w.as_str())).count();
+                    typos + pair.as_ref().map_or(0, |pair| adjacent(ws, pair))
+                }),
+            ));
+            all.push((0.25, Box::new(move |ws| ws.iter().filter(|w| two.contains(&w.as_str())).count())));
+        }
+        let mut seen = 0;
+        let mut word_worth = idf(0);
+        let mut weighed = Vec::new();
+        for upto in 0..all.len() {
+            let own = live.iter().filter(|d| any(d, &all[upto].1)).count();
+            if own == 0 {
+                continue;
+            }
+            let docs = live.iter().filter(|d| all[..=upto].iter().any(|(_, count)| any(d, count))).count();
+            if seen == 0 {
+                word_worth = all[upto].0 * idf(docs);
+            }
+            seen = docs;
+            weighed.push((upto, all[upto].0 * idf(docs)));
+        }
+        worth += word_worth;
+        let mut all: Vec<Option<Count<'_>>> = all.into_iter().map(|(_, count)| Some(count)).collect();
+        readings.push(weighed.into_iter().map(|(at, w)| (w, all[at].take().expect("once"))).collect());
+    }
+    let mut out = Vec::new();
+    for (index, doc) in docs.iter().enumerate() {
+        if doc.deleted || question.below.is_some_and(|size| doc.size >= size) {
+            continue;
+        }
+        let (mut value, mut matching) = (0.0, 0);
+        for of_word in &readings {
+            let mut best: f64 = 0.0;
+            for (worth, count) in of_word {
+                let mut n = 0.0;
+                for f in (0..2).filter(|&f| searched[f]) {
+                    let words = doc.fields()[f];
+                    if !words.is_empty() {
+                        n += count(words) as f64 * (weights[f] / (1.0 - B + B * words.len() as f64 / average[f]));
+                    }
+                }
+                best = best.max(worth * (n * (K1 + 1.0) / (n + K1)));
+            }
+            value += best;
+            matching += u32::from(best > 0.0);
+        }
+        let share = value / worth;
+        let score = share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0);
+        if matching > 0 && question.threshold.is_none_or(|threshold| score >= threshold) {
+            out.push(Expected { doc: index, value, score, matching });
+        }
+    }
+    let size = |e: &Expected| if question.sort_first { docs[e.doc].size } else { 0 };
+    // What differs by rounding alone is left to the order of documents in both.
+    let rounded = |e: &Expected| -(e.value * 1e9).round();
+    out.sort_by(|a, b| (size(a), rounded(a), a.doc).partial_cmp(&(size(b), rounded(b), b.doc)).expect("no NaN"));
+    if question.distinct {
+        let mut seen = std::collections::BTreeSet::new();
+        out.retain(|e| seen.insert(docs[e.doc].size));
+    }
+    out
+}
+
+fn apply(index: &Index, batch: u64, operation: Operation) {
+    let note = CommitNote::new(batch, |_| Vec::new());
+    let results = index.apply(&[operation], note, &Progress::default(), &AtomicBool::new(false)).expect("applied");
+    results.into_iter().for_each(|result| {
+        result.expect("no operation fails");
+    });
+}
+
+fn index(docs: &[Doc], cuts: &[usize], sort_first: bool) -> Index {
+    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
+    let rules: &[&str] = if sort_first { &["size:asc", "words", "sort"] } else { &["words", "typo", "sort"] };
+    let settings = json!({
+        "searchableAttributes": ["title", "body"], "filterableAttributes": ["size"], "sortableAttributes": ["size"],
+        "rankingRules": rules,
+    });
+    apply(&index, 0, Operation::Settings(Box::new(serde_json::from_value(settings).expect("valid"))));
+    let (mut start, mut batch) = (0, 1);
+    for end in cuts.iter().copied().chain([docs.len()]) {
+        let end = end.clamp(start, docs.len());
+        let line = |i: usize| {
+            let d = &docs[i];
+            json!({"id": i, "size": d.size, "title": d.title.join(" "), "body": d.body.join(" ")}).to_string() + "\n"
+        };
+        let lines: String = (start..end).map(line).collect();
+        start = end;
+        if !lines.is_empty() {
+            let upsert = Upsert {
+                payload: Payload::Bytes(lines.into_bytes().into()),
+                method: WriteMethod::Replace,
+                primary_key: Some("id".into()),
+                skip_creation: false,
+            };
+            apply(&index, batch, Operation::Upsert(upsert));
+            batch += 1;
+        }
+    }
+    let gone = (0..docs.len()).filter(|&i| docs[i].deleted).map(|i| i.to_string()).collect();
+    apply(&index, batch, Operation::DeleteIds(gone));
+    index
+}
+
+fn check(docs: &[Doc], cuts: &[usize], questions: &[Question]) -> Result<(), TestCaseError> {
+    for sort_first in [false, true] {
+        let asked: Vec<&Question> = questions.iter().filter(|question| question.sort_first == sort_first).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        let index = index(docs, cuts, sort_first);
+        let snapshot = index.snapshot();
+        for question in asked {
+            let request = SearchRequest {
+                query: Some(question.words.join(" ") + if question.open { "" } else { "?" }),
+                matching: MatchingStrategy::Any,
+                filter: question
+                    .below
+                    .and_then(|size| Filter::from_json(&json!(format!("size < {size}"))).expect("a filter")),
+                search_on: question.title_only.then(|| vec!["title".to_owned()]),
+                sort: Vec::<SortCriterion>::new(),
+                score_threshold: question.threshold,
+                distinct: question.distinct.then(|| "size".to_owned()),
+                offset: question.offset,
+                limit: question.limit,
+                ..SearchRequest::default()
+            };
+            let result = search(&snapshot, &request).expect("a valid request");
+            let want = expected(docs, question);
+            prop_assert_eq!(result.total, want.len() as u64, "total of {:?}", question);
+            let got: Vec<(u64, f64, f64, u32)> = result
+                .hits
+                .iter()
+                .map(|hit| {
+                    let json: Value =
+                        serde_json::from_slice(&snapshot.document(hit.address).expect("a document")).expect("JSON");
+                    let told = hit.details.iter().find_map(|detail| match detail {
+                        ScoreDetail::Bm25 { value, matching_words, .. } => Some((*value, *matching_words)),
+                        _ => None,
+                    });
+                    let (value, matching) = told.expect("its own rule");
+                    (json["id"].as_u64().expect("a number"), value, hit.score, matching)
+                })
+                .collect();
+            let want: Vec<&Expected> = want.iter().skip(question.offset).take(question.limit).collect();
+            prop_assert_eq!(got.len(), want.len(), "hits of {:?}", question);
+            for ((doc, value, score, matching), want) in got.iter().zip(&want) {
+                let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+                prop_assert!(
+                    (*doc, *matching) == (want.doc as u64, want.matching)
+                        && same(*value, want.value)
+                        && same(*score, want.score),
+                    "{:?}: {:?} instead of {} {} {} {}",
+                    question,
+                    (doc, value, score, matching),
+                    want.doc,
+                    want.value,
+                    want.score,
+                    want.matching
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn words(list: &'static [&'static str], len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec(proptest::sample::select(list).prop_map(str::to_owned), len)
+}
+
+fn doc() -> impl Strategy<Value = Doc> {
+    (words(WORDS, 0..5), words(WORDS, 0..12), 0u32..9, proptest::bool::weighted(0.15))
+        .prop_map(|(title, body, size, deleted)| Doc { title, body, size, deleted })
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let rarely = || proptest::bool::weighted(0.2);
+    let size = proptest::option::weighted(0.3, 1u32..9);
+    let threshold = proptest::option::weighted(0.2, 0.1f64..0.7);
+    (words(QUERY_WORDS, 1..9), any::<bool>(), size, rarely(), rarely(), threshold, rarely(), 0usize..6, 1usize..20)
+        .prop_map(|(words, open, below, title_only, sort_first, threshold, distinct, offset, limit)| Question {
+            words,
+            open,
+            below,
+            title_only,
+            sort_first,
+            threshold,
+            distinct,
+            offset,
+            limit,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn questions_agree_with_the_oracle(
+        docs in proptest::collection::vec(doc(), 1..40),
+        cuts in proptest::collection::btree_set(0usize..40, 0..3),
+        questions in proptest::collection::vec(question(), 1..8),
+    ) {
+        check(&docs, &cuts.into_iter().collect::<Vec<_>>(), &questions)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    /// Enough documents for bounds in bytes, early ends and dense lists.
+    #[test]
+    fn many_documents_agree_with_the_oracle(
+        docs in proptest::collection::vec(doc(), 3000..3001),
+        cut in 0usize..3000,
+        questions in proptest::collection::vec(question(), 6..7),
+    ) {
+        check(&docs, &[cut], &questions)?;
+    }
+}
