@@ -18,6 +18,7 @@ mod indexes;
 mod keys;
 mod network;
 mod observing;
+mod questions;
 mod receiver;
 mod restart;
 mod search;

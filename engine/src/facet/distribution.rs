@@ -29,6 +29,8 @@ pub struct FieldFacet {
     pub values: FacetValues,
     /// Of all numbers, listed or not; `None` when no candidate has a number.
     pub stats: Option<FacetStats>,
+    /// There are more values than `maxValuesPerFacet` lets through.
+    pub is_cut: bool,
 }
 
 /// Up to this many candidates, numbers are ordered by their text, as users of the protocol know it from listings that
@@ -50,8 +52,10 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     let (order, limit) = (settings.order_of(&facet.name), settings.max_values_per_facet);
     let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
     let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX;
-    // In order of values, the first ones of the index are among the first ones of each segment.
-    let limit_per_segment = if order == FacetOrder::Alpha && !numbers_by_text { limit } else { usize::MAX };
+    // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
+    // tells that some are not.
+    let limit_per_segment =
+        if order == FacetOrder::Alpha && !numbers_by_text { limit.saturating_add(1) } else { usize::MAX };
 
     let columns = columns(snapshot, facet.field);
     let mut stats: Option<FacetStats> = None;
@@ -75,8 +79,10 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     if numbers_by_text {
         numbers.sort_unstable();
     }
+    let strings = summed(strings, |a, b| a.cmp(b));
+    let is_cut = numbers.len() + strings.len() > limit;
     let numbers = ordered(numbers, order, limit);
-    let strings = ordered(summed(strings, |a, b| a.cmp(b)), order, limit - numbers.len());
+    let strings = ordered(strings, order, limit - numbers.len());
 
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
     let number_count = numbers.len();
@@ -88,7 +94,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
             None => values.push((text, count)),
         }
     }
-    FieldFacet { name: facet.name.clone(), values, stats }
+    FieldFacet { name: facet.name.clone(), values, stats, is_cut }
 }
 
 /// The first `limit` values in the order asked for; `values` ascend.

@@ -59,7 +59,7 @@ fn facets_that_select_nothing_are_refused() {
 fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
     let snapshot = &corpus.snapshot;
     let Some(field) = snapshot.fields.get(name) else {
-        return FieldFacet { name: name.to_owned(), values: Vec::new(), stats: None };
+        return FieldFacet { name: name.to_owned(), values: Vec::new(), stats: None, is_cut: false };
     };
     distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field })
 }

@@ -234,6 +234,7 @@ codes! {
     InvalidSearchSort = "invalid_search_sort", InvalidRequest, 400;
     InvalidSearchFacets = "invalid_search_facets", InvalidRequest, 400;
     InvalidSearchDistinct = "invalid_search_distinct", InvalidRequest, 400;
+    InvalidSearchExplain = "invalid_search_explain", InvalidRequest, 400;
     InvalidSearchMatchingStrategy = "invalid_search_matching_strategy", InvalidRequest, 400;
     InvalidSearchShowMatchesPosition = "invalid_search_show_matches_position", InvalidRequest, 400;
     InvalidSearchShowRankingScore = "invalid_search_show_ranking_score", InvalidRequest, 400;

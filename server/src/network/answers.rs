@@ -176,6 +176,8 @@ fn read(counted: &Value) -> Facets {
                 .map(|(value, count)| (value.clone(), count.as_u64().unwrap_or(0)))
                 .collect(),
             stats: stats["min"].as_f64().zip(stats["max"].as_f64()).map(|(min, max)| FacetStats { min, max }),
+            // What another server left out, it does not say.
+            is_cut: false,
         }
     });
     Facets(facets.collect())

@@ -116,6 +116,8 @@ const SEARCH: &[&str] = &[
     "showRankingScoreDetails",
     "rankingScoreThreshold",
     "matchingStrategy",
+    "explain",
+    "explainDocumentId",
     "attributesToSearchOn",
     "locales",
     "vector",

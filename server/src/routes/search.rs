@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warp::Filter;
+use warp::http::HeaderValue;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
@@ -19,6 +20,18 @@ use crate::wire::similar::SimilarQuery;
 
 /// Header that asks for `metadata` in answers.
 pub(super) const METADATA_HEADER: &str = "meili-include-metadata";
+
+/// Header that names the limits that an answer met. Those that the protocol's answers say nothing of are told here, so
+/// that bodies have the keys that clients know.
+const LIMITS_HEADER: &str = "lamina-limits";
+
+fn limits(cuts: &[String]) -> HeaderValue {
+    // Names of attributes that no header can carry are left out.
+    let plain = |cut: &String| cut.split_once(':').map_or(cut.as_str(), |(limit, _)| limit).to_owned();
+    HeaderValue::from_str(&cuts.join(", "))
+        .or_else(|_| HeaderValue::from_str(&cuts.iter().map(plain).collect::<Vec<_>>().join(", ")))
+        .unwrap_or(HeaderValue::from_static("some"))
+}
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
@@ -81,12 +94,16 @@ async fn search(
         let metadata = with_metadata.then(|| Metadata::new(target));
         let is_degraded = found.result.degraded;
         let facts = is_told.then(|| Box::new(Facts::Search(SearchFacts::of(&query, is_degraded))));
+        let cuts = found.cuts();
         let seen = Seen { degraded_searches: is_degraded.into(), facts };
         let answer = Answer { target, query: &query, context: &context, found, names_index: false, metadata };
-        answer.write().map(|body| (body, seen))
+        answer.write().map(|body| (body, seen, cuts))
     });
-    let (body, seen) = body.await??;
+    let (body, seen, cuts) = body.await??;
     let mut answer = json_text(body);
+    if !cuts.is_empty() {
+        answer.headers_mut().insert(LIMITS_HEADER, limits(&cuts));
+    }
     answer.extensions_mut().insert(seen);
     Ok(answer)
 }

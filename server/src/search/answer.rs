@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Context, Found, HitWriter, Target};
+use super::{Context, Found, HitWriter, Target, explanation};
 use crate::error::ApiResult;
 use crate::wire::search::{SearchQuery, Window};
 
@@ -60,7 +60,7 @@ impl Answer<'_> {
         }
         out.extend_from_slice(b"\"hits\":[");
         let start = std::time::Instant::now();
-        writer.write_all(&self.found.result.hits, &mut out)?;
+        writer.write_all(&self.found.result, &mut out)?;
         self.found.steps.push(("format", start.elapsed()));
         out.push(b']');
         for (key, value) in self.around() {
@@ -95,6 +95,15 @@ impl Answer<'_> {
         if self.query.show_performance_details {
             let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
             fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
+        }
+        if !self.found.result.limits.is_empty() {
+            let reasons: Vec<&str> = self.found.result.limits.iter().map(|limit| limit.name()).collect();
+            fields.insert("degraded".into(), json!(true));
+            fields.insert("degradedReasons".into(), json!(reasons));
+        }
+        if self.query.explain.is_some() {
+            let told = explanation::of_search(self.target, &self.found, self.found.result.explanation.as_deref());
+            fields.insert("explanation".into(), told);
         }
         if let Some(count) = self.found.semantic_hit_count {
             fields.insert("semanticHitCount".into(), json!(count));

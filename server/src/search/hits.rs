@@ -5,10 +5,10 @@ use lamina_engine::highlight::{
 };
 use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
 use lamina_engine::query::resolve::ResolvedSettings;
-use lamina_engine::search::Hit;
+use lamina_engine::search::{Explanation, Hit, SearchResult};
 use lamina_engine::text::Language;
 
-use super::{Found, Target, details, geo_distance, refusal};
+use super::{Found, Target, details, explanation, geo_distance, refusal};
 use crate::error::ApiResult;
 use crate::wire::search::SearchQuery;
 
@@ -61,12 +61,12 @@ impl<'a> HitWriter<'a> {
     ///
     /// # Errors
     /// A stored document that can't be read.
-    pub fn write_all(&self, hits: &[Hit], out: &mut Vec<u8>) -> ApiResult<()> {
-        for (place, hit) in hits.iter().enumerate() {
+    pub fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
+        for (place, hit) in result.hits.iter().enumerate() {
             if place > 0 {
                 out.push(b',');
             }
-            out.append(&mut self.hit(hit)?);
+            out.append(&mut self.hit(hit, result.explanation.as_deref())?);
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl<'a> HitWriter<'a> {
     ///
     /// # Errors
     /// A stored document that can't be read.
-    pub fn hit(&self, hit: &Hit) -> ApiResult<Vec<u8>> {
+    pub fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
         let document = self.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
@@ -110,6 +110,10 @@ impl<'a> HitWriter<'a> {
             let displayed = &self.target.snapshot.settings.displayed_attributes;
             let details = details::details(&hit.details, displayed);
             append_field(&mut out, "_rankingScoreDetails", details.to_string().as_bytes());
+        }
+        let displayed = &self.target.snapshot.settings.displayed_attributes;
+        if let Some(told) = explanation::of_hit(explained, hit, displayed) {
+            append_field(&mut out, "_explanation", told.to_string().as_bytes());
         }
         Ok(out)
     }

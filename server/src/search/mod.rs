@@ -6,6 +6,7 @@
 mod answer;
 mod details;
 mod embedded;
+mod explanation;
 mod facet_search;
 mod facets;
 mod federation;
@@ -108,6 +109,34 @@ pub struct Found {
     pub vector: Option<Vec<f32>>,
     /// How long each step took.
     pub steps: Vec<(&'static str, Duration)>,
+    /// Which hits were asked for, and how far `maxTotalHits` lets them go.
+    pub window: Reach,
+}
+
+/// Which hits a search could return.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reach {
+    /// Skipped, within `total_max`.
+    pub offset: usize,
+    /// Returned at most, within `total_max`.
+    pub limit: usize,
+    /// Whether more were asked for than `total_max` lets through.
+    pub is_cut: bool,
+    /// `maxTotalHits`
+    pub total_max: usize,
+}
+
+impl Found {
+    /// The limits that changed the answer, by the name of the setting or of the thing that is limited.
+    pub fn cuts(&self) -> Vec<String> {
+        let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit.name().to_owned()).collect();
+        if self.window.is_cut && self.result.total > self.window.total_max as u64 {
+            cuts.push("maxTotalHits".to_owned());
+        }
+        let facets = self.facets.iter().flat_map(|facets| &facets.0).filter(|facet| facet.is_cut);
+        cuts.extend(facets.map(|facet| format!("maxValuesPerFacet:{}", facet.name)));
+        cuts
+    }
 }
 
 /// Runs one search.
@@ -117,6 +146,13 @@ pub struct Found {
 pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
     run_window(target, query, context, query.window().bounds(total_max))
+}
+
+/// How far a query may reach in a list of hits.
+fn reach(target: Target<'_>, query: &SearchQuery, (offset, limit): (usize, usize)) -> Reach {
+    let total_max = target.snapshot.settings.pagination.max_total_hits;
+    let (first, number) = query.window().bounds(usize::MAX);
+    Reach { offset, limit, is_cut: first.saturating_add(number) > total_max, total_max }
 }
 
 /// As [`run`], for the hits `(offset, limit)` instead of those that the query asks for.
@@ -144,5 +180,6 @@ pub fn run_window(
         }
         _ => None,
     };
-    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps })
+    let window = reach(target, query, (offset, limit));
+    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps, window })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lamina_engine::filter::Filter;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
-use lamina_engine::search::SearchRequest;
+use lamina_engine::search::{Explain, SearchRequest};
 use lamina_engine::sort::SortCriterion;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         None => None,
     };
     let imposed = context.imposed_filter(target.uid, Code::InvalidSearchFilter)?;
+    let hidden = imposed.clone();
     let sort = match &query.sort {
         Some(entries) => {
             let parsed: Result<Vec<_>, _> = entries.iter().map(|entry| SortCriterion::parse(entry)).collect();
@@ -47,6 +48,10 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         matching_terms: query.shows_matches(),
         cutoff: Some(Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))),
         received: context.received,
+        explain: query
+            .explain
+            .as_ref()
+            .map(|explain| Explain { document: explain.document_id.clone(), imposed: hidden }),
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::request::both;
-use super::{Context, Found, HitWriter, Target, parse_filter, refusal, unknown_embedder};
+use super::{Context, Found, HitWriter, Reach, Target, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
@@ -49,8 +49,15 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     })?;
     let took = start.elapsed();
     let total = result.total;
-    let mut found =
-        Found { result, sort: Vec::new(), facets: None, semantic_hit_count: None, vector: None, steps: Vec::new() };
+    let mut found = Found {
+        result,
+        sort: Vec::new(),
+        facets: None,
+        semantic_hit_count: None,
+        vector: None,
+        steps: Vec::new(),
+        window: Reach::default(),
+    };
     let shown = SearchQuery {
         attributes_to_retrieve: query.attributes_to_retrieve.clone(),
         retrieve_vectors: query.retrieve_vectors,
@@ -60,7 +67,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     };
     let writer = HitWriter::new(target, &shown, &mut found);
     let mut out = b"{\"hits\":[".to_vec();
-    writer.write_all(&found.result.hits, &mut out)?;
+    writer.write_all(&found.result, &mut out)?;
     out.push(b']');
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut fields = Map::new();

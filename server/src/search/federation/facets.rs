@@ -80,6 +80,7 @@ fn add(sum: &mut FieldFacet, facet: &FieldFacet) {
             None => sum.values.push((value.clone(), *count)),
         }
     }
+    sum.is_cut |= facet.is_cut;
     sum.stats = match (sum.stats, facet.stats) {
         (Some(one), Some(other)) => Some(FacetStats { min: one.min.min(other.min), max: one.max.max(other.max) }),
         (one, other) => one.or(other),
@@ -112,6 +113,7 @@ mod tests {
             name: "genre".into(),
             values: values.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect(),
             stats: stats.map(|(min, max)| FacetStats { min, max }),
+            is_cut: false,
         }])
     }
 

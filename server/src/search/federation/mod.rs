@@ -124,7 +124,7 @@ fn one<'a>(
 fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit, context: &Context) -> ApiResult<Vec<u8>> {
     let one = &ran[merged.query];
     let hit = &one.found.result.hits[merged.hit];
-    let mut out = writers[merged.query].hit(hit)?;
+    let mut out = writers[merged.query].hit(hit, one.found.result.explanation.as_deref())?;
     let mut federation = json!({
         "indexUid": one.target.uid,
         "queriesPosition": one.position.unwrap_or(merged.query),
@@ -181,6 +181,16 @@ fn around(
             fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
         }
         None => {}
+    }
+    let mut cuts: Vec<&str> = Vec::new();
+    for limit in ran.iter().flat_map(|one| &one.found.result.limits) {
+        if !cuts.contains(&limit.name()) {
+            cuts.push(limit.name());
+        }
+    }
+    if !cuts.is_empty() {
+        fields.insert("degraded".into(), json!(true));
+        fields.insert("degradedReasons".into(), json!(cuts));
     }
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if with_metadata {

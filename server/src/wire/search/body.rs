@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
+use super::{ExplainQuery, Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 
 /// The fields of a search, in the order in which messages list them.
-pub const FIELDS: [&str; 30] = [
+pub const FIELDS: [&str; 31] = [
     "q",
     "vector",
     "media",
@@ -38,6 +38,7 @@ pub const FIELDS: [&str; 30] = [
     "rankingScoreThreshold",
     "locales",
     "personalize",
+    "explain",
 ];
 
 impl SearchQuery {
@@ -111,6 +112,7 @@ impl SearchQuery {
                 let locales = field.code(InvalidSearchLocales).optional(|f| f.list(|locale| locale.language()))?;
                 self.locales = locales.unwrap_or_default();
             }
+            "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             "media" if !field.value().is_null() => {
                 return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
             }
@@ -124,6 +126,27 @@ impl SearchQuery {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// `true`, or an object that names a document.
+fn explain(at: At<'_>) -> ApiResult<Option<ExplainQuery>> {
+    match at.value() {
+        Value::Null => Ok(None),
+        Value::Object(_) => {
+            let mut query = ExplainQuery::default();
+            at.fields(&["documentId"], |_, field| {
+                let field = field.code(Code::InvalidSearchExplain);
+                query.document_id = field.optional(|field| match field.value() {
+                    // Ids that are integers are written as such in documents.
+                    Value::Number(number) if number.is_i64() || number.is_u64() => Ok(number.to_string()),
+                    _ => field.string(),
+                })?;
+                Ok(())
+            })?;
+            Ok(Some(query))
+        }
+        _ => Ok(at.boolean()?.then(ExplainQuery::default)),
     }
 }
 

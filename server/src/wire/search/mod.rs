@@ -77,6 +77,15 @@ pub struct SearchQuery {
     pub ranking_score_threshold: Option<f64>,
     /// Languages of `q`; empty: found out.
     pub locales: Vec<Language>,
+    /// Tell why hits are hits.
+    pub explain: Option<ExplainQuery>,
+}
+
+/// What is to be explained.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExplainQuery {
+    /// Beside the hits: why this document is one, or is not.
+    pub document_id: Option<String>,
 }
 
 impl Default for SearchQuery {
@@ -109,6 +118,7 @@ impl Default for SearchQuery {
             attributes_to_search_on: None,
             ranking_score_threshold: None,
             locales: Vec::new(),
+            explain: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::locale;
 use crate::wire::query_string::{Parameter, QueryString};
 
 /// The parameters of a search, in the order in which messages list them.
-const PARAMETERS: [&str; 30] = [
+const PARAMETERS: [&str; 32] = [
     "q",
     "vector",
     "offset",
@@ -41,6 +41,8 @@ const PARAMETERS: [&str; 30] = [
     "locales",
     "personalizeUserContext",
     "useNetwork",
+    "explain",
+    "explainDocumentId",
 ];
 
 impl SearchQuery {
@@ -139,6 +141,15 @@ impl SearchQuery {
                 self.ranking_score_threshold = Some(unit_interval("rankingScoreThreshold", &parameter)?);
             }
             "locales" => self.locales = locales(&parameter.code(InvalidSearchLocales))?,
+            "explain" => {
+                if parameter.code(InvalidSearchExplain).boolean()? {
+                    self.explain.get_or_insert_default();
+                }
+            }
+            "explainDocumentId" => {
+                let id = parameter.code(InvalidSearchExplain).text()?.to_owned();
+                self.explain.get_or_insert_default().document_id = Some(id);
+            }
             "useNetwork" => refuse_network(parameter.code(InvalidSearchUseNetwork).boolean()?)?,
             _ => return Err(personalization_unavailable()),
         }

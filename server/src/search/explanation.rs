@@ -1,0 +1,111 @@
+//! `explanation` and `_explanation`: why hits are hits, why a document is none, and what it took.
+
+use lamina_engine::index::settings::AttributeList;
+use lamina_engine::search::{DocumentExplanation, Explanation, Hit, MatchKind, Standing, TermMatch, WordMatches};
+use serde_json::{Map, Value, json};
+
+use super::{Found, Target, details};
+
+/// What a hit is told of itself; nothing unless it was asked for.
+pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &AttributeList) -> Option<Value> {
+    let words = explanation?.matches.get(&hit.address);
+    Some(json!({
+        "words": words.map(|words| words_of(words, displayed)),
+        "rules": details::details(&hit.details, displayed),
+    }))
+}
+
+/// What is told of the search as a whole.
+pub(super) fn of_search(target: Target<'_>, found: &Found, explanation: Option<&Explanation>) -> Value {
+    let displayed = &target.snapshot.settings.displayed_attributes;
+    let mut told = Map::new();
+    if let Some(explanation) = explanation {
+        told.insert("words".into(), json!(explanation.words));
+        let stages = explanation.stages.iter().map(|stage| {
+            let mut shown = json!({ "stage": stage.name, "took": format!("{:.2?}", stage.took) });
+            if let Some(documents) = stage.documents {
+                shown["documents"] = json!(documents);
+            }
+            shown
+        });
+        told.insert("stages".into(), stages.collect());
+        let rules = explanation.rules.iter().map(|rule| {
+            let groups: Map<String, Value> =
+                rule.groups.iter().map(|(group, documents)| (group.clone(), json!(documents))).collect();
+            json!({ "rules": rule.rules, "documents": rule.documents, "groups": groups })
+        });
+        told.insert("rules".into(), rules.collect());
+    }
+    told.insert("limits".into(), json!(found.cuts()));
+    if let Some(document) = explanation.and_then(|explanation| explanation.document.as_ref()) {
+        told.insert("document".into(), of_document(document, found, displayed));
+    }
+    Value::Object(told)
+}
+
+fn of_document(document: &DocumentExplanation, found: &Found, displayed: &AttributeList) -> Value {
+    let (reason, more) = match &document.standing {
+        Standing::Unknown => ("documentNotFound", json!({})),
+        Standing::Deleted => ("documentDeleted", json!({})),
+        Standing::Filtered { parts } => ("filteredOut", json!({ "failingFilters": parts })),
+        Standing::Excluded { words } => ("excludedByQuery", json!({ "excludedWords": words })),
+        Standing::MissingWords { words } => ("missingWords", json!({ "missingWords": words })),
+        Standing::BelowThreshold => ("belowRankingScoreThreshold", json!({})),
+        Standing::NotDistinct => ("notDistinct", json!({})),
+        Standing::NotRanked => ("searchCutoff", json!({})),
+        Standing::Hit { place } => {
+            let window = found.window;
+            let place_in_window = usize::try_from(*place).unwrap_or(usize::MAX);
+            let reason = if (window.offset..window.offset.saturating_add(window.limit)).contains(&place_in_window) {
+                "hit"
+            } else if place_in_window >= window.total_max {
+                "beyondMaxTotalHits"
+            } else {
+                "outsideOfPage"
+            };
+            (reason, json!({ "position": place }))
+        }
+    };
+    let mut shown = json!({ "documentId": document.id, "isHit": reason == "hit", "reason": reason });
+    if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
+        shown.extend(more);
+        if !document.words.is_empty() {
+            shown.insert("words".into(), words_of(&document.words, displayed));
+        }
+        if let Some(score) = document.score {
+            shown.insert("rankingScore".into(), json!(score));
+            shown.insert("rules".into(), details::details(&document.details, displayed));
+        }
+    }
+    shown
+}
+
+/// Attributes that are not displayed are not named, and what stands in them is not shown.
+fn words_of(words: &[WordMatches], displayed: &AttributeList) -> Value {
+    let one = |found: &TermMatch| {
+        let how = kind(found.kind);
+        if displayed.selects(&found.field) {
+            json!({ "attribute": found.field, "term": found.term, "match": how, "positions": found.positions })
+        } else {
+            json!({ "attribute": "<hidden>", "match": how })
+        }
+    };
+    let shown = words.iter().map(|word| {
+        let matches: Vec<Value> = word.matches.iter().map(one).collect();
+        json!({ "word": word.word, "isMatched": !matches.is_empty(), "matches": matches })
+    });
+    shown.collect()
+}
+
+fn kind(kind: MatchKind) -> &'static str {
+    match kind {
+        MatchKind::Exact => "exact",
+        MatchKind::Phrase => "phrase",
+        MatchKind::Prefix => "prefix",
+        MatchKind::Synonym => "synonym",
+        MatchKind::OneTypo => "oneTypo",
+        MatchKind::TwoTypos => "twoTypos",
+        MatchKind::Split => "split",
+        MatchKind::Concatenation => "concatenation",
+    }
+}

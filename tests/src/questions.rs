@@ -1,0 +1,136 @@
+//! Questions, explanations, and limits that answers tell of.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn films() -> Server {
+    let server = Server::start();
+    server.add(
+        "films",
+        json!([
+            {"id": 1, "title": "Alien", "about": "The crew of a ship meets an alien in space.", "kind": "horror"},
+            {"id": 2, "title": "The Ship", "about": "A ship, a storm and the sea.", "kind": "drama"},
+            {"id": 3, "title": "Space", "about": "A film about the sea.", "kind": "drama"},
+            {"id": 4, "title": "Garden", "about": "Nothing but flowers.", "kind": "film"},
+        ]),
+    );
+    server.set("films", json!({"filterableAttributes": ["kind"], "searchableAttributes": ["title", "about"]}));
+    server
+}
+
+const QUESTION: &str = "which crew of a ship meets strangers in space?";
+
+fn explained(server: &Server, query: Value) -> Value {
+    let mut query = query;
+    query["explain"] = query.get("explain").cloned().unwrap_or(json!(true));
+    server.search("films", query)
+}
+
+#[test]
+fn any_word_is_enough_per_request_and_per_index() {
+    let server = films();
+    let asked =
+        json!({"q": QUESTION, "matchingStrategy": "any", "showRankingScore": true, "showRankingScoreDetails": true});
+    let answer = server.search("films", asked);
+    let ids: Vec<Value> = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].clone()).collect();
+    assert_eq!((&ids[0], ids.len()), (&json!(1), 3), "{answer}");
+    assert_eq!(answer["estimatedTotalHits"], 3);
+    let first = &answer["hits"][0];
+    assert_eq!(first["_rankingScoreDetails"]["bm25"]["score"], first["_rankingScore"]);
+    assert_eq!(first["_rankingScoreDetails"]["bm25"]["maxMatchingWords"], 9);
+    let get = format!("/indexes/films/search?matchingStrategy=any&q={}", QUESTION.replace(' ', "%20"));
+    assert_eq!(server.get(&get).ok()["estimatedTotalHits"], 3);
+
+    assert_eq!(server.get("/indexes/films/settings").ok().get("matchingStrategy"), None);
+    server.set("films", json!({"matchingStrategy": "any"}));
+    assert_eq!(server.get("/indexes/films/settings").ok()["matchingStrategy"], "any");
+    assert_eq!(server.get("/indexes/films/settings/matching-strategy").ok(), json!("any"));
+    assert_eq!(server.ids("films", json!({"q": QUESTION})), ids);
+    assert_eq!(server.ids("films", json!({"q": QUESTION, "matchingStrategy": "all"})), [json!(0); 0]);
+    assert_eq!(server.ids("films", json!({"q": QUESTION, "filter": "kind = drama", "page": 1})), ids[1..]);
+    let merged = json!({"federation": {}, "queries": [{"indexUid": "films", "q": QUESTION}, {"indexUid": "films", "q": "flowers"}]});
+    let merged = server.post("/multi-search", merged).ok();
+    assert_eq!(merged["estimatedTotalHits"], 4, "{merged}");
+    server
+        .put("/indexes/films/settings/matching-strategy", json!("some"))
+        .refused(400, "invalid_settings_matching_strategy");
+}
+
+#[test]
+fn hits_tell_why_they_are_hits() {
+    let server = films();
+    let answer = explained(&server, json!({"q": "alein spa"}));
+    let told = &answer["hits"][0]["_explanation"];
+    assert_eq!(told["words"][0]["word"], "alein");
+    assert_eq!(told["words"][0]["matches"][0]["match"], "oneTypo", "{answer}");
+    assert_eq!(told["words"][0]["matches"][0]["term"], "alien");
+    assert_eq!(
+        told["words"][1]["matches"][0],
+        json!({"attribute": "about", "term": "space", "match": "prefix", "positions": [8]})
+    );
+    assert_eq!(told["rules"]["words"]["matchingWords"], 2);
+    let whole = &answer["explanation"];
+    assert_eq!(whole["words"], json!(["alein", "spa"]));
+    assert!(whole["stages"].as_array().unwrap().iter().all(|stage| stage["took"].is_string()), "{whole}");
+    assert_eq!(whole["rules"][0]["groups"]["2 of 2 words"], 1, "{whole}");
+    assert_eq!(whole["limits"], json!([]));
+    let plain = server.search("films", json!({"q": "alein spa"}));
+    assert!(plain.get("explanation").is_none() && plain["hits"][0].get("_explanation").is_none());
+    server.post("/indexes/films/search", json!({"explain": 3})).refused(400, "invalid_search_explain");
+    assert!(
+        server.get("/indexes/films/search?q=alien&explainDocumentId=2").ok()["explanation"]["document"].is_object()
+    );
+}
+
+#[test]
+fn a_document_tells_why_it_is_no_hit() {
+    let server = films();
+    let standing = |query: Value| explained(&server, query)["explanation"]["document"].clone();
+    let why = |query: Value| standing(query)["reason"].as_str().unwrap().to_owned();
+    let ask = |id: u64| json!({"documentId": id});
+    assert_eq!(why(json!({"q": "alien", "explain": ask(1)})), "hit");
+    assert_eq!(why(json!({"q": "alien", "explain": ask(77)})), "documentNotFound");
+    let missing = standing(json!({"q": "ship garden", "matchingStrategy": "all", "explain": ask(4)}));
+    assert_eq!((&missing["reason"], &missing["missingWords"]), (&json!("missingWords"), &json!(["ship"])));
+    assert_eq!(missing["isHit"], false);
+    let filtered = standing(json!({"q": "sea", "filter": "kind EXISTS AND kind = horror", "explain": ask(3)}));
+    assert_eq!(filtered["reason"], "filteredOut");
+    assert_eq!(filtered["failingFilters"].as_array().unwrap().len(), 1, "{filtered}");
+    let excluded = standing(json!({"q": "sea -storm", "explain": ask(2)}));
+    assert_eq!((&excluded["reason"], &excluded["excludedWords"]), (&json!("excludedByQuery"), &json!(["storm"])));
+    assert_eq!(
+        why(json!({"q": QUESTION, "matchingStrategy": "any", "rankingScoreThreshold": 0.6, "explain": ask(3)})),
+        "belowRankingScoreThreshold"
+    );
+    assert_eq!(why(json!({"q": "", "distinct": "kind", "explain": ask(3)})), "notDistinct");
+    let beyond = standing(json!({"q": "sea", "limit": 1, "explain": ask(3)}));
+    assert_eq!((&beyond["reason"], &beyond["position"]), (&json!("outsideOfPage"), &json!(1)));
+    server.set("films", json!({"pagination": {"maxTotalHits": 1}}));
+    assert_eq!(why(json!({"q": "sea", "explain": ask(3)})), "beyondMaxTotalHits");
+    server.done(&server.delete("/indexes/films/documents/3"));
+    assert_eq!(why(json!({"q": "sea", "explain": ask(3)})), "documentDeleted");
+}
+
+#[test]
+fn what_a_limit_cuts_is_told() {
+    let server = films();
+    let limits = |query: Value| {
+        let request = server.request(Method::POST, "/indexes/films/search").header("Content-Type", "application/json");
+        let answer = request.body(query.to_string()).send().expect("an answer");
+        let told = answer.headers().get("lamina-limits").map(|told| told.to_str().expect("plain text").to_owned());
+        (told, serde_json::from_slice::<Value>(&answer.bytes().expect("a body")).expect("JSON"))
+    };
+    let (told, answer) = limits(json!({"q": "sea"}));
+    assert_eq!((told, answer.get("degraded")), (None, None));
+    let (told, answer) = limits(json!({"q": "sea ".repeat(101)}));
+    assert_eq!(told.as_deref(), Some("queryTerms"));
+    assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
+    server.set("films", json!({"pagination": {"maxTotalHits": 1}, "faceting": {"maxValuesPerFacet": 2}}));
+    let (told, answer) = limits(json!({"facets": ["kind"], "explain": true}));
+    assert_eq!(told.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind"));
+    assert_eq!(answer["explanation"]["limits"], json!(["maxTotalHits", "maxValuesPerFacet:kind"]));
+    assert!(answer.get("degraded").is_none(), "bodies stay as clients know them");
+    assert_eq!(limits(json!({"q": "garden", "facets": ["kind"]})).0, None);
+}
