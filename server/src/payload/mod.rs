@@ -16,7 +16,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
 use crate::tasks::{PayloadPlace, blocking};
 
-use spill::Spill;
+pub(crate) use spill::Spill;
 
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.

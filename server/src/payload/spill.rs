@@ -12,7 +12,7 @@ const FILE_BUFFER_BYTES: usize = 256 * 1024;
 
 /// A writer that spills. Dropped without [`Spill::finish`], it leaves no file behind.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub(crate) struct Spill {
     folder: PathBuf,
     memory: Vec<u8>,
     memory_max: usize,
@@ -40,12 +40,12 @@ impl Drop for SpillFile {
 
 impl Spill {
     /// Spills into a new file of `folder` once there are more than `memory_max` bytes.
-    pub(super) fn new(folder: &Path, memory_max: usize) -> Spill {
+    pub(crate) fn new(folder: &Path, memory_max: usize) -> Spill {
         Spill { folder: folder.to_owned(), memory: Vec::new(), memory_max, file: None, bytes: 0 }
     }
 
     /// Makes a file durable, with its name in the folder. Returns the number of bytes, and the lines if they are few.
-    pub(super) fn finish(mut self) -> io::Result<(u64, PayloadPlace, Option<Vec<u8>>)> {
+    pub(crate) fn finish(mut self) -> io::Result<(u64, PayloadPlace, Option<Vec<u8>>)> {
         let Some(mut file) = self.file.take() else { return Ok((self.bytes, PayloadPlace::Inline, Some(self.memory))) };
         file.writer.flush()?;
         file.writer.get_ref().sync_all()?;

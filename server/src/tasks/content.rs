@@ -2,7 +2,7 @@
 
 use lamina_engine::index::SettingsPatch;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::uid_set::UidSet;
@@ -19,6 +19,8 @@ pub enum Content {
     DeleteByFilter { filter: Value },
     /// Delete all documents.
     Clear,
+    /// Change documents by a function.
+    Edit(Edit),
     /// Change settings.
     Settings {
         /// The change.
@@ -43,6 +45,13 @@ pub enum Content {
     CompactIndex,
     /// Copy the database folder.
     CreateSnapshot,
+    /// Check a database that an older version wrote.
+    UpgradeDatabase {
+        /// The version that wrote it.
+        from: String,
+        /// This one.
+        to: String,
+    },
     /// Write everything to an archive.
     CreateDump,
     /// Send indexes to another server.
@@ -81,6 +90,18 @@ pub struct Upsert {
     pub payload: PayloadPlace,
     /// Bytes of the normalised payload.
     pub payload_bytes: u64,
+}
+
+/// A function that changes documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edit {
+    /// Its text.
+    pub function: String,
+    /// What it can read besides the document.
+    pub context: Option<Map<String, Value>>,
+    /// Only documents that match; JSON value of the request.
+    pub filter: Option<Value>,
 }
 
 /// What happens to a document that is there already.
@@ -151,6 +172,7 @@ impl Content {
     pub fn kind(&self) -> Kind {
         match self {
             Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
+            Content::Edit(_) => Kind::DocumentEdition,
             Content::DeleteIds { .. } | Content::DeleteByFilter { .. } | Content::Clear => Kind::DocumentDeletion,
             Content::Settings { .. } => Kind::SettingsUpdate,
             Content::CreateIndex { .. } => Kind::IndexCreation,
@@ -159,6 +181,7 @@ impl Content {
             Content::SwapIndexes { .. } => Kind::IndexSwap,
             Content::CompactIndex => Kind::IndexCompaction,
             Content::CreateSnapshot => Kind::SnapshotCreation,
+            Content::UpgradeDatabase { .. } => Kind::UpgradeDatabase,
             Content::CreateDump => Kind::DumpCreation,
             Content::Export(_) => Kind::Export,
             Content::CancelTasks { .. } => Kind::TaskCancelation,

@@ -39,11 +39,21 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::DeleteByFilter { filter } => {
             json!({ "providedIds": 0, "deletedDocuments": progress.count(), "originalFilter": filter.to_string() })
         }
+        Content::Edit(edit) => json!({
+            "editedDocuments": progress.count(),
+            "deletedDocuments": progress.count(),
+            "context": edit.context,
+            "function": edit.function,
+            "originalFilter": edit.filter.as_ref().map(Value::to_string),
+        }),
         Content::Clear | Content::DeleteIndex => json!({ "deletedDocuments": progress.count() }),
         Content::Settings { patch, .. } => Value::Object(crate::wire::settings::details(patch)),
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
+        Content::UpgradeDatabase { from, to } => {
+            json!({ "upgradeFrom": format!("v{from}"), "upgradeTo": format!("v{to}") })
+        }
         Content::CreateDump => json!({ "dumpUid": null }),
         Content::Export(asked) => export(asked),
         Content::CompactIndex | Content::CreateSnapshot => return Map::new(),

@@ -12,10 +12,11 @@ mod run;
 mod scheduler;
 mod store;
 mod task;
+mod trace;
 mod uid_set;
 
 pub use batch::Limits;
-pub use content::{Content, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
+pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
 pub use filter::{Bounds, TaskFilter};
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
@@ -24,6 +25,7 @@ pub use scheduler::{Scheduler, StartError};
 pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError, TaskCounts, TransferredBatch, TransferredTask};
 pub(crate) use store::{copy_database, progress};
 pub use task::{SummarizedTask, Task, TaskView};
+pub use trace::{RecentTraces, Trace};
 pub use uid_set::UidSet;
 
 pub(crate) use queue::{batch_not_found, blocking, task_not_found};

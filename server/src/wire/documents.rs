@@ -9,6 +9,7 @@ use super::query_string::QueryString;
 use super::search::{filter_parameter, sort_parameter};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::payload::Format;
+use crate::tasks::Edit;
 
 /// Query parameters of POST and PUT documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -281,16 +282,43 @@ pub fn filter_to_delete(body: &Value) -> ApiResult<Value> {
         Ok(())
     })?;
     let filter = super::json::required(filter, &root, "filter", Code::MissingDocumentFilter)?;
+    if filter.is_null() {
+        return Err(ApiError::new(Code::MissingDocumentFilter, "Missing field `filter`"));
+    }
+    not_empty(filter)
+}
+
+fn not_empty(filter: Value) -> ApiResult<Value> {
     let is_empty = match &filter {
         Value::String(text) => text.trim().is_empty(),
         Value::Array(elements) => elements.is_empty(),
-        Value::Null => return Err(ApiError::new(Code::MissingDocumentFilter, "Missing field `filter`")),
         _ => false,
     };
-    if is_empty {
-        return Err(empty_filter());
-    }
-    Ok(filter)
+    if is_empty { Err(empty_filter()) } else { Ok(filter) }
+}
+
+/// The body of `documents/edit`. Neither the function nor the syntax of the filter is checked here.
+///
+/// # Errors
+/// `missing_document_edition_function`, `invalid_document_edition_function_filter`,
+/// `invalid_document_edition_context`, `invalid_document_filter`
+pub fn edit(body: &Value) -> ApiResult<Edit> {
+    let root = At::root(body);
+    let (mut filter, mut context, mut function) = (None, None, None);
+    root.fields(&["filter", "context", "function"], |name, field| {
+        match name {
+            "filter" => filter = field.optional(|field| Ok(field.value().clone()))?.map(not_empty).transpose()?,
+            "context" => {
+                let not_an_object =
+                    || ApiError::new(Code::InvalidDocumentEditionContext, "The context must be an object");
+                context = field.optional(|field| field.value().as_object().cloned().ok_or_else(not_an_object))?;
+            }
+            _ => function = Some(field.code(Code::InvalidDocumentEditionFunctionFilter).string()?),
+        }
+        Ok(())
+    })?;
+    let function = super::json::required(function, &root, "function", Code::MissingDocumentEditionFunction)?;
+    Ok(Edit { function, context, filter })
 }
 
 /// A filter that asks for nothing would delete everything.
@@ -373,6 +401,18 @@ mod tests {
         }
         assert_eq!(code(json!({"filter": "a = 1"})), Ok(json!("a = 1")));
         assert_eq!(code(json!({"other": 1})), Err(Code::BadRequest));
+    }
+
+    #[test]
+    fn editions_need_a_function() {
+        let code = |body: Value| edit(&body).map_err(|error| error.code);
+        assert_eq!(code(json!({"context": {}})), Err(Code::MissingDocumentEditionFunction));
+        assert_eq!(code(json!({"function": 1})), Err(Code::InvalidDocumentEditionFunctionFilter));
+        assert_eq!(code(json!({"function": "", "context": []})), Err(Code::InvalidDocumentEditionContext));
+        assert_eq!(code(json!({"function": "", "filter": " "})), Err(Code::InvalidDocumentFilter));
+        assert_eq!(code(json!({"function": "", "doc": 1})), Err(Code::BadRequest));
+        let asked = edit(&json!({"function": "doc = ()", "context": null, "filter": ["a = 1"]})).unwrap();
+        assert_eq!((asked.context, asked.filter), (None, Some(json!(["a = 1"]))));
     }
 
     #[test]

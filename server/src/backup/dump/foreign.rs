@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::{ApiError, Code};
-use crate::tasks::{Content, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet, Upsert};
+use crate::tasks::{Content, Edit, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet, Upsert};
 use crate::timestamp::Timestamp;
 use crate::wire::settings;
 
@@ -151,6 +151,11 @@ fn content(name: &str, data: &Value) -> Option<Content> {
         }
         "documentDeletionByFilter" => Content::DeleteByFilter { filter: data.get("filter")?.clone() },
         "documentClear" => Content::Clear,
+        "documentEdition" => Content::Edit(Edit {
+            function: text("function")?,
+            context: data.get("context").and_then(Value::as_object).cloned(),
+            filter: data.get("filter_expr").filter(|filter| !filter.is_null()).cloned(),
+        }),
         "settings" => {
             let patch = if switch("is_deletion") {
                 SettingsPatch::reset_all()
@@ -237,6 +242,9 @@ mod tests {
             })
         };
         assert_eq!(content(json!("documentClear"), "processing"), Some(Content::Clear));
+        let edition = json!({"documentEdition": {"filter_expr": null, "context": null, "function": "doc = ()"}});
+        let edit = Edit { function: "doc = ()".into(), context: None, filter: None };
+        assert_eq!(content(edition, "enqueued"), Some(Content::Edit(edit)));
         let ids = content(json!({"documentDeletion": {"documents_ids": ["1", "x"]}}), "enqueued");
         assert_eq!(ids, Some(Content::DeleteIds { ids: vec!["1".into(), "x".into()] }));
         let swaps = content(json!({"indexSwap": {"swaps": [{"indexes": ["a", "b"]}]}}), "enqueued");

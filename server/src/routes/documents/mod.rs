@@ -25,6 +25,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         warp::path!("indexes" / String / "documents" / "delete-batch").and(warp::post()).and(request(state));
     let delete_matching =
         warp::path!("indexes" / String / "documents" / "delete").and(warp::post()).and(request(state));
+    let edit = warp::path!("indexes" / String / "documents" / "edit").and(warp::post()).and(request(state));
 
     let replace = replace.then(|uid: String, request| {
         respond(request, async move |request| write::add(&uid, Method::Replace, request).await)
@@ -49,7 +50,9 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let delete_matching = delete_matching.then(|uid: String, request| {
         respond(request, async move |request| write::delete_matching(&uid, request).await)
     });
-    let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify();
+    let edit =
+        edit.then(|uid: String, request| respond(request, async move |request| write::edit(&uid, request).await));
+    let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify().or(edit).unify();
     let reads = list.or(get).unify().or(fetch).unify();
     writes.or(reads).unify().or(delete).unify().or(clear).unify().boxed()
 }

@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use warp::http::header;
 use warp::reply::Response;
 
-use crate::error::{ApiResult, Code};
+use crate::app::AppState;
+use crate::edition::Function;
+use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::Request;
 use crate::payload;
 use crate::routes::enqueue;
 use crate::search::parse_filter;
-use crate::tasks::{Content, Method, NewTask, Upsert};
+use crate::tasks::{Content, Method, NewTask, Upsert, blocking};
 use crate::wire::body::{check_json_content_type, parse_json};
-use crate::wire::documents::{AddParameters, custom_metadata, empty_filter, filter_to_delete, ids_to_delete};
+use crate::wire::documents::{
+    AddParameters, custom_metadata, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
+};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
 
@@ -25,7 +30,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
     let may_create_index = request.rights().may_create_index(&uid);
     let folder = state.instance.payload_folder();
     let (headers, body) = request.into_parts();
-    let received = payload::receive(&headers, body, format, state.options.payload_bytes_max(), &folder).await?;
+    let received = payload::receive(&headers, body, format, state.options.service.payload_bytes_max(), &folder).await?;
     let content = Content::Upsert(Upsert {
         method,
         primary_key: parameters.primary_key,
@@ -75,11 +80,37 @@ pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Re
     let metadata = custom_metadata(&request.query())?;
     let state = Arc::clone(request.state());
     let filter = filter_to_delete(&request.json().await?)?;
-    // What the settings allow is decided when the task runs; a filter that cannot be read never will.
-    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
-    if parse_filter(&filter, Code::InvalidDocumentFilter, contains_allowed)?.is_none() {
-        return Err(empty_filter());
-    }
+    check_filter(&filter, &state)?;
     let content = Content::DeleteByFilter { filter };
+    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+}
+
+/// What the settings allow is decided when the task runs; a filter that cannot be read never will.
+fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
+    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
+    match parse_filter(filter, Code::InvalidDocumentFilter, contains_allowed)? {
+        Some(_) => Ok(()),
+        None => Err(empty_filter()),
+    }
+}
+
+pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let metadata = custom_metadata(&request.query())?;
+    let state = Arc::clone(request.state());
+    if !state.features.is_on(Feature::EditDocumentsByFunction) {
+        return Err(ApiError::feature_not_enabled("Using the documents edit route", "edit documents by function"));
+    }
+    let edit = edit_request(&request.json().await?)?;
+    if let Some(filter) = &edit.filter {
+        check_filter(filter, &state)?;
+    }
+    // Compiling takes as long as the text wants: not on a thread that answers others.
+    let edit = blocking(move || {
+        Function::new(&edit.function, edit.context.as_ref())
+            .map_err(|error| ApiError::new(Code::BadRequest, error.to_string()))?;
+        Ok::<_, ApiError>(edit)
+    });
+    let content = Content::Edit(edit.await??);
     enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
 }

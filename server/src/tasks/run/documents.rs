@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{
-    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Upsert, WriteMethod,
+    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot, Upsert,
+    WriteMethod,
 };
 use serde_json::Value;
 
@@ -219,13 +221,19 @@ fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Pa
 /// its turn comes: an earlier task of the batch may have changed them.
 fn selector(filter: &Value) -> Selector {
     let filter = filter.clone();
-    Selector::new(move |snapshot| {
-        let Some(filter) = Filter::from_json(&filter)? else {
-            return Ok(snapshot.segments.iter().map(|_| Default::default()).collect());
-        };
-        let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)?;
-        Ok(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect())
-    })
+    Selector::new(move |snapshot| documents_matching(snapshot, &filter))
+}
+
+/// The documents that a filter (as JSON) leaves, by segment.
+pub(super) fn documents_matching(
+    snapshot: &Snapshot,
+    filter: &Value,
+) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> {
+    let Some(filter) = Filter::from_json(filter)? else {
+        return Ok(snapshot.segments.iter().map(|_| DocSet::default()).collect());
+    };
+    let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)?;
+    Ok(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect())
 }
 
 fn apply(

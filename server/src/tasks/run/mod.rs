@@ -2,6 +2,7 @@
 
 mod documents;
 mod dumps;
+mod editions;
 mod exports;
 mod indexes;
 mod record;
@@ -51,7 +52,9 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::UpdateIndex { primary_key, new_uid } => {
             indexes::update(context, uid, first.uid, primary_key.as_deref(), new_uid.as_deref())
         }
+        Content::Edit(edit) => editions::run(context, uid, first.uid, edit),
         Content::CreateSnapshot => snapshots::create(context, tasks),
+        Content::UpgradeDatabase { .. } => Some(indexes::check_all(context, tasks)),
         Content::CreateDump => dumps::create(context, first.uid),
         Content::Export(asked) => exports::run(context, first.uid, asked),
         Content::CompactIndex => indexes::compact(context, uid, first.uid),
