@@ -60,12 +60,12 @@ impl AppState {
     ) -> AppState {
         AppState {
             access: Access::new(keys),
-            error_docs: ErrorDocs::new(&options.error_docs_url),
+            error_docs: ErrorDocs::new(&options.service.error_docs_url),
             searches: SearchPool::new(&options),
-            features: Features::open(&options.db_path, &options.preset_features()),
-            network: Network::open(&options.db_path),
+            features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
+            network: Network::open(&options.service.db_path),
             observations: Observations::default(),
-            telemetry: Telemetry::new(options.collector().is_some()),
+            telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,
             queue,
             outbound,

@@ -10,25 +10,25 @@ use crate::options::{ByteSize, human_size};
 pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {
     let options = &state.options;
     let config_file = config_file.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
-    let scheme = if options.tls().is_some() { "https" } else { "http" };
+    let scheme = if options.tls.resolved().is_some() { "https" } else { "http" };
     let listening = addresses.iter().map(|address| format!("{scheme}://{address}")).collect::<Vec<_>>().join(", ");
-    let telemetry = match options.collector() {
+    let telemetry = match options.service.collector() {
         Some(_) => "anonymous usage figures go to --telemetry-url every hour; --no-analytics stops them".to_owned(),
         None => "Disabled".to_owned(),
     };
     let lines = [
         ("Configuration file", config_file),
-        ("Database path", options.db_path.display().to_string()),
+        ("Database path", options.service.db_path.display().to_string()),
         ("Listening on", listening),
-        ("Environment", options.env.as_str().to_owned()),
+        ("Environment", options.service.env.as_str().to_owned()),
         ("Version", env!("CARGO_PKG_VERSION").to_owned()),
         ("Commit", option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown").to_owned()),
         ("Instance UID", state.instance.uid().to_string()),
         ("Telemetry", telemetry),
-        ("Indexing memory", human_size(options.indexing_memory_bytes())),
-        ("Indexing threads", options.indexing_threads().to_string()),
-        ("Payload limit", ByteSize::new(options.payload_bytes_max()).to_string()),
-        ("Master key", if options.master_key.is_some() { "set" } else { "none" }.to_owned()),
+        ("Indexing memory", human_size(options.indexing.memory_bytes())),
+        ("Indexing threads", options.indexing.threads().to_string()),
+        ("Payload limit", ByteSize::new(options.service.payload_bytes_max()).to_string()),
+        ("Master key", if options.service.master_key.is_some() { "set" } else { "none" }.to_owned()),
     ];
     let mut text = String::from("\nLamina\n\n");
     for (name, value) in lines {

@@ -105,7 +105,7 @@ fn open(folder: &Path) -> Result<Instance, InspectError> {
         return Err(InspectError::NoDatabase(folder.to_owned()));
     }
     let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
-    let (instance, _store) = Instance::open(folder, options)?;
+    let (instance, _store) = Instance::open(folder, options, false)?;
     Ok(instance)
 }
 

@@ -22,7 +22,7 @@ use crate::banner;
 use crate::embedders::Embedders;
 use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
-use crate::instance::{Instance, InstanceError};
+use crate::instance::{Instance, InstanceError, VERSION};
 use crate::logs;
 use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
@@ -84,25 +84,31 @@ pub enum ServeError {
 /// # Errors
 /// When the server cannot start; nothing was served then.
 pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
-    let warning = check_master_key(options.env, options.master_key.as_deref())
+    let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
-    let tls = options.tls().map(|tls| tls_acceptor(&tls)).transpose()?;
-    logs::start(options.log_level, options.experimental_logs_mode);
+    let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
+    logs::start(options.logging.log_level, options.logging.experimental_logs_mode);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.
     let listeners = runtime
-        .block_on(listen(&options.http_addr))
-        .map_err(|source| ServeError::Listen { address: options.http_addr.clone(), source })?;
+        .block_on(listen(&options.service.http_addr))
+        .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
-    let outbound = Outbound::new(options.experimental_allowed_ip_networks.clone())?;
-    let embedders = Arc::new(Embedders::new(outbound.clone(), options.experimental_embedding_cache_entries));
+    let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
+    let embedders = Arc::new(Embedders::new(outbound.clone(), options.outbound.experimental_embedding_cache_entries));
     let index_options = index_options(&options, &embedders);
     backup::import(&options, &index_options)?;
-    let (instance, store) = Instance::open(&options.db_path, index_options)?;
+    let (instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
     let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
-    let keys = KeyStore::open(queue.store().connect()?, options.master_key.as_deref())?;
-    let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.task_webhook())?);
+    if let Some(older) = instance.older_version() {
+        let upgrade = Content::UpgradeDatabase { from: older.to_owned(), to: VERSION.to_owned() };
+        queue.enqueue_now(NewTask::global(upgrade))?;
+        // After the task: a crash in between leads to a second one, not to none.
+        instance.set_version()?;
+    }
+    let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
+    let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.outbound.task_webhook())?);
     let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
     let scheduler = Scheduler::start(
         Arc::clone(&queue),
@@ -184,9 +190,9 @@ fn deliveries(
     queue: &Arc<TaskQueue>,
     outbound: &Outbound,
 ) -> Arc<Deliveries> {
-    let docs = ErrorDocs::new(&options.error_docs_url);
+    let docs = ErrorDocs::new(&options.service.error_docs_url);
     let (webhooks, of_queue) = (Arc::clone(webhooks), Arc::clone(queue));
-    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, options.task_webhook_gzip);
+    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, options.outbound.task_webhook_gzip);
     let announcing = Arc::downgrade(&deliveries);
     queue.on_batch_end(move |batch| {
         if let Some(deliveries) = announcing.upgrade() {
@@ -198,8 +204,8 @@ fn deliveries(
 
 fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions {
     IndexOptions {
-        indexing_memory_bytes: usize::try_from(options.indexing_memory_bytes()).unwrap_or(usize::MAX),
-        indexing_threads: options.indexing_threads(),
+        indexing_memory_bytes: usize::try_from(options.indexing.memory_bytes()).unwrap_or(usize::MAX),
+        indexing_threads: options.indexing.threads(),
         embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
         ..IndexOptions::default()
     }
@@ -207,16 +213,16 @@ fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions 
 
 fn limits(options: &Options) -> Limits {
     Limits {
-        tasks: options.experimental_max_number_of_batched_tasks,
-        bytes: options.batch_bytes_max(),
-        cleans_up: !options.experimental_replication_parameters,
-        inline_bytes: (options.indexing_memory_bytes() / 8).min(INLINE_BYTES_MAX),
+        tasks: options.indexing.experimental_max_number_of_batched_tasks,
+        bytes: options.indexing.batch_bytes_max(),
+        cleans_up: !options.experimental.experimental_replication_parameters,
+        inline_bytes: (options.indexing.memory_bytes() / 8).min(INLINE_BYTES_MAX),
     }
 }
 
 /// Asks for a snapshot after every interval, if one is set.
 fn schedule_snapshots(state: &Arc<AppState>) {
-    let Some(interval) = state.options.schedule_snapshot.0 else { return };
+    let Some(interval) = state.options.backups.schedule_snapshot.0 else { return };
     let queue = Arc::clone(&state.queue);
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
@@ -232,7 +238,7 @@ fn schedule_snapshots(state: &Arc<AppState>) {
 
 /// Sends usage figures, if the operator named a collector; how to end that, which sends what is left.
 fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHandle<()>)> {
-    let url = state.options.collector()?.to_owned();
+    let url = state.options.service.collector()?.to_owned();
     let (stopped, receiver) = watch::channel(false);
     Some((stopped, tokio::spawn(telemetry::run(Arc::clone(state), url, receiver))))
 }

@@ -79,9 +79,9 @@ impl SearchPool {
             .build()
             .expect("the process may start threads");
         let slots = Slots::new(
-            cores * options.experimental_nb_searches_per_core.get(),
-            options.experimental_search_queue_size,
-            Duration::from_secs(options.experimental_drop_search_after.get() as u64),
+            cores * options.searching.experimental_nb_searches_per_core.get(),
+            options.searching.experimental_search_queue_size,
+            Duration::from_secs(options.searching.experimental_drop_search_after.get() as u64),
         );
         SearchPool { threads, slots: std::sync::Arc::new(slots) }
     }

@@ -93,3 +93,29 @@ fn damage_one_segment(data_folder: &Path) {
     bytes[middle] ^= 1;
     std::fs::write(&segment, bytes).expect("a writable segment");
 }
+
+#[test]
+fn an_older_database_is_opened_on_request_only() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    assert!(server.terminate().success());
+    let version = server.data_folder().join("VERSION");
+    std::fs::write(&version, "0.0.1").unwrap();
+    let refused = |options: &[&str]| {
+        let mut command = crate::server::command(server.folder(), crate::server::free_port(), &[]);
+        let output = command.args(options).output().expect("the binary starts");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&[]).contains("`--experimental-dumpless-upgrade`"));
+    let server = server.with_other_options(&["--experimental-dumpless-upgrade"]);
+    let task = server.wait_for(1);
+    let details = json!({"upgradeFrom": "v0.0.1", "upgradeTo": format!("v{}", env!("CARGO_PKG_VERSION"))});
+    assert_eq!(
+        (&task["type"], &task["status"], &task["details"]),
+        (&json!("upgradeDatabase"), &json!("succeeded"), &details)
+    );
+    assert_eq!(task["indexUid"], json!(null));
+    assert_eq!(server.document_count("films"), 1);
+    assert_eq!(std::fs::read_to_string(&version).unwrap(), env!("CARGO_PKG_VERSION"));
+}

@@ -82,8 +82,8 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ImportError + '_ {
 /// # Errors
 /// The folder is as it was then, or empty when an import failed.
 pub fn import(options: &Options, index_options: &IndexOptions) -> Result<(), ImportError> {
-    let database = &options.db_path;
-    let names_copy = options.import_snapshot.is_some() || options.import_dump.is_some();
+    let database = &options.service.db_path;
+    let names_copy = options.backups.import_snapshot.is_some() || options.backups.import_dump.is_some();
     if database.join(MARKER).exists() {
         if !names_copy {
             return Err(ImportError::Unfinished(database.clone()));
@@ -92,17 +92,23 @@ pub fn import(options: &Options, index_options: &IndexOptions) -> Result<(), Imp
         clear(database)?;
     }
     let exists = holds_something(database)?;
-    match (&options.import_snapshot, &options.import_dump) {
+    match (&options.backups.import_snapshot, &options.backups.import_dump) {
         (Some(snapshot), _) => match (exists, snapshot.exists()) {
-            (false, true) => fill(database, || restore_snapshot(snapshot, database)),
-            (true, _) if !options.ignore_snapshot_if_db_exists => Err(ImportError::DatabaseExists(database.clone())),
-            (_, false) if !options.ignore_missing_snapshot => Err(ImportError::SnapshotMissing(snapshot.clone())),
+            (false, true) => fill(database, || restore_snapshot(snapshot, database, options.service.upgrades())),
+            (true, _) if !options.backups.ignore_snapshot_if_db_exists => {
+                Err(ImportError::DatabaseExists(database.clone()))
+            }
+            (_, false) if !options.backups.ignore_missing_snapshot => {
+                Err(ImportError::SnapshotMissing(snapshot.clone()))
+            }
             _ => Ok(()),
         },
         (None, Some(dump)) => match (exists, dump.exists()) {
             (false, true) => fill(database, || Ok(dump::restore(dump, database, index_options.clone())?)),
-            (true, _) if !options.ignore_dump_if_db_exists => Err(ImportError::DatabaseExists(database.clone())),
-            (_, false) if !options.ignore_missing_dump => Err(ImportError::DumpMissing(dump.clone())),
+            (true, _) if !options.backups.ignore_dump_if_db_exists => {
+                Err(ImportError::DatabaseExists(database.clone()))
+            }
+            (_, false) if !options.backups.ignore_missing_dump => Err(ImportError::DumpMissing(dump.clone())),
             _ => Ok(()),
         },
         (None, None) => Ok(()),
@@ -156,13 +162,13 @@ fn clear(folder: &Path) -> Result<(), ImportError> {
 }
 
 /// Segments are shared with the snapshot by links; everything else is copied.
-fn restore_snapshot(snapshot: &Path, database: &Path) -> Result<(), ImportError> {
+fn restore_snapshot(snapshot: &Path, database: &Path, may_upgrade: bool) -> Result<(), ImportError> {
     for missing in ["VERSION", "tasks.sqlite", "indexes"] {
         if !snapshot.join(missing).exists() {
             return Err(ImportError::NoSnapshot { path: snapshot.to_owned(), missing });
         }
     }
-    check_version(snapshot)?;
+    check_version(snapshot, may_upgrade)?;
     for entry in fs::read_dir(snapshot).map_err(io_error(snapshot))? {
         let entry = entry.map_err(io_error(snapshot))?;
         let (from, to) = (entry.path(), database.join(entry.file_name()));
@@ -210,7 +216,7 @@ mod tests {
     #[test]
     fn what_is_no_snapshot_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = restore_snapshot(folder.path(), &folder.path().join("data")).unwrap_err().to_string();
+        let error = restore_snapshot(folder.path(), &folder.path().join("data"), false).unwrap_err().to_string();
         assert!(error.ends_with("is not a snapshot: it has no `VERSION`"), "{error}");
     }
 }

@@ -42,10 +42,10 @@ impl BackupPlaces {
     /// As the options say.
     pub fn new(options: &Options) -> BackupPlaces {
         BackupPlaces {
-            snapshots: options.snapshot_dir.clone(),
-            snapshots_kept: options.snapshots_kept.get(),
-            dumps: options.dump_dir.clone(),
-            database_name: database_name(&options.db_path),
+            snapshots: options.backups.snapshot_dir.clone(),
+            snapshots_kept: options.backups.snapshots_kept.get(),
+            dumps: options.backups.dump_dir.clone(),
+            database_name: database_name(&options.service.db_path),
         }
     }
 }

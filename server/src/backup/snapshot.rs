@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_newest_ones_are_kept_and_the_link_leads_to_the_last() {
         let folder = tempfile::tempdir().unwrap();
-        let (instance, _store) = Instance::open(&folder.path().join("data"), IndexOptions::default()).unwrap();
+        let (instance, _store) = Instance::open(&folder.path().join("data"), IndexOptions::default(), false).unwrap();
         let places = places(folder.path());
         let other = places.snapshots.join("data-other.snapshot");
         fs::create_dir_all(&other).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn nothing_is_left_of_a_snapshot_that_was_given_up() {
         let folder = tempfile::tempdir().unwrap();
-        let (instance, _store) = Instance::open(&folder.path().join("data"), IndexOptions::default()).unwrap();
+        let (instance, _store) = Instance::open(&folder.path().join("data"), IndexOptions::default(), false).unwrap();
         let places = places(folder.path());
         let refused = create(&instance, &places, &AtomicBool::new(false), |_| Err(BackupError::Cancelled));
         assert!(matches!(refused, Err(BackupError::Cancelled)));

@@ -78,7 +78,7 @@ where
                 Err(error) => return error_answer(&state, &error),
             };
             // A bug answers one request with an error instead of closing the connection on all that share it.
-            let replication = match state.options.experimental_replication_parameters {
+            let replication = match state.options.experimental.experimental_replication_parameters {
                 true => Replication::of(request.headers()),
                 false => Ok(Replication::default()),
             };

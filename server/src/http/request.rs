@@ -146,7 +146,7 @@ impl Request {
     /// # Errors
     /// When it is larger than the limit, or its encoding is unknown or broken.
     pub async fn bytes(mut self) -> ApiResult<Bytes> {
-        let limit = self.state.options.payload_bytes_max();
+        let limit = self.state.options.service.payload_bytes_max();
         let encoding = Encoding::of(&self.headers)?;
         let declared = content_length(&self.headers).unwrap_or(0);
         if declared > limit {

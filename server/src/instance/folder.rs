@@ -1,5 +1,6 @@
 //! Files of the database folder other than its stores.
 
+use std::cmp::Ordering;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,12 +20,25 @@ pub enum InstanceError {
         /// The folder.
         folder: PathBuf,
     },
-    /// Written by another version.
+    /// Written by an older version.
     #[error(
         "the database at {folder:?} was written by version {found}, this is version {ours}: start that version, or \
-         load the documents again"
+         bring the database up to this one with `--experimental-dumpless-upgrade`"
     )]
-    OtherVersion {
+    Older {
+        /// The folder.
+        folder: PathBuf,
+        /// Version in the folder.
+        found: String,
+        /// Version of this program.
+        ours: &'static str,
+    },
+    /// Written by a newer version.
+    #[error(
+        "the database at {folder:?} was written by version {found}, this is version {ours}, which is older: start \
+         version {found}"
+    )]
+    Newer {
         /// The folder.
         folder: PathBuf,
         /// Version in the folder.
@@ -57,10 +71,12 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
     move |source| InstanceError::Io { path: path.to_owned(), source }
 }
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash.
-pub(super) fn prepare(folder: &Path) -> Result<File, InstanceError> {
+/// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
+/// tells the older version that wrote the folder, if it `may_upgrade`.
+pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
     for path in [folder.to_owned(), folder.join("indexes"), folder.join("payloads")] {
         fs::create_dir_all(&path).map_err(io_error(&path))?;
     }
@@ -71,33 +87,43 @@ pub(super) fn prepare(folder: &Path) -> Result<File, InstanceError> {
         Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => return Err(InstanceError::Io { path, source }),
     }
-    match check_version(folder) {
-        Err(InstanceError::Io { path, source }) if source.kind() == io::ErrorKind::NotFound => {
-            write_durably(&path, VERSION)?;
+    let older = match check_version(folder, may_upgrade) {
+        Err(InstanceError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            set_version(folder)?;
+            None
         }
         other => other?,
-    }
-    Ok(lock)
+    };
+    Ok((lock, older))
 }
 
-/// Whether this program can read what is in the folder.
+/// From now on only this version, and newer ones, open the folder.
+pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
+    write_durably(&folder.join(VERSION_FILE), VERSION)
+}
+
+const VERSION_FILE: &str = "VERSION";
+
+/// Whether this program can read what is in the folder; the older version that wrote it, if it `may_upgrade`.
 ///
 /// # Errors
 /// When another version wrote it; [`InstanceError::Io`] when nothing says which.
-pub(crate) fn check_version(folder: &Path) -> Result<(), InstanceError> {
-    let path = folder.join("VERSION");
-    let found = fs::read_to_string(&path).map_err(io_error(&path))?;
-    let found = found.trim();
-    if minor_version(found) == minor_version(VERSION) {
-        return Ok(());
+pub(crate) fn check_version(folder: &Path, may_upgrade: bool) -> Result<Option<String>, InstanceError> {
+    let path = folder.join(VERSION_FILE);
+    let found = fs::read_to_string(&path).map_err(io_error(&path))?.trim().to_owned();
+    let folder = folder.to_owned();
+    match minor_version(&found).cmp(&minor_version(VERSION)) {
+        Ordering::Equal => Ok(None),
+        Ordering::Less if may_upgrade => Ok(Some(found)),
+        Ordering::Less => Err(InstanceError::Older { folder, found, ours: VERSION }),
+        Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: VERSION }),
     }
-    Err(InstanceError::OtherVersion { folder: folder.to_owned(), found: found.to_owned(), ours: VERSION })
 }
 
-/// Patch versions read each other's files.
-fn minor_version(version: &str) -> Option<(&str, &str)> {
-    let mut parts = version.split('.');
-    Some((parts.next()?, parts.next()?))
+/// Patch versions read each other's files. What is no version is older than all.
+fn minor_version(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
 pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
@@ -169,10 +195,10 @@ mod tests {
     #[test]
     fn the_folder_is_locked_while_in_use() {
         let folder = tempfile::tempdir().unwrap();
-        let lock = prepare(folder.path()).unwrap();
-        assert!(matches!(prepare(folder.path()), Err(InstanceError::InUse { .. })));
+        let lock = prepare(folder.path(), false).unwrap();
+        assert!(matches!(prepare(folder.path(), false), Err(InstanceError::InUse { .. })));
         drop(lock);
-        prepare(folder.path()).unwrap();
+        prepare(folder.path(), false).unwrap();
     }
 
     #[test]
@@ -187,9 +213,14 @@ mod tests {
     #[test]
     fn other_versions_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("VERSION"), "99.0.0").unwrap();
-        let error = prepare(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("was written by version 99.0.0"), "{error}");
+        let prepared = |version: &str, may_upgrade| {
+            fs::write(folder.path().join(VERSION_FILE), version).unwrap();
+            prepare(folder.path(), may_upgrade).map(|(_, older)| older).map_err(|error| error.to_string())
+        };
+        assert!(prepared("99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
+        assert!(prepared("0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
+        assert_eq!(prepared("0.0.9", true), Ok(Some("0.0.9".to_owned())));
+        assert_eq!(prepared(VERSION, false), Ok(None));
     }
 
     #[test]

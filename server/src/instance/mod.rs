@@ -22,7 +22,7 @@ use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 pub use folder::InstanceError;
-pub(crate) use folder::{check_version, set_instance_uid};
+pub(crate) use folder::{VERSION, check_version, set_instance_uid};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::{IndexChange, Store};
@@ -34,6 +34,8 @@ pub struct Instance {
     uid: Uuid,
     indexes: RwLock<BTreeMap<String, Arc<Entry>>>,
     options: IndexOptions,
+    /// The older version that wrote the folder.
+    older: Option<String>,
     // Held, never read: the lock ends with it.
     _lock: File,
 }
@@ -46,17 +48,18 @@ struct Entry {
 }
 
 impl Instance {
-    /// Opens or creates the database in `folder`, without its indexes: each is opened when first used.
+    /// Opens or creates the database in `folder`, without its indexes: each is opened when first used. One of an older
+    /// version is opened if it `may_upgrade`, see [`Instance::older_version`].
     ///
     /// # Errors
     /// When another process uses it, another version wrote it, or it cannot be read.
-    pub fn open(folder: &Path, options: IndexOptions) -> Result<(Instance, Store), InstanceError> {
-        let lock = folder::prepare(folder)?;
+    pub fn open(folder: &Path, options: IndexOptions, may_upgrade: bool) -> Result<(Instance, Store), InstanceError> {
+        let (lock, older) = folder::prepare(folder, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
         let store = Store::open(&folder.join("tasks.sqlite"))?;
         let entries = store.indexes()?.into_iter().map(|(uid, folder)| (uid, Arc::new(Entry::closed(folder))));
         let indexes = RwLock::new(entries.collect());
-        Ok((Instance { folder: folder.to_owned(), uid, indexes, options, _lock: lock }, store))
+        Ok((Instance { folder: folder.to_owned(), uid, indexes, options, older, _lock: lock }, store))
     }
 
     /// Removes what no task or name needs: remains of work that a crash cut short.
@@ -67,6 +70,19 @@ impl Instance {
         let folders: Vec<String> = self.indexes.read().values().map(|entry| entry.folder.clone()).collect();
         folder::remove_all_but(&self.folder.join("indexes"), &folders)?;
         folder::remove_all_but(&self.payload_folder(), needed_payloads)
+    }
+
+    /// The older version that wrote the folder: still to be brought up to this one.
+    pub fn older_version(&self) -> Option<&str> {
+        self.older.as_deref()
+    }
+
+    /// Bars older versions from the folder.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn set_version(&self) -> Result<(), InstanceError> {
+        folder::set_version(&self.folder)
     }
 
     /// Random uid of this database.

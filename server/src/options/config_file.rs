@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{ArgAction, ArgMatches, Command, FromArgMatches};
 use thiserror::Error;
 
 use super::{Cli, OptionsError};
@@ -64,13 +64,13 @@ pub enum ConfigFileError {
 }
 
 pub(super) fn parse(args: Vec<OsString>) -> Result<(Cli, Option<PathBuf>), OptionsError> {
-    let command = Cli::command();
+    let command = super::command();
     let matches = command.clone().try_get_matches_from(&args)?;
     let cli = Cli::from_arg_matches(&matches)?;
     if cli.command.is_some() {
         return Ok((cli, None));
     }
-    let Some((path, text)) = read(cli.options.config_file_path.as_deref())? else {
+    let Some((path, text)) = read(cli.options.service.config_file_path.as_deref())? else {
         return Ok((with_sources(cli, &matches), None));
     };
     let from_file = options_of(&command, &matches, &path, &text)?;

@@ -2,9 +2,7 @@
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
-
-use super::Cli;
+use super::command;
 
 /// Prints what `shell` needs to complete command lines.
 ///
@@ -12,7 +10,7 @@ use super::Cli;
 /// When standard output cannot be written.
 pub fn completions(shell: clap_complete::Shell) -> io::Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "lamina", &mut text);
+    clap_complete::generate(shell, &mut command(), "lamina", &mut text);
     io::stdout().write_all(&text)
 }
 
@@ -22,7 +20,7 @@ pub fn completions(shell: clap_complete::Shell) -> io::Result<()> {
 /// When standard output cannot be written.
 pub fn manual() -> io::Result<()> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut text)?;
+    clap_mangen::Man::new(command()).render(&mut text)?;
     io::stdout().write_all(&text)
 }
 
@@ -33,10 +31,11 @@ mod tests {
 
     /// The file as it has to be: every option, explained, with its default.
     fn example() -> String {
-        let command = Cli::command();
+        let command = command();
         let mut headings: Vec<&str> = Vec::new();
-        let is_option =
-            |argument: &&Arg| argument.get_help_heading().is_some() && argument.get_id() != "config_file_path";
+        let is_option = |argument: &&Arg| {
+            argument.get_help_heading().is_some() && !argument.is_hide_set() && argument.get_id() != "config_file_path"
+        };
         for argument in command.get_arguments().filter(is_option) {
             let heading = argument.get_help_heading().unwrap();
             if !headings.contains(&heading) {
@@ -83,9 +82,13 @@ mod tests {
 
     #[test]
     fn every_option_has_its_variable() {
-        for argument in Cli::command().get_arguments().filter(|argument| argument.get_help_heading().is_some()) {
+        for argument in command().get_arguments().filter(|argument| argument.get_help_heading().is_some()) {
             let variable = argument.get_env().unwrap_or_else(|| panic!("{} has no variable", argument.get_id()));
-            assert_eq!(variable.to_str().unwrap(), format!("SVC_{}", argument.get_id().as_str().to_uppercase()));
+            let expected = match argument.get_id().as_str() {
+                "experimental_legacy_search_default" => "SVC_EXPERIMENTAL_LEGACY_SEARCH".to_owned(),
+                id => format!("SVC_{}", id.to_uppercase()),
+            };
+            assert_eq!(variable.to_str().unwrap(), expected);
             let flag = argument.get_long().unwrap().replace('-', "_");
             assert_eq!(flag, argument.get_id().as_str());
         }

@@ -27,36 +27,35 @@ fn error(file: Option<&str>, args: &[&str]) -> String {
 
 #[test]
 fn the_command_is_well_formed() {
-    use clap::CommandFactory;
-    Cli::command().debug_assert();
+    command().debug_assert();
 }
 
 #[test]
 fn defaults() {
     let options = options(None, &[]);
-    assert_eq!(options.http_addr, "localhost:7700");
-    assert_eq!(options.payload_bytes_max(), 100_000_000);
-    assert_eq!(options.experimental_search_queue_size, 1000);
-    assert!(options.indexing_threads() >= 1);
-    assert!(options.batch_bytes_max() <= options.indexing_memory_bytes());
+    assert_eq!(options.service.http_addr, "localhost:7700");
+    assert_eq!(options.service.payload_bytes_max(), 100_000_000);
+    assert_eq!(options.searching.experimental_search_queue_size, 1000);
+    assert!(options.indexing.threads() >= 1);
+    assert!(options.indexing.batch_bytes_max() <= options.indexing.memory_bytes());
 }
 
 #[test]
 fn the_command_line_wins_over_the_file_and_the_file_over_defaults() {
     let file = "http_addr = \"0.0.0.0:1\"\nmax_indexing_memory = 1000\nhttp_payload_size_limit = \"2 GiB\"\n";
     let options = options(Some(file), &["--http-addr", "0.0.0.0:2"]);
-    assert_eq!(options.http_addr, "0.0.0.0:2");
-    assert_eq!(options.indexing_memory_bytes(), 1000);
-    assert_eq!(options.payload_bytes_max(), 2 << 30);
+    assert_eq!(options.service.http_addr, "0.0.0.0:2");
+    assert_eq!(options.indexing.memory_bytes(), 1000);
+    assert_eq!(options.service.payload_bytes_max(), 2 << 30);
 }
 
 #[test]
 fn values_of_the_file_are_read_generously() {
     let options =
         options(Some("log_level = \"debug\"\nexperimental_logs_mode = \"JSON\"\nmax_indexing_threads = 3\n"), &[]);
-    assert_eq!(options.log_level, "DEBUG".parse().unwrap());
-    assert_eq!(options.experimental_logs_mode, LogsMode::Json);
-    assert_eq!(options.indexing_threads(), 3);
+    assert_eq!(options.logging.log_level, "DEBUG".parse().unwrap());
+    assert_eq!(options.logging.experimental_logs_mode, LogsMode::Json);
+    assert_eq!(options.indexing.threads(), 3);
 }
 
 #[test]
@@ -86,9 +85,9 @@ fn bad_values_are_refused() {
 
 #[test]
 fn unlimited_threads_are_the_default() {
-    let default = options(None, &[]).indexing_threads();
-    assert_eq!(options(None, &["--max-indexing-threads", "unlimited"]).indexing_threads(), default);
-    assert_eq!(options(None, &["--max-indexing-threads", "99"]).indexing_threads(), 99);
+    let default = options(None, &[]).indexing.threads();
+    assert_eq!(options(None, &["--max-indexing-threads", "unlimited"]).indexing.threads(), default);
+    assert_eq!(options(None, &["--max-indexing-threads", "99"]).indexing.threads(), 99);
 }
 
 #[test]
@@ -100,13 +99,13 @@ fn options_that_need_each_other_are_checked_wherever_they_come_from() {
     assert!(refused(None, &["--import-dump", "a", "--import-snapshot", "b"]).contains("cannot be used with"));
     // One from the file, the other from the command line.
     let both = options(Some("import_dump = \"a.dump\""), &["--ignore-missing-dump"]);
-    assert!(both.ignore_missing_dump && both.import_dump.is_some());
+    assert!(both.backups.ignore_missing_dump && both.backups.import_dump.is_some());
 }
 
 #[test]
 fn snapshots_are_scheduled_in_seconds_or_human_units_or_daily() {
     let seconds =
-        |file: Option<&str>, args: &[&str]| options(file, args).schedule_snapshot.0.map(|time| time.as_secs());
+        |file: Option<&str>, args: &[&str]| options(file, args).backups.schedule_snapshot.0.map(|time| time.as_secs());
     assert_eq!(seconds(None, &[]), None);
     assert_eq!(seconds(None, &["--schedule-snapshot"]), Some(86_400));
     assert_eq!(seconds(None, &["--schedule-snapshot", "3600"]), Some(3600));
@@ -119,13 +118,13 @@ fn snapshots_are_scheduled_in_seconds_or_human_units_or_daily() {
 
 #[test]
 fn tls_wants_both_files_and_telemetry_an_address() {
-    assert!(options(None, &[]).tls().is_none());
-    let tls = options(None, &["--ssl-cert-path", "c", "--ssl-key-path", "k", "--ssl-tickets"]).tls().unwrap();
+    assert!(options(None, &[]).tls.resolved().is_none());
+    let tls = options(None, &["--ssl-cert-path", "c", "--ssl-key-path", "k", "--ssl-tickets"]).tls.resolved().unwrap();
     assert!(tls.tickets && !tls.resumption && tls.client_roots.is_none());
-    assert_eq!(options(None, &[]).collector(), None);
+    assert_eq!(options(None, &[]).service.collector(), None);
     let url = ["--telemetry-url", "https://example.org"];
-    assert_eq!(options(None, &url).collector(), Some("https://example.org"));
-    assert_eq!(options(Some("no_analytics = true"), &url).collector(), None);
+    assert_eq!(options(None, &url).service.collector(), Some("https://example.org"));
+    assert_eq!(options(Some("no_analytics = true"), &url).service.collector(), None);
 }
 
 #[test]
@@ -138,5 +137,22 @@ fn options_know_whether_they_were_given() {
 #[test]
 fn less_memory_is_a_quarter() {
     let args = ["--max-indexing-memory", "400", "--experimental-reduce-indexing-memory-usage"];
-    assert_eq!(options(None, &args).indexing_memory_bytes(), 100);
+    assert_eq!(options(None, &args).indexing.memory_bytes(), 100);
+}
+
+#[test]
+fn what_this_server_does_not_do_is_refused_at_once() {
+    let refused = error(None, &["--s3-bucket-name", "x"]);
+    assert_eq!(refused, "`--s3-bucket-name` cannot be used: this server has no snapshots in object storage");
+    assert!(error(Some("experimental_personalization_api_key = \"x\""), &[]).contains("another service"));
+    // Names of other servers of the protocol that make no difference are no mistakes.
+    options(Some("experimental_no_edition_2024_for_dumps = true"), &["--experimental-legacy-search-default"]);
+}
+
+#[test]
+fn an_upgrade_has_two_names() {
+    assert!(!options(None, &[]).service.upgrades());
+    for name in ["--experimental-dumpless-upgrade", "--upgrade-db"] {
+        assert!(options(None, &[name]).service.upgrades());
+    }
 }

@@ -26,7 +26,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 async fn create(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
     // The other server is likely to have the limit that this one has.
-    let piece_bytes = state.options.payload_bytes_max().saturating_sub(1 << 20).max(PIECE_BYTES_MIN);
+    let piece_bytes = state.options.service.payload_bytes_max().saturating_sub(1 << 20).max(PIECE_BYTES_MIN);
     let contains_allowed = state.features.is_on(Feature::ContainsFilter);
     let asked = export(&request.json().await?, piece_bytes, contains_allowed)?;
     enqueue_as(StatusCode::OK, &state, NewTask::global(Content::Export(asked))).await

@@ -16,7 +16,7 @@ use crate::options::Environment;
 const PAGE: &str = include_str!("page.html");
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let is_development = state.options.env == Environment::Development;
+    let is_development = state.options.service.env == Environment::Development;
     let root = warp::path::end().and(warp::get());
     root.map(move || match is_development {
         true => page(),

@@ -106,7 +106,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
         let uid = Uuid::parse_str(text.trim()).map_err(|error| content_error(INSTANCE_UID, None, error))?;
         set_instance_uid(database, uid)?;
     }
-    let (instance, store) = Instance::open(database, options)?;
+    let (instance, store) = Instance::open(database, options, false)?;
     let indexes = dump.import_indexes(&instance)?;
     let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;

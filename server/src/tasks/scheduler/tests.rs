@@ -22,7 +22,7 @@ struct Server {
 impl Server {
     fn open(folder: &Path) -> Server {
         let options = IndexOptions { indexing_threads: 1, indexing_memory_bytes: 64 << 20, ..IndexOptions::default() };
-        let (instance, store) = Instance::open(folder, options).unwrap();
+        let (instance, store) = Instance::open(folder, options, false).unwrap();
         Server { queue: Arc::new(TaskQueue::new(store)), instance: Arc::new(instance) }
     }
 

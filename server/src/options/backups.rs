@@ -1,0 +1,60 @@
+//! Where copies of the database go, and which one to start from.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use super::interval::{self, Interval};
+
+/// Dumps and snapshots.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Dumps and snapshots")]
+pub struct Backups {
+    /// Folder of the dumps.
+    #[arg(long, default_value = "dumps/", value_name = "FOLDER")]
+    pub dump_dir: PathBuf,
+
+    /// Start from this dump, of this program or of another one of the protocol.
+    #[arg(long, value_name = "DUMP", conflicts_with = "import_snapshot")]
+    pub import_dump: Option<PathBuf>,
+
+    /// Start without the dump when it does not exist.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ignore_missing_dump: bool,
+
+    /// Start with the existing database when there is one, instead of the dump.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ignore_dump_if_db_exists: bool,
+
+    /// Folder of the snapshots.
+    #[arg(long, default_value = "snapshots/", value_name = "FOLDER")]
+    pub snapshot_dir: PathBuf,
+
+    /// Make a snapshot every so many seconds (or `15m`, `6h`, `1d`); without a value, once a day.
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        num_args = 0..=1,
+        default_missing_value = interval::DAILY,
+        value_name = "SECONDS"
+    )]
+    pub schedule_snapshot: Interval,
+
+    /// Snapshots that are kept in the folder; a new one removes the oldest.
+    #[arg(long, default_value = "3", value_name = "COUNT")]
+    pub snapshots_kept: NonZeroUsize,
+
+    /// Start from this snapshot.
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub import_snapshot: Option<PathBuf>,
+
+    /// Start without the snapshot when it does not exist.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ignore_missing_snapshot: bool,
+
+    /// Start with the existing database when there is one, instead of the snapshot.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ignore_snapshot_if_db_exists: bool,
+}

@@ -1,0 +1,55 @@
+//! Switches of features that are on from the start, and names of other servers of the protocol.
+
+use clap::{ArgAction, Args};
+
+use crate::features::Feature;
+
+/// Experimental features.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Experimental features")]
+pub struct Experimental {
+    /// Start with the experimental feature `metrics` on: `GET /metrics`.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub experimental_enable_metrics: bool,
+
+    /// Start with the experimental feature `logsRoute` on: `/logs/stream` and `/logs/stderr`.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub experimental_enable_logs_route: bool,
+
+    /// Start with the experimental feature `containsFilter` on: `CONTAINS` in filters.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub experimental_contains_filter: bool,
+
+    /// For replicas: the header `TaskId` sets the uid of a new task, `DryRun: true` only checks a request, and old tasks
+    /// are never deleted by themselves.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub experimental_replication_parameters: bool,
+
+    /// Changes nothing here: how other servers of the protocol search.
+    #[arg(long, env = "SVC_EXPERIMENTAL_LEGACY_SEARCH", action = ArgAction::SetTrue)]
+    experimental_legacy_search_default: bool,
+
+    /// Changes nothing here: how other servers of the protocol carry out changes of settings.
+    #[arg(long, action = ArgAction::SetTrue)]
+    experimental_no_edition_2024_for_settings: bool,
+
+    /// Changes nothing here: how other servers of the protocol read dumps.
+    #[arg(long, action = ArgAction::SetTrue)]
+    experimental_no_edition_2024_for_dumps: bool,
+
+    /// Changes nothing here: snapshots are links, which leaves nothing to compact.
+    #[arg(long, action = ArgAction::SetTrue)]
+    experimental_no_snapshot_compaction: bool,
+}
+
+impl Experimental {
+    /// Features that are on from the start.
+    pub fn preset_features(&self) -> Vec<Feature> {
+        let presets = [
+            (self.experimental_enable_metrics, Feature::Metrics),
+            (self.experimental_enable_logs_route, Feature::LogsRoute),
+            (self.experimental_contains_filter, Feature::ContainsFilter),
+        ];
+        presets.into_iter().filter_map(|(is_on, feature)| is_on.then_some(feature)).collect()
+    }
+}

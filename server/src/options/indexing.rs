@@ -1,0 +1,70 @@
+//! What indexing may use.
+
+use std::num::{NonZeroUsize, ParseIntError};
+use std::str::FromStr;
+
+use clap::{ArgAction, Args};
+
+use super::byte_size::ByteSize;
+use super::core_count;
+use super::memory::usable_memory_bytes;
+
+/// Memory, threads, sizes of batches.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Indexing")]
+pub struct Indexing {
+    /// Memory that indexing may use. By default two thirds of what the process may use, container limits respected.
+    #[arg(long, value_name = "SIZE")]
+    max_indexing_memory: Option<ByteSize>,
+
+    /// Threads that indexing may use: a number, or `unlimited` for the default, half of the cores.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "COUNT")]
+    max_indexing_threads: IndexingThreads,
+
+    /// Index with a quarter of the memory: slower, for small machines.
+    #[arg(long, action = ArgAction::SetTrue)]
+    experimental_reduce_indexing_memory_usage: bool,
+
+    /// Most tasks in one batch. Unlimited by default.
+    #[arg(long, value_name = "COUNT")]
+    pub experimental_max_number_of_batched_tasks: Option<NonZeroUsize>,
+
+    /// Most bytes of documents in one batch. By default half of the indexing memory, at most 10 GiB.
+    #[arg(long, value_name = "SIZE")]
+    experimental_limit_batched_tasks_total_size: Option<ByteSize>,
+}
+
+impl Indexing {
+    /// Memory for indexing, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let bytes = self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes);
+        if self.experimental_reduce_indexing_memory_usage { bytes / 4 } else { bytes }
+    }
+
+    /// Threads for indexing, at least 1.
+    pub fn threads(&self) -> usize {
+        self.max_indexing_threads.0.map_or_else(|| (core_count() / 2).max(1), NonZeroUsize::get)
+    }
+
+    /// Most bytes of documents in one batch.
+    pub fn batch_bytes_max(&self) -> u64 {
+        const MOST: u64 = 10 << 30;
+        self.experimental_limit_batched_tasks_total_size
+            .map_or_else(|| (self.memory_bytes() / 2).min(MOST), ByteSize::bytes)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct IndexingThreads(Option<NonZeroUsize>);
+
+impl FromStr for IndexingThreads {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<IndexingThreads, ParseIntError> {
+        match text.trim() {
+            "" => Ok(IndexingThreads(None)),
+            text if text.eq_ignore_ascii_case("unlimited") => Ok(IndexingThreads(None)),
+            text => text.parse().map(|count| IndexingThreads(Some(count))),
+        }
+    }
+}

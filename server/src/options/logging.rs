@@ -1,0 +1,76 @@
+//! What is logged and how it looks.
+
+use std::str::FromStr;
+
+use clap::Args;
+use tracing_subscriber::filter::LevelFilter;
+
+/// What is logged on the console.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Logs")]
+pub struct Logging {
+    /// OFF, ERROR, WARN, INFO, DEBUG or TRACE.
+    #[arg(long, default_value = "INFO", value_name = "LEVEL")]
+    pub log_level: LogLevel,
+
+    /// `human` lines or `json` objects.
+    #[arg(long, default_value = "human", value_name = "MODE")]
+    pub experimental_logs_mode: LogsMode,
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLevel(pub LevelFilter);
+
+impl FromStr for LogLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LogLevel, String> {
+        const LEVELS: [(&str, LevelFilter); 6] = [
+            ("OFF", LevelFilter::OFF),
+            ("ERROR", LevelFilter::ERROR),
+            ("WARN", LevelFilter::WARN),
+            ("INFO", LevelFilter::INFO),
+            ("DEBUG", LevelFilter::DEBUG),
+            ("TRACE", LevelFilter::TRACE),
+        ];
+        let found = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text.trim()));
+        found.map(|(_, level)| LogLevel(*level)).ok_or_else(|| {
+            format!(
+                "Log level '{text}' is invalid. Accepted values are 'OFF', 'ERROR', 'WARN', 'INFO', 'DEBUG', and \
+                 'TRACE'."
+            )
+        })
+    }
+}
+
+/// Form of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogsMode {
+    /// Lines for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+impl LogsMode {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogsMode::Human => "human",
+            LogsMode::Json => "json",
+        }
+    }
+}
+
+impl FromStr for LogsMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LogsMode, String> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "human" => Ok(LogsMode::Human),
+            "json" => Ok(LogsMode::Json),
+            _ => Err(format!("Unsupported log mode level `{text}`. Supported values are `HUMAN` and `JSON`.")),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Requests that the server makes itself.
+
+use clap::{ArgAction, Args};
+
+use crate::outbound::{IpPolicy, parse_url};
+use crate::webhooks::Webhook;
+
+/// Webhooks, embedders, exports, remotes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Outbound requests")]
+pub struct OutboundRequests {
+    /// Address that is told of every finished batch, as newline-delimited JSON with a line per task.
+    #[arg(long, value_name = "URL", value_parser = webhook_url)]
+    task_webhook_url: Option<String>,
+
+    /// Sent to that address as `Authorization`, as it is.
+    #[arg(long, hide_env_values = true, value_name = "VALUE", value_parser = header_value)]
+    task_webhook_authorization_header: Option<String>,
+
+    /// Compresses what webhooks are sent (`Content-Encoding: gzip`).
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub task_webhook_gzip: bool,
+
+    /// Networks (`10.0.0.0/8,192.168.1.7`) that webhooks, embedders, exports and remotes may reach besides global
+    /// addresses; `any` for all.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "NETWORKS")]
+    pub experimental_allowed_ip_networks: IpPolicy,
+
+    /// Texts of queries whose vectors are remembered; 0 remembers none.
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub experimental_embedding_cache_entries: usize,
+}
+
+impl OutboundRequests {
+    /// The webhook that the options name.
+    pub fn task_webhook(&self) -> Option<Webhook> {
+        let url = self.task_webhook_url.clone()?;
+        Some(Webhook::of_command_line(url, self.task_webhook_authorization_header.clone()))
+    }
+}
+
+fn webhook_url(text: &str) -> Result<String, String> {
+    parse_url(text).map(|_| text.to_owned())
+}
+
+fn header_value(text: &str) -> Result<String, String> {
+    reqwest::header::HeaderValue::from_str(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,22 @@
+//! How many searches at once.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+
+/// The queue of searches.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub struct Searching {
+    /// Searches that may wait for a free slot; one more makes a random one be refused. 0: none may wait.
+    #[arg(long, default_value = "1000", value_name = "COUNT")]
+    pub experimental_search_queue_size: usize,
+
+    /// Searches that run at the same time, for each core.
+    #[arg(long, default_value = "4", value_name = "COUNT")]
+    pub experimental_nb_searches_per_core: NonZeroUsize,
+
+    /// Seconds after which a search that still waits is refused.
+    #[arg(long, default_value = "60", value_name = "SECONDS")]
+    pub experimental_drop_search_after: NonZeroUsize,
+}

@@ -1,0 +1,94 @@
+//! Where the server is and who may ask it.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::byte_size::ByteSize;
+use crate::error::ErrorDocs;
+
+/// Folder, address, key.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Main")]
+pub struct Service {
+    /// Folder of the whole database; created if absent.
+    #[arg(long, default_value = "./data.lamina", value_name = "FOLDER")]
+    pub db_path: PathBuf,
+
+    /// Address to listen on.
+    #[arg(long, default_value = "localhost:7700", value_name = "HOST:PORT")]
+    pub http_addr: String,
+
+    /// Protects all routes except `GET /health` and `GET /`. At least 16 bytes, and mandatory, in production.
+    #[arg(long, hide_env_values = true, value_name = "KEY")]
+    pub master_key: Option<String>,
+
+    /// `production` insists on a good master key.
+    #[arg(long, default_value = "development")]
+    pub env: Environment,
+
+    /// Configuration file. Without this option `./config.toml` is read when it exists.
+    #[arg(long, value_name = "FILE")]
+    pub config_file_path: Option<PathBuf>,
+
+    /// Largest request body, after decompression; a larger one is answered with status 413.
+    #[arg(long, default_value = "100 MB", value_name = "SIZE")]
+    http_payload_size_limit: ByteSize,
+
+    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
+    #[arg(long, default_value = ErrorDocs::DEFAULT_BASE, value_name = "URL")]
+    pub error_docs_url: String,
+
+    /// Open a database of an older version and bring it up to this one, with a task that checks all of it. The old version
+    /// can't open it any more: make a dump before.
+    #[arg(long, action = ArgAction::SetTrue)]
+    experimental_dumpless_upgrade: bool,
+
+    /// The same, as newer servers of the protocol call it.
+    #[arg(long, action = ArgAction::SetTrue)]
+    upgrade_db: bool,
+
+    /// Share anonymous usage figures with the collector at this address, once an hour. Nothing is gathered without it.
+    #[arg(long, value_name = "URL")]
+    pub telemetry_url: Option<String>,
+
+    /// Share no usage figures, whatever else is set.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub no_analytics: bool,
+}
+
+impl Service {
+    /// Largest decoded body, in bytes.
+    pub fn payload_bytes_max(&self) -> u64 {
+        self.http_payload_size_limit.bytes()
+    }
+
+    /// Whether a database of an older version is brought up to this one.
+    pub fn upgrades(&self) -> bool {
+        self.experimental_dumpless_upgrade || self.upgrade_db
+    }
+
+    /// Where usage figures go, if anywhere.
+    pub fn collector(&self) -> Option<&str> {
+        self.telemetry_url.as_deref().filter(|url| !self.no_analytics && !url.is_empty())
+    }
+}
+
+/// How careful to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Environment {
+    /// A master key is optional.
+    Development,
+    /// A good master key is mandatory.
+    Production,
+}
+
+impl Environment {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Environment::Development => "development",
+            Environment::Production => "production",
+        }
+    }
+}

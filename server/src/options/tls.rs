@@ -1,0 +1,56 @@
+//! Certificates.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use crate::http::TlsOptions;
+
+/// Options of TLS.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub struct Tls {
+    /// Certificate chain of the server (PEM). With it and a key, the server speaks only HTTPS.
+    #[arg(long, value_name = "FILE")]
+    pub ssl_cert_path: Option<PathBuf>,
+
+    /// Private key of the server (PEM, not encrypted).
+    #[arg(long, value_name = "FILE")]
+    pub ssl_key_path: Option<PathBuf>,
+
+    /// Roots (PEM) to check certificates of clients with.
+    #[arg(long, value_name = "FILE")]
+    pub ssl_auth_path: Option<PathBuf>,
+
+    /// Refuse clients without a certificate.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ssl_require_auth: bool,
+
+    /// Answer of the OCSP responder (DER) to staple to the certificate.
+    #[arg(long, value_name = "FILE")]
+    pub ssl_ocsp_path: Option<PathBuf>,
+
+    /// Remember the sessions of clients.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ssl_resumption: bool,
+
+    /// Give clients tickets to resume their sessions with.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub ssl_tickets: bool,
+}
+
+impl Tls {
+    /// How to speak TLS; `None` without both a certificate and a key.
+    pub fn resolved(&self) -> Option<TlsOptions> {
+        let (certificates, key) = (self.ssl_cert_path.clone()?, self.ssl_key_path.clone()?);
+        Some(TlsOptions {
+            certificates,
+            key,
+            client_roots: self.ssl_auth_path.clone(),
+            requires_client: self.ssl_require_auth,
+            ocsp: self.ssl_ocsp_path.clone(),
+            resumption: self.ssl_resumption,
+            tickets: self.ssl_tickets,
+        })
+    }
+}
