@@ -8,6 +8,14 @@ use serde_json::json;
 
 use crate::server::Server;
 
+/// Every family that dashboards of the protocol's servers know, without the first part of its name.
+const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_search_requests \
+    personalized_search_requests db_size_bytes used_db_size_bytes index_count index_docs_count nb_tasks last_update \
+    is_indexing search_queue_size searches_running searches_waiting_to_be_processed task_queue_latency_seconds \
+    task_queue_max_size task_queue_used_size task_queue_size_until_stop_registering batch_running_progress_trace \
+    last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
+    chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
+
 #[test]
 fn metrics_are_behind_their_feature_and_tell_what_happened() {
     let server = Server::start();
@@ -29,6 +37,12 @@ fn metrics_are_behind_their_feature_and_tell_what_happened() {
     has("lamina_nb_tasks{kind=\"indexes\",value=\"films\"} 1");
     has("lamina_search_queue_size 1000");
     has("# TYPE lamina_http_response_time_seconds histogram");
+    has("lamina_last_indexed_documents_count{batch_uid=\"0\",index=\"films\"} 2");
+    for family in FAMILIES.split_whitespace() {
+        assert!(answer.text.contains(&format!("# TYPE lamina_{family} ")), "{family}");
+    }
+    let batch = server.get("/batches/0").ok();
+    assert!(batch["stats"]["progressTrace"]["processing tasks > committing"].is_string(), "{batch}");
     // Every sample belongs to the family above it, and every family is told once.
     let mut families = Vec::new();
     for line in answer.text.lines() {

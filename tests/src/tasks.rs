@@ -128,3 +128,47 @@ fn replicas_choose_the_numbers_of_their_tasks() {
     let request = server.request(Method::POST, "/indexes/films/documents").header("TaskId", "25");
     assert_eq!(server.send(request.json(&json!([{"id": 1}]))).body["taskUid"], 0);
 }
+
+#[test]
+fn the_documents_of_a_waiting_task_can_be_read() {
+    let server = Server::start();
+    server.add("films", json!((0..8).map(|id| json!({"id": id})).collect::<Vec<_>>()));
+    server.get("/tasks/0/documents").refused(400, "feature_not_enabled");
+    server
+        .patch("/experimental-features", json!({"getTaskDocumentsRoute": true, "editDocumentsByFunction": true}))
+        .ok();
+    // Holds the queue for a while.
+    let slow = json!({"function": "for i in 0..200000 { doc.n = i }"});
+    let slow = server.post("/indexes/films/documents/edit", slow);
+    let few = server.post("/indexes/films/documents", json!([{"id": 1, "a": "b"}, {"id": 2}]));
+    let large: Vec<Value> = (0..1000).map(|id| json!({"id": id, "text": "word ".repeat(200)})).collect();
+    let many = server.post("/indexes/films/documents", json!(large));
+    let read = |answer: &crate::server::Answer| server.get(&format!("/tasks/{}/documents", answer.body["taskUid"]));
+    let (lines_of_few, lines_of_many) = (read(&few).text, read(&many).text);
+    read(&slow).refused(404, "task_file_not_found");
+    assert_eq!(server.wait(&slow)["status"], "succeeded", "it was still under way");
+    assert_eq!(lines_of_few, "{\"id\":1,\"a\":\"b\"}\n{\"id\":2}\n");
+    let lines: Vec<Value> = lines_of_many.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines, large);
+    server.wait(&many);
+    read(&few).refused(404, "task_file_not_found");
+    server.get("/tasks/99/documents").refused(404, "task_not_found");
+}
+
+#[test]
+fn the_queue_can_be_made_small_again() {
+    let server = Server::start();
+    server.post("/tasks/compact", json!(null)).refused(400, "feature_not_enabled");
+    server.patch("/experimental-features", json!({"taskQueueCompactionRoute": true})).ok();
+    for n in 0..200 {
+        server.post("/indexes/films/documents", json!([{"id": n, "text": "word ".repeat(500)}]));
+    }
+    server.wait_for(199);
+    server.wait(&server.delete("/tasks?statuses=succeeded"));
+    let compacted = server.post("/tasks/compact", json!(null)).ok();
+    assert_eq!((&compacted["status"], &compacted["actionRequired"]), (&json!("succeeded"), &Value::Null));
+    let before = compacted["preSize"].as_str().expect("a size").to_owned();
+    let after = server.post("/tasks/compact", json!(null)).ok()["preSize"].clone();
+    assert_ne!(after, json!(before), "{compacted}");
+    assert_eq!(server.add("films", json!([{"id": 1}]))["uid"], 201, "the queue goes on");
+}

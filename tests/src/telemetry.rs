@@ -97,7 +97,7 @@ fn use_everything(server: &Server) {
     server.done(&server.post(&path("/documents/delete"), json!({"filter": format!("{} = '{MARK}'", mark("title"))})));
     server.done(&server.post("/indexes", json!({"uid": mark("other"), "primaryKey": "sku"})));
     server.done(&server.post("/swap-indexes", json!([{"indexes": [index, mark("other")]}])));
-    let webhook = json!({"url": format!("https://example.org/{MARK}"), "headers": {"Authorization": MARK}});
+    let webhook = json!({"url": format!("http://10.11.12.13/{MARK}"), "headers": {"Authorization": MARK}});
     server.post("/webhooks", webhook).ok();
     server.post("/keys", json!({"name": MARK, "actions": ["search"], "indexes": [index], "expiresAt": null})).ok();
     server.get(&format!("/keys/{MARK}")).refused(404, "api_key_not_found");
@@ -121,7 +121,7 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     assert_eq!(bodies.len(), 1, "what is left is sent at the end");
     let body = &bodies[0];
     assert!(body.len() <= 500_000);
-    let secrets = [MARK, "127.0.0.1", "example.org", server.folder().to_str().unwrap(), &collector.url];
+    let secrets = [MARK, "127.0.0.1", "10.11.12.13", server.folder().to_str().unwrap(), &collector.url];
     for secret in secrets {
         assert!(!body.contains(secret), "{secret}: {body}");
     }
@@ -170,6 +170,57 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
         (&deleted["per_document_id"], &deleted["per_filter"], &deleted["clear_all"]),
         (&json!(true), &json!(true), &json!(false))
     );
+}
+
+/// What `use_everything` leaves out: the rest of the settings, and routes that need a switch or another server.
+fn use_the_rest(server: &Server) {
+    let path = "/indexes/books";
+    server.send(server.request(Method::GET, "/stats").header("User-Agent", "tests/1"));
+    server.patch("/experimental-features", json!({"network": true, "editDocumentsByFunction": true})).ok();
+    server.patch("/network", json!({"self": "here", "remotes": {"there": {"url": "http://127.0.0.1:9"}}})).ok();
+    let embedder = json!({"source": "rest", "url": "http://127.0.0.1:9", "dimensions": 2, "request": {"input": "{{text}}"},
+        "response": {"output": "{{embedding}}"}, "documentTemplate": "{{doc.id}}", "documentTemplateMaxBytes": 10});
+    server.set(
+        "books",
+        json!({
+            "searchableAttributes": ["*"], "displayedAttributes": ["*"], "proximityPrecision": "byWord",
+            "facetSearch": true, "prefixSearch": "indexingTime", "separatorTokens": ["|"], "nonSeparatorTokens": ["#"],
+            "dictionary": ["J. R. R."], "pagination": {"maxTotalHits": 100}, "embedders": {"e": embedder},
+            "faceting": {"maxValuesPerFacet": 10, "sortFacetValuesBy": {"*": "count"}},
+            "typoTolerance": {"enabled": true, "minWordSizeForTypos": {"oneTypo": 4, "twoTypos": 8}},
+        }),
+    );
+    let there = json!({"indexUid": "books", "federationOptions": {"remote": "there"}});
+    server.post("/multi-search", json!({"federation": {}, "queries": [{"indexUid": "books"}, there]})).ok();
+    server.post(&format!("{path}/documents/edit"), json!({"function": ""})).ok();
+    server.wait(&server.post(&format!("{path}/documents/delete-batch"), json!([1])));
+    let export = json!({"url": "http://127.0.0.1:9", "indexes": {"nothing*": {}}});
+    server.wait(&server.post("/export", export));
+    let webhook = server.post("/webhooks", json!({"url": "http://10.11.12.13/tasks"})).ok();
+    let webhook = webhook["uuid"].as_str().expect("a uuid").to_owned();
+    server.patch(&format!("/webhooks/{webhook}"), json!({"headers": {"a": "b"}})).ok();
+}
+
+/// Every name of the specification and none but those.
+#[test]
+fn names_are_those_that_are_promised() {
+    let collector = Collector::start();
+    let master = "a master key of the tests";
+    let options = [&collector.options()[..], &["--master-key", master]].concat();
+    let mut server = Server::with_options(&options).with_key(master);
+    use_everything(&server);
+    use_the_rest(&server);
+    assert!(server.terminate().success());
+    let mut names = std::collections::BTreeSet::new();
+    for body in collector.bodies() {
+        let batch: Value = serde_json::from_str(&body).expect("JSON");
+        for event in batch["events"].as_array().expect("events") {
+            names.extend(event["properties"].as_object().expect("properties").keys().cloned());
+        }
+    }
+    let promised = include_str!("telemetry_names.txt").lines().map(str::to_owned).collect();
+    assert_eq!(names.difference(&promised).collect::<Vec<_>>(), Vec::<&String>::new(), "nobody was told of these");
+    assert_eq!(promised.difference(&names).collect::<Vec<_>>(), Vec::<&String>::new(), "these are missing");
 }
 
 #[test]

@@ -49,8 +49,12 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
     At::root(&body).fields(&["target", "mode", "profileMemory"], |name, field| {
         match name {
             "target" => target = read_target(&field)?,
-            // `profile` writes traces for a tool that this server does not feed.
-            "mode" => mode = field.one_of(&[("human", LogsMode::Human), ("json", LogsMode::Json)])?,
+            "mode" => {
+                let modes = [("human", Some(LogsMode::Human)), ("json", Some(LogsMode::Json)), ("profile", None)];
+                // `profile` writes traces for a tool that this server does not feed.
+                let unavailable = || field.invalid("this server writes no profiles, only `human` and `json` logs.");
+                mode = field.one_of(&modes)?.ok_or_else(unavailable)?;
+            }
             _ if field.boolean()? => {
                 return Err(ApiError::new(
                     Code::BadRequest,

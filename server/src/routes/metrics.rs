@@ -36,6 +36,16 @@ fn page(state: &AppState) -> ApiResult<String> {
     state.observations.http.write(&mut page);
     let degraded = state.observations.degraded_searches();
     page.gauge("degraded_search_requests", "Searches that ran into their time limit.", degraded);
+    // Nothing here is personalised, and nobody chats: dashboards of other servers find their series all the same.
+    page.gauge("personalized_search_requests", "Searches that were personalised.", 0);
+    for (name, help) in [
+        ("chat_searches_total", "Searches of chats."),
+        ("chat_prompt_tokens_total", "Tokens of prompts."),
+        ("chat_completion_tokens_total", "Tokens of completions."),
+        ("chat_tokens_total", "Tokens of chats."),
+    ] {
+        page.family(name, Kind::Counter, help);
+    }
     indexes(state, &mut page)?;
     searches(state, &mut page);
     tasks(state, &mut page)?;
@@ -89,7 +99,15 @@ fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     let latency =
         counts.oldest_waiting.map_or(0.0, |since| (Timestamp::now().nanos() - since.nanos()).max(0) as f64 / 1e9);
     page.gauge("task_queue_latency_seconds", "Age of the oldest task that is not finished.", latency);
-    page.gauge("task_queue_used_size", "Bytes of the task store.", store.disk_bytes());
+    let room = store.room();
+    page.gauge("task_queue_max_size", "Bytes that the task store may have.", room.bytes_max);
+    page.gauge("task_queue_used_size", "Bytes of the task store in use.", room.used_bytes);
+    page.gauge(
+        "task_queue_size_until_stop_registering",
+        "Bytes of tasks that are taken before only those that make room are.",
+        room.bytes_max.saturating_sub(room.used_bytes),
+    );
+    finished_batches(state, page);
     page.family(
         "batch_running_progress_trace",
         Kind::Gauge,
@@ -104,4 +122,28 @@ fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
         page.sample("batch_running_progress_trace", &[("batch_uid", &live.uid), ("step_name", &name)], share.min(1.0));
     }
     Ok(())
+}
+
+fn finished_batches(state: &AppState, page: &mut Exposition) {
+    let traces = state.queue.traces().get();
+    let name = "last_finished_batches_progress_trace_ms";
+    page.family(name, Kind::Gauge, "How long the steps of the last batches took.");
+    for trace in &traces {
+        for (step, time) in &trace.steps {
+            let millis = time.as_secs_f64() * 1e3;
+            page.sample(name, &[("batch_uid", &trace.batch_uid), ("step_name", step)], millis);
+        }
+    }
+    let additions =
+        || traces.iter().filter_map(|trace| Some((trace, trace.indexed_documents?, trace.index_uid.as_ref()?)));
+    let name = "last_indexed_documents_count";
+    page.family(name, Kind::Gauge, "Documents that the last batches with additions indexed.");
+    for (trace, count, index) in additions() {
+        page.sample(name, &[("batch_uid", &trace.batch_uid), ("index", index)], count);
+    }
+    let name = "last_indexed_documents_duration_ms";
+    page.family(name, Kind::Gauge, "How long the last batches with additions took.");
+    for (trace, _, index) in additions() {
+        page.sample(name, &[("batch_uid", &trace.batch_uid), ("index", index)], trace.duration.as_millis());
+    }
 }

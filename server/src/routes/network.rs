@@ -6,11 +6,13 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use super::tell;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
 use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::tasks::blocking;
+use crate::telemetry::Facts;
 use crate::wire::network::patch;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -37,6 +39,10 @@ async fn change(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
     check_feature(&state)?;
     let patch = patch(&request.json().await?)?;
+    let is_told = state.telemetry.is_on();
     let topology = blocking(move || state.network.change(patch)).await??;
-    Ok(json_answer(StatusCode::OK, &topology.show()))
+    let mut answer = json_answer(StatusCode::OK, &topology.show());
+    let facts = || Facts::Network { has_self: topology.own_name.is_some(), size: topology.remotes.len() };
+    tell(&mut answer, is_told.then(facts));
+    Ok(answer)
 }

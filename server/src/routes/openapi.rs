@@ -9,6 +9,7 @@ use warp::Filter;
 use super::table::ROUTES;
 use crate::app::AppState;
 use crate::http::{Routes, json_text, request};
+use crate::wire::tasks;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     // Open to everybody, like the documentation that it is.
@@ -48,6 +49,8 @@ enum Answer {
     Nothing,
     /// 200 with text.
     Text,
+    /// 200 with a JSON object a line.
+    Lines,
 }
 
 struct Description {
@@ -59,37 +62,8 @@ struct Description {
 }
 
 const PAGE: &[&str] = &["offset", "limit"];
-const TASK_FILTERS: &[&str] = &[
-    "uids",
-    "batchUids",
-    "canceledBy",
-    "types",
-    "statuses",
-    "indexUids",
-    "afterEnqueuedAt",
-    "beforeEnqueuedAt",
-    "afterStartedAt",
-    "beforeStartedAt",
-    "afterFinishedAt",
-    "beforeFinishedAt",
-];
-const TASK_LIST: &[&str] = &[
-    "limit",
-    "from",
-    "reverse",
-    "uids",
-    "batchUids",
-    "canceledBy",
-    "types",
-    "statuses",
-    "indexUids",
-    "afterEnqueuedAt",
-    "beforeEnqueuedAt",
-    "afterStartedAt",
-    "beforeStartedAt",
-    "afterFinishedAt",
-    "beforeFinishedAt",
-];
+const TASK_FILTERS: &[&str] = &tasks::FILTERS;
+const TASK_LIST: &[&str] = &tasks::LIST;
 const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
 const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "customMetadata", "wait"];
 const DELETION: &[&str] = &["customMetadata", "wait"];
@@ -128,7 +102,7 @@ const SEARCH: &[&str] = &[
 
 /// Summary, body, answer and query parameters of a route of the table.
 fn describe(method: &str, pattern: &str) -> Option<Description> {
-    use Answer::{Created, Nothing, Ok, Task, Text};
+    use Answer::{Created, Lines, Nothing, Ok, Task, Text};
     let (summary, body, answer, parameters): (_, _, _, &'static [&'static str]) = match (method, pattern) {
         ("GET", "/") => ("The search page, or a greeting", Body::None, Text, &[]),
         ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Object"), &[]),
@@ -164,6 +138,9 @@ fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("POST", "/indexes/{indexUid}/documents/delete-batch") => {
             ("Delete documents by their ids", Body::Array, Task(202), DELETION)
         }
+        ("POST", "/indexes/{indexUid}/documents/edit") => {
+            ("Change documents by a function; feature `editDocumentsByFunction`", Body::Object, Task(202), DELETION)
+        }
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
             ("Get a document", Body::None, Ok("Object"), &["fields", "retrieveVectors"])
         }
@@ -195,6 +172,15 @@ fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("DELETE", "/tasks") => ("Delete finished tasks", Body::None, Task(200), TASK_FILTERS),
         ("POST", "/tasks/cancel") => ("Cancel tasks", Body::None, Task(200), TASK_FILTERS),
         ("GET", "/tasks/{taskUid}") => ("Get a task", Body::None, Ok("Task"), &[]),
+        ("POST", "/tasks/compact") => {
+            ("Give the room of deleted tasks back; feature `taskQueueCompactionRoute`", Body::None, Ok("Object"), &[])
+        }
+        ("GET", "/tasks/{taskUid}/documents") => (
+            "The documents of an addition that is not finished; feature `getTaskDocumentsRoute`",
+            Body::None,
+            Lines,
+            &[],
+        ),
         ("GET", "/batches") => ("List batches", Body::None, Ok("Page"), TASK_LIST),
         ("GET", "/batches/{batchUid}") => ("Get a batch", Body::None, Ok("Object"), &[]),
         ("GET", "/experimental-features") => {
@@ -335,6 +321,10 @@ fn json_content(name: &str) -> Value {
     json!({ "application/json": { "schema": schema(name) } })
 }
 
+fn text_answer(description: &str, content_type: &str) -> Value {
+    json!({ "description": description, "content": { content_type: { "schema": { "type": "string" } } } })
+}
+
 fn operation(method: &str, pattern: &str, description: &Description) -> Value {
     let in_path = pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path =
@@ -350,9 +340,8 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
             (status, json!({ "description": "Registered", "content": json_content("SummarizedTask") }))
         }
         Answer::Nothing => (204, json!({ "description": "Done" })),
-        Answer::Text => {
-            (200, json!({ "description": "Text", "content": { "text/plain": { "schema": { "type": "string" } } } }))
-        }
+        Answer::Text => (200, text_answer("Text", "text/plain")),
+        Answer::Lines => (200, text_answer("A JSON object a line", "application/x-ndjson")),
     };
     let mut responses = Map::new();
     responses.insert(status.to_string(), answer);

@@ -1,17 +1,26 @@
 //! `/tasks` and `/batches`.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::Stream;
 use serde_json::json;
-use warp::Filter;
-use warp::http::StatusCode;
+use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
+use warp::{Filter, Reply};
 
 use super::enqueue_as;
 use crate::app::AppState;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
 use crate::http::{Request, Routes, json_answer, request, respond};
-use crate::tasks::{Content, NewTask, TaskFilter, TaskView, UidSet, batch_not_found, task_not_found};
+use crate::options::human_size;
+use crate::tasks::{
+    Content, NewTask, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, Upsert, batch_not_found, blocking,
+    task_not_found,
+};
 use crate::wire::tasks::{list_parameters, selecting_parameters, uid_in_path};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -19,6 +28,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("tasks").and(warp::get()).and(request(state));
     let delete = warp::path!("tasks").and(warp::delete()).and(request(state));
     let cancel = warp::path!("tasks" / "cancel").and(warp::post()).and(request(state));
+    let documents = warp::path!("tasks" / String / "documents").and(warp::get()).and(request(state));
+    let compact = warp::path!("tasks" / "compact").and(warp::post()).and(request(state));
     let batch = warp::path!("batches" / String).and(warp::get()).and(request(state));
     let batches = warp::path!("batches").and(warp::get()).and(request(state));
 
@@ -26,10 +37,14 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = list.then(|request| respond(request, list_tasks));
     let delete = delete.then(|request| respond(request, delete_tasks));
     let cancel = cancel.then(|request| respond(request, cancel_tasks));
+    let documents = documents
+        .then(|uid: String, request| respond(request, async move |request| task_documents(&uid, &request).await));
+    let compact = compact.then(|request| respond(request, compact_queue));
     let batch =
         batch.then(|uid: String, request| respond(request, async move |request| get_batch(&uid, &request).await));
     let batches = batches.then(|request| respond(request, list_batches));
     let tasks = get.or(list).unify().or(delete).unify().or(cancel).unify();
+    let tasks = tasks.or(documents).unify().or(compact).unify();
     tasks.or(batch).unify().or(batches).unify().boxed()
 }
 
@@ -37,13 +52,96 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 fn get_task(uid: &str, request: &Request) -> ApiResult<Response> {
     let state = request.state();
     let uid = uid_in_path(uid, "Task")?;
-    let task = state.queue.task(uid)?;
+    let task = visible_task(uid, request)?;
+    Ok(json_answer(StatusCode::OK, &task.view(&state.error_docs)))
+}
+
+/// The task, if the key of the request may know of it.
+fn visible_task(uid: u32, request: &Request) -> ApiResult<Task> {
+    let task = request.state().queue.task(uid)?;
     let is_visible = request.rights().visible().is_none()
         || task.index_uid.as_deref().is_some_and(|index_uid| request.rights().admits(index_uid));
-    if !is_visible {
-        return Err(task_not_found(uid));
+    if is_visible { Ok(task) } else { Err(task_not_found(uid)) }
+}
+
+/// The documents of an addition that is not finished, as they will be indexed.
+async fn task_documents(uid: &str, request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    if !state.features.is_on(Feature::GetTaskDocumentsRoute) {
+        return Err(ApiError::feature_not_enabled(
+            "Getting the documents of an enqueued task",
+            "get task documents route",
+        ));
     }
-    Ok(json_answer(StatusCode::OK, &task.view(&state.error_docs)))
+    let uid = uid_in_path(uid, "Task")?;
+    visible_task(uid, request)?;
+    let state = Arc::clone(state);
+    let body = blocking(move || payload(&state, uid)).await??;
+    let mut response = match body {
+        Documents::Few(lines) => Response::new(lines.into()),
+        Documents::Many(file) => warp::reply::stream(pieces(file)).into_response(),
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
+/// Where the documents of a task are, ready to be read: an open file stays readable when the task ends.
+enum Documents {
+    Few(Vec<u8>),
+    Many(File),
+}
+
+fn payload(state: &AppState, uid: u32) -> ApiResult<Documents> {
+    let store = state.queue.store();
+    let none = || {
+        ApiError::new(
+            Code::TaskFileNotFound,
+            format!(
+                "Task `{uid}` does not contain any documents. Only `documentAdditionOrUpdate` tasks with the statuses \
+                 `enqueued` or `processing` contain documents"
+            ),
+        )
+    };
+    match store.content(uid)? {
+        Some(Content::Upsert(Upsert { payload: PayloadPlace::Inline, .. })) => {
+            store.inline_payload(uid)?.map(Documents::Few).ok_or_else(none)
+        }
+        Some(Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. })) => {
+            let file = File::open(state.instance.payload_folder().join(name));
+            // The task may just have ended.
+            file.map(Documents::Many).map_err(|_| none())
+        }
+        _ => Err(none()),
+    }
+}
+
+/// A file in pieces, read away from the threads that serve connections.
+fn pieces(file: File) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    const PIECE_BYTES: u64 = 256 * 1024;
+    futures_util::stream::try_unfold(file, |file| async {
+        let read = blocking(move || {
+            let mut piece = Vec::new();
+            (&file).take(PIECE_BYTES).read_to_end(&mut piece)?;
+            Ok::<_, io::Error>((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+        });
+        read.await.map_err(|error| io::Error::other(error.message))?
+    })
+}
+
+async fn compact_queue(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    if !state.features.is_on(Feature::TaskQueueCompactionRoute) {
+        return Err(ApiError::feature_not_enabled("Using the /tasks/compact route", "task queue compaction route"));
+    }
+    let (before, after) = blocking(move || state.queue.store().compact()).await??;
+    let body = json!({
+        "preSize": human_size(before),
+        "postSize": human_size(after),
+        "status": Status::Succeeded,
+        // Nothing: the queue goes on by itself.
+        "actionRequired": null,
+    });
+    Ok(json_answer(StatusCode::OK, &body))
 }
 
 async fn list_tasks(request: Request) -> ApiResult<Response> {

@@ -11,6 +11,7 @@ use super::filter::TaskFilter;
 use super::live::LiveBatch;
 use super::store::{Batch, Page, Paging, Store, StoreError};
 use super::task::{SummarizedTask, Task};
+use super::trace::RecentTraces;
 use super::uid_set::UidSet;
 use crate::error::{ApiError, ApiResult, Code};
 
@@ -54,6 +55,7 @@ pub struct TaskQueue {
     live: RwLock<Option<Arc<LiveBatch>>>,
     signal: Signal,
     ends: Ends,
+    traces: RecentTraces,
 }
 
 /// Tells who wants to know that a batch has ended.
@@ -97,7 +99,13 @@ impl Signal {
 impl TaskQueue {
     /// A queue over an open store.
     pub fn new(store: Store) -> TaskQueue {
-        TaskQueue { store, live: RwLock::default(), signal: Signal::default(), ends: Ends::default() }
+        TaskQueue {
+            store,
+            live: RwLock::default(),
+            signal: Signal::default(),
+            ends: Ends::default(),
+            traces: RecentTraces::default(),
+        }
     }
 
     /// Registers a task: when this returns it is durable and the scheduler knows.
@@ -232,6 +240,11 @@ impl TaskQueue {
         if let Some(listener) = self.ends.listener.get() {
             listener(uid);
         }
+    }
+
+    /// How the last batches spent their time.
+    pub fn traces(&self) -> &RecentTraces {
+        &self.traces
     }
 
     /// The store below.

@@ -17,6 +17,7 @@ use super::live::LiveBatch;
 use super::queue::TaskQueue;
 use super::run::{self, Context, Done};
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
+use super::trace::Trace;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
@@ -194,10 +195,11 @@ impl Worker {
             let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
             return Ok(Some(Plan { tasks: vec![cancelation], strategy }));
         }
-        let deletions = store.enqueued_of_kind(Kind::TaskDeletion)?;
-        if !deletions.is_empty() {
-            let strategy = Strategy::OwnKind { kind: Kind::TaskDeletion };
-            return Ok(Some(Plan { tasks: deletions, strategy }));
+        for kind in [Kind::UpgradeDatabase, Kind::TaskDeletion] {
+            let tasks = store.enqueued_of_kind(kind)?;
+            if !tasks.is_empty() {
+                return Ok(Some(Plan { tasks, strategy: Strategy::OwnKind { kind } }));
+            }
         }
         let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
         if let Some(kind) = first.first().map(|task| task.content.kind()) {
@@ -281,7 +283,10 @@ impl Worker {
         tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
         let done = self.carry_out(&live, &plan.tasks);
         let has_ended = done.is_some();
-        if let Some(done) = done {
+        if let Some(mut done) = done {
+            let trace = Trace::of(&live, &plan.tasks, &done);
+            done.batch.progress_trace = trace.show();
+            self.queue.traces().add(trace);
             let free = self.publish(&done);
             let Some(files) = self.store_end(&done) else { return };
             self.remove(&free, &files);
@@ -389,6 +394,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         index_changes: Vec::new(),
         canceled: None,
         deleted: Vec::new(),
+        progress_trace: Default::default(),
     }
 }
 

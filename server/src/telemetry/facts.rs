@@ -41,6 +41,8 @@ pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
         ("POST", "/webhooks") => "Webhook Created",
         ("PATCH", "/webhooks/{uuid}") => "Webhook Updated",
         ("POST", "/export") => "Export",
+        ("PATCH", "/network") => "Network Updated",
+        ("POST", "/indexes/{indexUid}/documents/edit") => "Documents Edited by Function",
         _ => return None,
     })
 }
@@ -98,13 +100,15 @@ pub(crate) enum Facts {
     /// A search.
     Search(SearchFacts),
     /// Several in one request.
-    MultiSearch { search_count: usize, distinct_index_count: usize, is_federated: bool },
+    MultiSearch { search_count: usize, distinct_index_count: usize, distinct_remote_count: usize, is_federated: bool },
     /// A list of documents that was asked for by a body.
     Fetch { has_filter: bool, filters_vectors: bool, retrieves_vectors: bool, limit: u64, offset: u64 },
     /// A change of settings.
     Settings(Box<SettingsPatch>),
     /// An addition of documents: the primary key that the request names, and whether it creates the index.
     Documents { primary_key: Option<String>, index_creation: bool },
+    /// The network as it is after a change of it.
+    Network { has_self: bool, size: usize },
     /// A deletion by filter.
     DeleteByFilter { filters_vectors: bool },
     /// A new index, with the primary key that the request names.
@@ -303,12 +307,14 @@ impl Facts {
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         match self {
             Facts::Search(search) => search.add_to(event),
-            Facts::MultiSearch { search_count, distinct_index_count, is_federated } => {
+            Facts::MultiSearch { search_count, distinct_index_count, distinct_remote_count, is_federated } => {
                 event.average("searches.avg_search_count", *search_count as f64);
                 event.count("searches.total_search_count", *search_count as u64);
                 event.average("indexes.avg_distinct_index_count", *distinct_index_count as f64);
                 event.count("indexes.total_distinct_index_count", *distinct_index_count as u64);
                 event.count("indexes.total_single_index", (*distinct_index_count == 1).into());
+                event.average("remotes.avg_distinct_remote_count", *distinct_remote_count as f64);
+                event.count("remotes.total_distinct_remote_count", *distinct_remote_count as u64);
                 event.any("federation.use_federation", *is_federated);
             }
             Facts::Fetch { has_filter, filters_vectors, retrieves_vectors, limit, offset } => {
@@ -334,6 +340,11 @@ impl Facts {
                 event.average("export.avg_index_patterns", *pattern_count as f64);
                 event.average("export.avg_patterns_with_filter", *filter_count as f64);
                 event.average("export.avg_payload_size", *payload_bytes as f64);
+            }
+            Facts::Network { has_self, size } => {
+                event.any("network", true);
+                event.any("network_has_self", *has_self);
+                event.max("network_size", *size);
             }
             Facts::Swap { count } => event.count("swap_operation_number", *count as u64),
         }

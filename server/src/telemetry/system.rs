@@ -35,7 +35,7 @@ pub(super) fn identity(state: &AppState, days: u64) -> Map<String, Value> {
         add(&format!("infos.{name}"), state.features.is_on(feature).into());
     }
     add("infos.gpu_enabled", false.into());
-    add("infos.experimental_network", state.features.is_on(Feature::Network).into());
+    add("experimental_network", state.features.is_on(Feature::Network).into());
     properties
 }
 
@@ -72,17 +72,18 @@ const FEATURES: [(&str, Feature); 5] = [
     ("experimental_multimodal", Feature::Multimodal),
 ];
 
-fn values(options: &Options) -> [(&'static str, Value); 9] {
+fn values(options: &Options) -> [(&'static str, Value); 10] {
     [
-        ("env", options.env.as_str().into()),
-        ("schedule_snapshot", options.schedule_snapshot.0.map(|interval| interval.as_secs()).into()),
-        ("http_payload_size_limit", options.payload_bytes_max().into()),
-        ("log_level", options.log_level.0.to_string().into()),
-        ("max_indexing_memory", options.indexing_memory_bytes().into()),
-        ("max_indexing_threads", options.indexing_threads().into()),
-        ("ssl_require_auth", options.ssl_require_auth.into()),
-        ("experimental_logs_mode", options.experimental_logs_mode.as_str().into()),
-        ("experimental_search_queue_size", options.experimental_search_queue_size.into()),
+        ("env", options.service.env.as_str().into()),
+        ("schedule_snapshot", options.backups.schedule_snapshot.0.map(|interval| interval.as_secs()).into()),
+        ("http_payload_size_limit", options.service.payload_bytes_max().into()),
+        ("log_level", options.logging.log_level.0.to_string().into()),
+        ("max_indexing_memory", options.indexing.memory_bytes().into()),
+        ("max_indexing_threads", options.indexing.threads().into()),
+        ("ssl_require_auth", options.tls.ssl_require_auth.into()),
+        ("experimental_logs_mode", options.logging.experimental_logs_mode.as_str().into()),
+        ("experimental_embedding_cache_entries", options.outbound.experimental_embedding_cache_entries.into()),
+        ("experimental_search_queue_size", options.searching.experimental_search_queue_size.into()),
     ]
 }
 

@@ -10,7 +10,8 @@ use crate::timestamp::Timestamp;
 
 const PAGING: [&str; 3] = ["limit", "from", "reverse"];
 
-const FILTERS: [&str; 12] = [
+/// Parameters that choose tasks, in the order in which messages list them.
+pub const FILTERS: [&str; 12] = [
     "batchUids",
     "uids",
     "canceledBy",
@@ -25,6 +26,17 @@ const FILTERS: [&str; 12] = [
     "beforeFinishedAt",
 ];
 
+/// Parameters of lists of tasks and batches.
+pub const LIST: [&str; PAGING.len() + FILTERS.len()] = {
+    let mut all = [""; PAGING.len() + FILTERS.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < PAGING.len() { PAGING[place] } else { FILTERS[place - PAGING.len()] };
+        place += 1;
+    }
+    all
+};
+
 /// The query string of a list of tasks or batches.
 ///
 /// # Errors
@@ -32,8 +44,7 @@ const FILTERS: [&str; 12] = [
 pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
     let mut filter = TaskFilter::default();
     let mut paging = Paging { limit: 20, from: None, reverse: false };
-    let accepted: Vec<&str> = PAGING.into_iter().chain(FILTERS).collect();
-    query.parameters(&accepted, |name, parameter| {
+    query.parameters(&LIST, |name, parameter| {
         match name {
             "limit" => paging.limit = parameter.code(Code::InvalidTaskLimit).positive_integer()?,
             "from" => paging.from = Some(uid(&parameter.code(Code::InvalidTaskFrom))?),

@@ -34,6 +34,9 @@ pub struct FinishedBatch {
     /// Tasks that the batch deletes, with the deletion each belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<(u32, UidSet)>,
+    /// How long its steps took, as text; unknown after a crash.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub progress_trace: Map<String, Value>,
 }
 
 /// A task of a finished batch.
@@ -136,7 +139,11 @@ impl Summary {
         if self.tasks.iter().any(|(_, kind, _)| *kind != Kind::SettingsUpdate) {
             self.details.retain(|_, value| !value.is_null());
         }
-        let stats = listing::stats(self.tasks.iter().map(|(status, kind, index)| (*status, *kind, index.as_deref())));
+        let mut stats =
+            listing::stats(self.tasks.iter().map(|(status, kind, index)| (*status, *kind, index.as_deref())));
+        if !batch.progress_trace.is_empty() {
+            stats["progressTrace"] = Value::Object(batch.progress_trace.clone());
+        }
         connection
             .prepare_cached(
                 "INSERT INTO batches (uid, started_at, finished_at, details, stats, strategy)

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lamina_engine::index::Phase;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
@@ -75,13 +76,11 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("JSON values have text keys")
 }
 
-/// The public progress of the batch under way.
-pub(crate) fn progress(live: &LiveBatch) -> Value {
-    use lamina_engine::index::Phase;
-    let phase = live.progress.phase();
-    let (done, total) = (live.progress.done(), live.progress.total());
-    let name = match phase {
+/// What a phase of the engine is called in public.
+pub(crate) fn step_name(phase: Phase) -> &'static str {
+    match phase {
         Phase::Starting => "starting",
+        Phase::Preparing => "preparing documents",
         Phase::ReadingIds => "reading ids",
         Phase::Indexing => "indexing documents",
         Phase::Deleting => "deleting documents",
@@ -89,7 +88,14 @@ pub(crate) fn progress(live: &LiveBatch) -> Value {
         Phase::RewritingSegments => "rewriting segments",
         Phase::Committing => "committing",
         Phase::Finished => "writing tasks to disk",
-    };
+    }
+}
+
+/// The public progress of the batch under way.
+pub(crate) fn progress(live: &LiveBatch) -> Value {
+    let phase = live.progress.phase();
+    let (done, total) = (live.progress.done(), live.progress.total());
+    let name = step_name(phase);
     let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
     let finished = u8::from(phase == Phase::Finished);
     let percentage = 100.0 * (f64::from(finished) + if finished == 1 { 0.0 } else { share }) / 2.0;

@@ -36,7 +36,7 @@ pub use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use copy::copy_database;
 pub use counts::TaskCounts;
-pub(crate) use listing::{progress, stats};
+pub(crate) use listing::{progress, stats, step_name};
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]
@@ -191,9 +191,11 @@ impl Store {
         })
     }
 
-    /// Bytes of the database file, for statistics.
+    /// Bytes of the database file and its log, for statistics.
     pub fn disk_bytes(&self) -> u64 {
-        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        [&*self.path, Path::new(&log)].iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()
     }
 }
 

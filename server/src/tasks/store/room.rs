@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
-#[cfg(test)]
-use super::Store;
-use super::StoreError;
+use super::{Store, StoreError};
 use crate::tasks::content::Content;
 
 /// Beyond this only tasks that make room are taken: two fifths of the 20 GiB that queues of this protocol may have.
@@ -50,10 +48,35 @@ impl Room {
     }
 }
 
-#[cfg(test)]
-impl Room {
-    pub(super) fn used_bytes(&self) -> u64 {
-        self.used_bytes.load(Ordering::Relaxed)
+/// How large the store is and may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes in use.
+    pub used_bytes: u64,
+    /// Beyond these only tasks that make room are taken.
+    pub bytes_max: u64,
+}
+
+impl Store {
+    /// How large the store is, as of the last write.
+    pub fn room(&self) -> Sizes {
+        Sizes {
+            used_bytes: self.room.used_bytes.load(Ordering::Relaxed),
+            bytes_max: self.room.bytes_max.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Gives the room that deleted tasks left back to the file system; bytes before and after. Tasks cannot be
+    /// registered meanwhile, which takes as long as copying what is left.
+    ///
+    /// # Errors
+    /// What the store says; nothing is lost then.
+    pub fn compact(&self) -> Result<(u64, u64), StoreError> {
+        let writer = self.writer.lock();
+        let before = self.disk_bytes();
+        writer.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        self.room.measure(&writer.connection);
+        Ok((before, self.disk_bytes()))
     }
 }
 

@@ -105,6 +105,15 @@ impl Store {
         })
     }
 
+    /// What a task has to do; `None` once it is final, or when there is no such task.
+    pub fn content(&self, uid: u32) -> Result<Option<Content>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT content FROM tasks WHERE uid = ?1")?;
+            let text: Option<Option<String>> = statement.query_row([uid], |row| row.get(0)).optional()?;
+            text.flatten().map(|text| rows::content(uid, &text)).transpose()
+        })
+    }
+
     /// The payload files that enqueued tasks need.
     pub fn payload_files(&self) -> Result<Vec<String>, StoreError> {
         let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;

@@ -63,6 +63,7 @@ fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
         index_changes: Vec::new(),
         canceled: None,
         deleted: Vec::new(),
+        progress_trace: Default::default(),
     }
 }
 
@@ -279,7 +280,7 @@ fn a_full_store_takes_only_what_makes_room() {
     let done: Vec<u32> = (0..200).flat_map(|_| fixture.enqueue(&["a"])).collect();
     let ends: Vec<(u32, TaskResult)> = done.iter().map(|&uid| (uid, TaskResult::Succeeded(None))).collect();
     fixture.store.finish(&finished(0, &ends)).unwrap();
-    let before = fixture.store.room.used_bytes();
+    let before = fixture.store.room().used_bytes;
     fixture.store.limit(before - 1);
 
     let refused = fixture.store.enqueue(NewTask::for_index("a", Content::Clear)).unwrap_err();
@@ -295,6 +296,6 @@ fn a_full_store_takes_only_what_makes_room() {
     let uid = fixture.store.enqueue(NewTask::global(deletion)).unwrap().uid;
     let batch = FinishedBatch { deleted: vec![(uid, tasks)], ..finished(1, &[(uid, TaskResult::Succeeded(None))]) };
     fixture.store.finish(&batch).unwrap();
-    assert!(fixture.store.room.used_bytes() < before);
+    assert!(fixture.store.room().used_bytes < before);
     fixture.enqueue(&["a"]);
 }
