@@ -200,3 +200,39 @@ fn tenants_see_no_more_of_other_servers() {
     let other = json!({"federation": {}, "queries": [{"indexUid": "other", "federationOptions": {"remote": "far"}}]});
     keys::ask(&near, &token, "POST", "/multi-search", &other).refused(403, "invalid_api_key");
 }
+
+#[test]
+fn a_plain_search_asks_all_servers_when_told_to() {
+    let (near, far, whole) = halves();
+    let query = json!({"q": "alien", "limit": 7, "facets": ["genre"], "useNetwork": true, "filter": "year > 1950"});
+    let spread = near.search("films", query.clone());
+    let merged = json!({"federation": {"limit": 7, "facetsByIndex": {"near": ["genre"], "far": ["genre"]}, "mergeFacets": {}},
+        "queries": [{"indexUid": "near", "q": "alien", "filter": "year > 1950"},
+                    {"indexUid": "far", "q": "alien", "filter": "year > 1950"}]});
+    let together = search(&whole, merged);
+    assert_eq!(ids(&spread), ids(&together));
+    for field in ["estimatedTotalHits", "facetDistribution", "limit", "offset"] {
+        assert_eq!(spread[field], together[field], "{field}");
+    }
+    assert_eq!((&spread["query"], &spread["remoteErrors"]), (&json!("alien"), &json!({})));
+    let by_parameters = near.get("/indexes/films/search?q=alien&limit=7&useNetwork=true&filter=year%20%3E%201950").ok();
+    assert_eq!(ids(&by_parameters), ids(&spread));
+    let several = json!({"queries": [{"indexUid": "films", "q": "alien", "useNetwork": true, "limit": 3, "filter": "year > 1950"},
+        {"indexUid": "films", "q": "alien"}]});
+    let several = search(&near, several);
+    assert_eq!(ids(&several["results"][0]), ids(&spread)[..3]);
+    assert_eq!(
+        (&several["results"][0]["indexUid"], &several["results"][1]["indexUid"]),
+        (&json!("films"), &json!("films"))
+    );
+    let federated = json!({"federation": {"limit": 7}, "queries": [
+        {"indexUid": "films", "q": "alien", "useNetwork": true, "filter": "year > 1950"}]});
+    assert_eq!(ids(&search(&near, federated)), ids(&spread));
+    // One that is away is named; the other answers.
+    drop(far);
+    let alone = near.search("films", query.clone());
+    assert!(alone["remoteErrors"]["far"]["code"].is_string(), "{alone}");
+    assert!(!ids(&alone).is_empty());
+    near.patch("/experimental-features", json!({"network": false})).ok();
+    near.post("/indexes/films/search", query).refused(400, "feature_not_enabled");
+}

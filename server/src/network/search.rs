@@ -33,9 +33,9 @@ struct Asked {
     positions: Vec<usize>,
 }
 
-/// Whether any query goes to a named server.
+/// Whether any query goes to a named server, or to all.
 pub fn asks_network(asked: &MultiSearch) -> bool {
-    asked.federation.is_some() && asked.queries.iter().any(|query| query.remote.is_some())
+    asked.federation.is_some() && asked.queries.iter().any(|query| query.remote.is_some() || query.query.use_network)
 }
 
 impl NetworkSearch {
@@ -51,6 +51,13 @@ impl NetworkSearch {
     ) -> ApiResult<NetworkSearch> {
         let mut by_server: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
         for (position, query) in asked.queries.iter().enumerate() {
+            if query.query.use_network {
+                let others = topology.remotes.keys().filter(|name| topology.own_name.as_ref() != Some(name));
+                for server in std::iter::once(None).chain(others.cloned().map(Some)) {
+                    by_server.entry(server).or_default().push(position);
+                }
+                continue;
+            }
             let name = query.remote.clone().filter(|name| topology.own_name.as_ref() != Some(name));
             if let Some(name) = &name
                 && !topology.remotes.contains_key(name)
@@ -150,6 +157,10 @@ fn part(
         .iter()
         .map(|&position| {
             let mut query = body["queries"][position].clone();
+            if let Some(query) = query.as_object_mut() {
+                // The others ask nobody else.
+                query.remove("useNetwork");
+            }
             if let Some(options) = query.get_mut("federationOptions").and_then(Value::as_object_mut) {
                 options.remove("remote");
                 // Filled in again from our own list.
@@ -225,6 +236,18 @@ mod tests {
         let local = search.local().unwrap().unwrap();
         assert_eq!(local.queries.iter().map(|query| query.query_position).collect::<Vec<_>>(), [Some(1), Some(2)]);
         assert_eq!(search.remotes.len(), 1);
+    }
+
+    #[test]
+    fn a_query_for_all_goes_to_each_once() {
+        let body = json!({"federation": {}, "queries": [{"indexUid": "x"}, {"indexUid": "y", "useNetwork": true}]});
+        let search = cut(&body).unwrap();
+        assert_eq!(search.remotes.len(), 1, "this server is not asked over the network");
+        assert_eq!(search.remotes[0].2.positions, [1]);
+        assert_eq!(search.remotes[0].2.body["queries"], json!([{"indexUid": "y"}]));
+        let local = search.local().unwrap().unwrap();
+        assert_eq!(local.queries.iter().map(|query| query.query_position).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert!(local.queries.iter().all(|query| !query.query.use_network));
     }
 
     #[test]

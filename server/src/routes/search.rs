@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use warp::Filter;
-use warp::http::HeaderValue;
+use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
+use super::multi_search::search_network;
+use super::tell;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
-use crate::http::{Request, Routes, json_text, request, respond};
+use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::observe::Seen;
 use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
 use crate::telemetry::{Facts, SearchFacts};
@@ -83,6 +85,14 @@ async fn search(
     mut context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
+    if query.use_network {
+        let is_told = state.telemetry.is_on();
+        let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
+        let fields = search_network(state, uid, query, context, with_metadata).await?;
+        let mut answer = json_answer(StatusCode::OK, &fields);
+        tell(&mut answer, facts);
+        return Ok(answer);
+    }
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received);
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);

@@ -34,6 +34,45 @@ pub struct IndexQuery {
     pub query_position: Option<usize>,
 }
 
+/// What a refusal calls `useNetwork`.
+pub const USING_NETWORK: &str = "passing `useNetwork` in a search query";
+
+impl MultiSearch {
+    /// One search of all servers, as a merged list.
+    pub fn over_network(index_uid: String, query: SearchQuery) -> MultiSearch {
+        let facets_by_index: BTreeMap<String, Vec<String>> =
+            query.facets.clone().into_iter().map(|facets| (index_uid.clone(), facets)).collect();
+        let federation = Federation {
+            window: query.window(),
+            merge_facets: (!facets_by_index.is_empty()).then(MergeFacets::default),
+            facets_by_index,
+            distinct: query.distinct.clone(),
+            show_performance_details: false,
+        };
+        let query =
+            IndexQuery { index_uid, query, options: None, paging_field: None, remote: None, query_position: None };
+        MultiSearch { queries: vec![query], federation: Some(federation) }
+    }
+
+    /// The body that [`MultiSearch::over_network`] is read from; its pages are left out.
+    pub fn body_over_network(&self) -> Value {
+        let queries = self.queries.iter().map(|asked| {
+            let mut query = asked.query.as_federated_query();
+            query.insert("indexUid".to_owned(), asked.index_uid.clone().into());
+            Value::Object(query)
+        });
+        let federation = self.federation.as_ref();
+        let mut fields = serde_json::Map::new();
+        if let Some(facets) = federation.map(|federation| &federation.facets_by_index) {
+            fields.insert("facetsByIndex".to_owned(), serde_json::json!(facets));
+        }
+        if let Some(distinct) = federation.and_then(|federation| federation.distinct.clone()) {
+            fields.insert("distinct".to_owned(), distinct.into());
+        }
+        serde_json::json!({ "federation": fields, "queries": queries.collect::<Vec<Value>>() })
+    }
+}
+
 /// The part of one search in a merged list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FederationOptions {
@@ -92,10 +131,11 @@ impl IndexQuery {
     /// # Errors
     /// `feature_not_enabled` when it needs the network, for servers that know none.
     pub fn check_without_network(&self) -> ApiResult<()> {
-        let action = match (&self.remote, self.query_position) {
-            (Some(_), _) => "Performing a remote federated search",
-            (None, Some(_)) => "Using `federationOptions.queryPosition`",
-            (None, None) => return Ok(()),
+        let action = match (&self.remote, self.query_position, self.query.use_network) {
+            (Some(_), _, _) => "Performing a remote federated search",
+            (None, Some(_), _) => "Using `federationOptions.queryPosition`",
+            (None, None, true) => USING_NETWORK,
+            (None, None, false) => return Ok(()),
         };
         Err(ApiError::feature_not_enabled(action, "network"))
     }

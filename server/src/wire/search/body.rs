@@ -117,7 +117,7 @@ impl SearchQuery {
                 return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
             }
             "useNetwork" => {
-                refuse_network(field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true))?;
+                self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }
             "personalize" if !field.value().is_null() => {
                 personalize(field.code(InvalidSearchPersonalize))?;
@@ -181,11 +181,6 @@ fn personalize(at: At<'_>) -> ApiResult<()> {
         Ok(())
     })?;
     required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext).map(drop)
-}
-
-/// Searches go to this server alone.
-pub(super) fn refuse_network(asked: bool) -> ApiResult<()> {
-    if asked { Err(ApiError::feature_not_enabled("passing `useNetwork` in a search query", "network")) } else { Ok(()) }
 }
 
 /// Personalisation needs an outside service that this server does not know.

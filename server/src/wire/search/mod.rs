@@ -3,6 +3,7 @@
 mod body;
 mod kind;
 mod parameters;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,8 @@ pub struct SearchQuery {
     pub locales: Vec<Language>,
     /// Tell why hits are hits.
     pub explain: Option<ExplainQuery>,
+    /// Whether all servers of the network are asked.
+    pub use_network: bool,
 }
 
 /// What is to be explained.
@@ -119,6 +122,7 @@ impl Default for SearchQuery {
             ranking_score_threshold: None,
             locales: Vec::new(),
             explain: None,
+            use_network: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use lamina_engine::text::Language;
 use serde_json::Value;
 
-use super::body::{personalization_unavailable, refuse_network};
+use super::body::personalization_unavailable;
 use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::locale;
@@ -150,7 +150,7 @@ impl SearchQuery {
                 let id = parameter.code(InvalidSearchExplain).text()?.to_owned();
                 self.explain.get_or_insert_default().document_id = Some(id);
             }
-            "useNetwork" => refuse_network(parameter.code(InvalidSearchUseNetwork).boolean()?)?,
+            "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
             _ => return Err(personalization_unavailable()),
         }
         Ok(())

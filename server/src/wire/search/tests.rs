@@ -256,7 +256,6 @@ fn every_parameter_refuses_a_bad_value_with_its_own_code() {
         );
     }
     assert_eq!(refused_get("personalizeUserContext=x").0, Code::FeatureNotEnabled);
-    assert_eq!(refused_get("useNetwork=true").0, Code::FeatureNotEnabled);
 }
 
 #[test]
