@@ -24,6 +24,23 @@ test:
 e2e filter="":
     cargo test -p lamina-tests {{filter}}
 
+# kill -9 in loops, e.g. `just kills 200`: many more rounds than CI has time for.
+kills rounds="100":
+    LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
+
+# Mixed load with restarts for some minutes, and invariants at the end.
+soak minutes="10":
+    cargo build --release --bin lamina
+    scripts/soak.py --minutes {{minutes}}
+
+# Requests made from the description of the routes: none may be answered with 5xx.
+contract examples="30":
+    scripts/test-contract.sh {{examples}}
+
+# The page at `/` in a headless Chromium; pictures of it in target/page.
+page:
+    scripts/test-page.sh
+
 # The official client libraries.
 clients:
     scripts/test-clients.sh

@@ -17,4 +17,8 @@ cargo build --quiet --bin lamina
 cargo test --workspace --quiet
 step "Client libraries"
 scripts/test-clients.sh
+step "Packaging"
+scripts/test-packaging.sh
+step "The page"
+scripts/test-page.sh
 step "All passed"

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lamina_engine::index::SegmentReport;
 use serde_json::{Map, Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -60,7 +61,8 @@ fn index_stats(state: &AppState, uid: &str, parameters: StatsParameters) -> ApiR
     let snapshot = index.snapshot();
     let mut sections: Map<String, Value> = Map::new();
     let mut store_bytes = 0;
-    for (name, bytes) in index.report().segments.into_iter().flat_map(|segment| segment.sections) {
+    let report = index.report();
+    for (name, bytes) in report.segments.iter().flat_map(|segment| segment.sections.clone()) {
         if name == STORE_SECTION {
             store_bytes += bytes;
         }
@@ -81,6 +83,14 @@ fn index_stats(state: &AppState, uid: &str, parameters: StatsParameters) -> ApiR
     if parameters.internal_sizes {
         let sizes = sections.into_iter().map(|(name, bytes)| (name, size(bytes.as_u64().unwrap_or(0), parameters)));
         stats["internalDatabaseSizes"] = Value::Object(sizes.collect());
+        let segment = |segment: &SegmentReport| {
+            json!({
+                "numberOfDocuments": segment.doc_count - segment.deleted_count,
+                "numberOfDeletedDocuments": segment.deleted_count,
+                "size": size(segment.bytes, parameters),
+            })
+        };
+        stats["segments"] = report.segments.iter().map(segment).collect();
     }
     Ok(stats)
 }

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Checks what packages are made from: the systemd unit, completions, the manual page, the example of a configuration file.
+# usage: scripts/test-packaging.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo build --quiet --bin lamina
+lamina=$PWD/target/debug/lamina
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if command -v systemd-analyze >/dev/null; then
+  # The manual page and the program are where the package puts them, which is not here.
+  sed -e "s|^ExecStart=/usr/bin/lamina|ExecStart=$lamina|" -e '/^Documentation=/d' packaging/lamina.service >"$work/lamina.service"
+  said=$(systemd-analyze verify "$work/lamina.service" 2>&1 | grep -F "$work/lamina.service" || true)
+  [[ -z $said ]] || { echo "packaging/lamina.service: $said" >&2; exit 1; }
+else
+  echo "SKIPPED: there is no systemd-analyze to check the unit with"
+fi
+
+for shell in bash zsh fish; do
+  "$lamina" completions "$shell" >"$work/completions.$shell"
+  grep -q -e '--db-path\|db-path' "$work/completions.$shell"
+done
+bash -n "$work/completions.bash"
+"$lamina" manual >"$work/lamina.1"
+grep -q '^\.TH lamina 1' "$work/lamina.1"
+# Every line of the example is a comment; with all of them taken away it is still a configuration.
+sed -n 's/^# \([a-z0-9_]* = \)/\1/p' packaging/config.toml | grep -v '= ""$' >"$work/config.toml"
+python3 -c 'import sys, tomllib; assert len(tomllib.load(open(sys.argv[1], "rb"))) > 20' "$work/config.toml"
+echo "packaging: passed"

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Tests the page at `/` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
+# says so and leaves it out. Pictures of the page are left in target/page.
+# usage: scripts/test-page.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+if ! chromium >/dev/null; then
+  root=()
+  ((EUID == 0)) || root=(sudo -n)
+  echo "Installing: chromium"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 ||
+    { "${root[@]}" apt-get update -qq &&
+      "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || true
+fi
+if ! chromium >/dev/null; then
+  echo "SKIPPED: there is no Chromium, and apt-get cannot install it"
+  exit 0
+fi
+
+cargo build --quiet --bin lamina
+export CHROMIUM PICTURES=$PWD/target/page
+CHROMIUM=$(chromium)
+mkdir -p "$PICTURES"
+scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- node tests/page/page.mjs

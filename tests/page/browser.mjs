@@ -1,0 +1,84 @@
+// A headless Chromium, spoken to through two pipes: no package, no port.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const WAIT_MS = 20_000;
+
+/** Starts `program`; the page it shows, with what went wrong on it in `problems`. */
+export async function open(program) {
+  const profile = mkdtempSync(join(tmpdir(), 'lamina-page-'));
+  const process = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+    '--disable-background-networking', '--remote-debugging-pipe', '--user-data-dir=' + profile, 'about:blank'],
+  { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  const [, , , input, output] = process.stdio;
+  const waiting = new Map(), problems = [];
+  let number = 0, rest = '';
+
+  const failed = new Promise((_, reject) => process.on('error', reject).on('exit', code => reject(new Error('Chromium ended: ' + code))));
+  failed.catch(() => {});
+  output.setEncoding('utf8').on('data', text => {
+    const messages = (rest + text).split('\0');
+    rest = messages.pop();
+    for (const message of messages.map(one => JSON.parse(one))) {
+      if (message.id) {
+        const { resolve, reject } = waiting.get(message.id);
+        waiting.delete(message.id);
+        message.error ? reject(new Error(message.error.message)) : resolve(message.result);
+      } else if (message.method === 'Runtime.exceptionThrown') {
+        problems.push(message.params.exceptionDetails.exception?.description || message.params.exceptionDetails.text);
+      } else if (message.method === 'Log.entryAdded' && message.params.entry.level === 'error') {
+        problems.push(message.params.entry.text + ' ' + (message.params.entry.url || ''));
+      }
+    }
+  });
+  const send = (method, params = {}, sessionId) => Promise.race([failed, new Promise((resolve, reject) => {
+    number += 1;
+    waiting.set(number, { resolve, reject });
+    input.write(JSON.stringify({ id: number, method, params, sessionId }) + '\0');
+  })]);
+
+  const { targetInfos } = await send('Target.getTargets');
+  const target = targetInfos.find(info => info.type === 'page');
+  const { sessionId } = await send('Target.attachToTarget', { targetId: target.targetId, flatten: true });
+  const ask = (method, params) => send(method, params, sessionId);
+  for (const domain of ['Page', 'Runtime', 'Log']) await ask(domain + '.enable');
+
+  /** The value of an expression on the page. */
+  const value = async expression => {
+    const { result, exceptionDetails } = await ask('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true });
+    if (exceptionDetails) throw new Error(expression + ': ' + exceptionDetails.exception?.description);
+    return result.value;
+  };
+  /** Waits until an expression is true. */
+  const until = async (expression, what = expression) => {
+    const end = Date.now() + WAIT_MS;
+    while (!await value(expression)) {
+      if (Date.now() > end) throw new Error('not so: ' + what + '\n' + await value('document.body.innerText'));
+      await new Promise(resolve => setTimeout(resolve, 30));
+    }
+  };
+  const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9 };
+  const press = async key => {
+    const code = KEYS[key];
+    const event = { key, code: key, windowsVirtualKeyCode: code, ...(code ? {} : { text: key }) };
+    await ask('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
+    await ask('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+  };
+  return {
+    problems, value, until, press,
+    show: url => ask('Page.navigate', { url }),
+    type: async text => { for (const letter of text) await press(letter); },
+    scheme: scheme => ask('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }),
+    size: (width, height) => ask('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false }),
+    picture: async path => writeFileSync(path, Buffer.from((await ask('Page.captureScreenshot', { format: 'png' })).data, 'base64')),
+    close: async () => {
+      const ended = new Promise(resolve => process.on('exit', resolve));
+      process.kill();
+      await ended;
+      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
