@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -82,32 +81,16 @@ fn kill_9_in_a_loop_loses_nothing() {
     let mut acknowledged = Vec::new();
     let mut n = 0;
     for round in 0..10u64 {
-        // Times spread over the start, the middle and the end of commits.
-        let life = Duration::from_millis(20 + round * 37 % 190);
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            let process = server.process_id();
-            scope.spawn(move || {
-                std::thread::sleep(life);
-                kill_9(process);
-            });
-            loop {
-                n += 1;
-                let mut next = model.clone();
-                let (method, path, body) = write(n, &mut next);
-                match server.try_send(server.request(method, path).json(&body)) {
-                    Ok(answer) if answer.status == 202 => {
-                        acknowledged.push(answer.body["taskUid"].as_u64().expect("a task"));
-                        model = next;
-                    }
-                    Ok(answer) => panic!("refused: {answer:?}"),
-                    Err(_) => break,
-                }
-                assert!(start.elapsed() < Duration::from_secs(30), "the process was not killed");
-            }
+        server.killed_while(round, 190, |server| {
+            n += 1;
+            let mut next = model.clone();
+            let (method, path, body) = write(n, &mut next);
+            let answer = server.try_send(server.request(method, path).json(&body))?;
+            assert_eq!(answer.status, 202, "refused: {answer:?}");
+            acknowledged.push(answer.body["taskUid"].as_u64().expect("a task"));
+            model = next;
+            Ok(())
         });
-        server.reap();
-        server.start_again();
         // The last write had no answer: it may have been stored or not, but whole.
         let last = server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task");
         let expected = acknowledged.last().copied().unwrap_or(0);
@@ -138,9 +121,4 @@ fn kill_9_in_a_loop_loses_nothing() {
         let query = json!({"q": format!("\"number{n}\""), "limit": 1000});
         assert!(server.ids("films", query).contains(&json!(id)), "document {id}, write {n}");
     }
-}
-
-fn kill_9(process: u32) {
-    let status = Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill runs");
-    assert!(status.success());
 }

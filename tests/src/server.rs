@@ -86,13 +86,28 @@ impl Server {
         self.process.wait().expect("the process can be waited for");
     }
 
-    pub(crate) fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// Takes note that the process was killed by somebody else.
-    pub(crate) fn reap(&mut self) {
+    /// Lets `act` speak to the server over and over until it is killed, sometime in its first `life_max` milliseconds;
+    /// then it is started again. The times of the rounds are spread over the whole of what `act` takes.
+    pub(crate) fn killed_while(
+        &mut self,
+        round: u64,
+        life_max: u64,
+        mut act: impl FnMut(&Server) -> reqwest::Result<()>,
+    ) {
+        let life = Duration::from_millis(3 + round * 37 % life_max);
+        let (process, start) = (self.process.id(), Instant::now());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(life);
+                let status = Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill runs");
+                assert!(status.success());
+            });
+            while act(self).is_ok() {
+                assert!(start.elapsed() < Duration::from_secs(30), "the process was not killed");
+            }
+        });
         self.process.wait().expect("the process can be waited for");
+        self.start_again();
     }
 
     /// SIGTERM, and the exit status it led to.

@@ -1,5 +1,6 @@
 // The official JavaScript client against a running server: LAMINA_URL and LAMINA_KEY say where.
 import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
 import { Meilisearch } from "meilisearch";
 import { generateTenantToken } from "meilisearch/token";
 
@@ -94,4 +95,32 @@ assert.deepEqual(changed.headers, { "x-of": "js" });
 await client.deleteWebhook(webhook.uuid);
 await assert.rejects(client.getWebhook(webhook.uuid), (error) => error.cause.code === "webhook_not_found");
 await done(client.deleteIndex("js2"));
+
+// Tasks and batches, copies of the database.
+const third = await done(client.index("js3").addDocuments(films));
+const batch = await client.batches.getBatch(third.batchUid);
+assert.equal(batch.stats.types.documentAdditionOrUpdate, 1);
+assert.ok((await client.batches.getBatches({ limit: 1 })).results.length === 1);
+assert.equal((await done(client.tasks.cancelTasks({ statuses: ["enqueued"] }))).details.canceledTasks, 0);
+assert.equal((await done(client.tasks.deleteTasks({ uids: [third.uid] }))).details.deletedTasks, 1);
+await assert.rejects(client.tasks.getTask(third.uid), (error) => error.cause.code === "task_not_found");
+const dump = await done(client.createDump());
+assert.ok(existsSync(`${process.env.LAMINA_DATA}/dumps/${dump.details.dumpUid}.dump`));
+await done(client.createSnapshot());
+assert.ok(readdirSync(`${process.env.LAMINA_DATA}/snapshots`).some((name) => name.endsWith(".snapshot")));
+
+// Editing by a function; a network in which this server is its own remote.
+await client.updateExperimentalFeatures({ editDocumentsByFunction: true, network: true });
+const edited = await done(client.index("js3").updateDocumentsByFunction({ function: "doc.year += context.by", context: { by: 1 } }));
+assert.equal(edited.details.editedDocuments, 3);
+const remote = { url: host, searchApiKey: process.env.LAMINA_KEY };
+const network = await client.updateNetwork({ self: "here", remotes: { there: remote } });
+assert.deepEqual([network.self, await client.getNetwork()], ["here", network]);
+const merged = await client.multiSearch({
+  federation: {},
+  queries: ["here", "there"].map((name) => ({ indexUid: "js3", q: "alien", federationOptions: { remote: name } })),
+});
+assert.deepEqual(merged.hits.map((hit) => hit._federation.remote).sort(), ["here", "there"]);
+await client.updateNetwork({ remotes: { there: null } });
+await done(client.deleteIndex("js3"));
 console.log("js client: passed");

@@ -147,4 +147,45 @@ assert [(task["uid"], task["type"], task["status"]) for task in tasks] == [(dele
 assert client.update_webhook(webhook.uuid, {"headers": {"authorization": None}}).headers == {}
 assert client.delete_webhook(webhook.uuid) == 204
 assert client.get_webhooks().results == []
+
+# Tasks and batches: chosen, canceled, deleted, counted.
+done(client.index("books").add_documents(films))
+last = client.get_tasks({"indexUids": "books", "types": "documentAdditionOrUpdate", "limit": 1}).results[0]
+batch = client.get_batch(client.get_batches({"uids": str(last.uid)}).results[0].uid)
+assert batch.stats["totalNbTasks"] >= 1 and batch.progress is None, batch
+assert client.get_batches({"limit": 2, "statuses": "succeeded"}).limit == 2
+canceled = done(client.cancel_tasks({"statuses": "enqueued"}))
+assert canceled.type == "taskCancelation" and canceled.details["canceledTasks"] == 0, canceled
+deleted = done(client.delete_tasks({"uids": str(last.uid)}))
+assert deleted.details == {"matchedTasks": 1, "deletedTasks": 1, "originalFilter": f"?uids={last.uid}"}, deleted.details
+try:
+    client.get_task(last.uid)
+    raise AssertionError("a deleted task was found")
+except MeilisearchApiError as error:
+    assert error.code == "task_not_found", error
+
+# Copies of the database.
+dump = done(client.create_dump())
+assert os.path.isfile(os.path.join(os.environ["LAMINA_DATA"], "dumps", dump.details["dumpUid"] + ".dump"))
+assert done(client.create_snapshot()).type == "snapshotCreation"
+assert any(name.endswith(".snapshot") for name in os.listdir(os.path.join(os.environ["LAMINA_DATA"], "snapshots")))
+
+# A function that edits documents, and a network with this server as its own remote.
+features = client.update_experimental_features({"editDocumentsByFunction": True, "network": True})
+assert features["editDocumentsByFunction"] and client.get_experimental_features() == features
+client.update_documents_by_function("books", {"function": "doc.title = doc.title.to_upper()", "filter": None})
+edited = client.get_tasks({"types": "documentEdition"}).results[0]
+assert client.wait_for_task(edited.uid).details["editedDocuments"] == 3
+assert client.index("books").get_document(3).title == "ALIEN"
+remote = {"url": os.environ["LAMINA_URL"], "searchApiKey": os.environ["LAMINA_KEY"]}
+network = client.add_or_update_networks({"self": "here", "remotes": {"there": remote}})
+assert network["self"] == "here" and client.get_all_networks() == network
+both = client.multi_search(
+    [{"indexUid": "books", "q": "alien"}, {"indexUid": "books", "q": "alien", "federationOptions": {"remote": "there"}}],
+    {"limit": 5},
+)
+assert sorted(hit["_federation"]["remote"] for hit in both["hits"]) == ["here", "there"], both
+assert both["remoteErrors"] == {}
+assert client.add_or_update_networks({"remotes": {"there": None}})["remotes"] == {}
+done(client.delete_index("books"))
 print("python client: passed")

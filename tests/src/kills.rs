@@ -1,0 +1,285 @@
+//! kill -9 while the server copies, swaps, cancels, changes keys and tells webhooks: what was acknowledged is there
+//! afterwards, and nothing is half done. A few rounds each in every run; `just kills 200` makes it many.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::receiver::Receiver;
+use crate::server::{Answer, Server};
+
+fn rounds() -> u64 {
+    std::env::var("LAMINA_KILL_ROUNDS").map_or(4, |rounds| rounds.parse().expect("LAMINA_KILL_ROUNDS is a number"))
+}
+
+fn send(server: &Server, method: Method, path: &str, body: Value) -> reqwest::Result<Answer> {
+    server.try_send(server.request(method, path).json(&body))
+}
+
+/// Asks for a task, takes note of it once it is acknowledged, and waits for its end as long as the server lives.
+fn task(server: &Server, path: &str, body: Value, acknowledged: &mut Vec<u64>) -> reqwest::Result<()> {
+    let answer = send(server, Method::POST, path, body)?;
+    let uid = answer.body["taskUid"].as_u64().unwrap_or_else(|| panic!("no task: {answer:?}"));
+    acknowledged.push(uid);
+    loop {
+        let task = server.try_send(server.request(Method::GET, &format!("/tasks/{uid}")))?;
+        if task.body["finishedAt"].is_string() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[track_caller]
+fn all_succeed(server: &Server, acknowledged: &[u64]) {
+    assert!(!acknowledged.is_empty(), "nothing was acknowledged: the test shows nothing");
+    for &uid in acknowledged {
+        let task = server.wait_for(uid);
+        assert_eq!(task["status"], "succeeded", "{task}");
+    }
+}
+
+/// Two thousand films and what belongs to them.
+fn filled(options: &[&str]) -> Server {
+    let server = Server::with_options(options);
+    let film = |id: u32| json!({"id": id, "title": format!("Film number {id}"), "year": 1950 + id % 70});
+    server.add("films", (0..2000).map(film).collect());
+    server.set("films", json!({"filterableAttributes": ["year"], "synonyms": {"movie": ["film"]}}));
+    server
+}
+
+/// Documents and settings of all indexes.
+fn contents(server: &Server) -> Value {
+    let indexes = server.get("/indexes?limit=1000").ok();
+    let uids = indexes["results"].as_array().expect("results").iter().map(|index| index["uid"].as_str().unwrap());
+    uids.map(|uid| {
+        let documents = server.get(&format!("/indexes/{uid}/documents?limit=100000")).ok();
+        json!([uid, documents, server.get(&format!("/indexes/{uid}/settings")).ok()])
+    })
+    .collect()
+}
+
+fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == extension)).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn during_dumps() {
+    let mut server = filled(&[]);
+    let expected = contents(&server);
+    let mut acknowledged = Vec::new();
+    for round in 0..rounds() {
+        server.killed_while(round, 400, |server| task(server, "/dumps", json!(null), &mut acknowledged));
+    }
+    all_succeed(&server, &acknowledged);
+    let dumps = server.folder().join("dumps");
+    for &uid in &acknowledged {
+        let name = server.wait_for(uid)["details"]["dumpUid"].as_str().expect("a dump").to_owned();
+        assert!(dumps.join(format!("{name}.dump")).is_file(), "{name} of task {uid}");
+    }
+    // A file with a final name is whole, whoever wrote it and whether or not its task got to its end.
+    let all = files(dumps, "dump");
+    for path in &all {
+        let mut archive = flate2::read::MultiGzDecoder::new(std::fs::File::open(path).unwrap());
+        let bytes = archive.read_to_end(&mut Vec::new()).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert!(bytes > 0, "{path:?}");
+    }
+    assert_eq!(contents(&server), expected);
+    let restored = Server::with_options(&["--import-dump", all.last().expect("a dump").to_str().unwrap()]);
+    assert_eq!(contents(&restored), expected);
+}
+
+#[test]
+fn during_snapshots() {
+    let mut server = filled(&[]);
+    let expected = contents(&server);
+    let mut acknowledged = Vec::new();
+    for round in 0..rounds() {
+        server.killed_while(round, 150, |server| task(server, "/snapshots", json!(null), &mut acknowledged));
+    }
+    all_succeed(&server, &acknowledged);
+    assert_eq!(contents(&server), expected);
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
+    assert_eq!(contents(&restored), expected);
+}
+
+#[test]
+fn during_swaps() {
+    let mut server = Server::start();
+    for name in ["a", "b"] {
+        server.add(name, json!([{"id": 1, "name": name}]));
+    }
+    let mut acknowledged = Vec::new();
+    let swap = json!([{"indexes": ["a", "b"]}]);
+    for round in 0..rounds() * 2 {
+        server.killed_while(round, 150, |server| task(server, "/swap-indexes", swap.clone(), &mut acknowledged));
+    }
+    all_succeed(&server, &acknowledged);
+    // The last request of a round may have been stored without an answer: what counts is what the queue says.
+    let swaps = server.get("/tasks?types=indexSwap&limit=0").ok()["total"].as_u64().expect("a number");
+    let unanswered = swaps - acknowledged.len() as u64;
+    assert!(unanswered <= rounds() * 2, "{swaps} swaps, {} acknowledged", acknowledged.len());
+    server.wait_for(server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task"));
+    let expected = if swaps % 2 == 0 { ["a", "b"] } else { ["b", "a"] };
+    for (index, name) in ["a", "b"].iter().zip(expected) {
+        assert_eq!(server.get(&format!("/indexes/{index}/documents/1")).ok()["name"], name, "after {swaps} swaps");
+    }
+    // The history follows: each addition belongs to the index that now holds its document.
+    for (uid, name) in [(0, "a"), (1, "b")] {
+        let index = server.get(&format!("/tasks/{uid}")).ok()["indexUid"].as_str().expect("an index").to_owned();
+        assert_eq!(server.get(&format!("/indexes/{index}/documents/1")).ok()["name"], name);
+    }
+}
+
+#[test]
+fn during_cancelations() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 0}]));
+    let (mut writes, mut n) = (BTreeMap::new(), 0);
+    for round in 0..rounds() * 2 {
+        let mut unanswered = None;
+        server.killed_while(round, 190, |server| {
+            // Some writes of different sizes, then everything that waits is canceled: whatever was done by then stays.
+            for _ in 0..5 {
+                n += 1;
+                let documents: Vec<Value> = (0..n * 7 % 90).map(|id| json!({"id": id + 1, "n": n})).collect();
+                unanswered = Some(documents.clone());
+                let answer = send(server, Method::POST, "/indexes/films/documents", json!(documents))?;
+                unanswered = None;
+                writes.insert(answer.body["taskUid"].as_u64().expect("a task"), documents);
+            }
+            send(server, Method::POST, "/tasks/cancel?statuses=enqueued,processing", json!(null)).map(drop)
+        });
+        // It may have been stored all the same, and then it is the last of its kind.
+        if let Some(documents) = unanswered {
+            let last = server.get("/tasks?types=documentAdditionOrUpdate&limit=1").ok();
+            let uid = last["results"][0]["uid"].as_u64().expect("a task");
+            writes.entry(uid).or_insert(documents);
+        }
+    }
+    let mut model = BTreeMap::from([(0, Value::Null)]);
+    let (mut canceled, mut succeeded) = (0, 0);
+    let last = server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task");
+    for uid in 1..=last {
+        let task = server.wait_for(uid);
+        if task["type"] == "taskCancelation" {
+            assert_eq!(task["status"], "succeeded", "{task}");
+            continue;
+        }
+        let documents = writes.remove(&uid).unwrap_or_else(|| panic!("nobody wrote {task}"));
+        match task["status"].as_str() {
+            Some("canceled") => {
+                canceled += 1;
+                assert!(task["canceledBy"].as_u64().is_some_and(|by| by > uid), "{task}");
+                assert_eq!(task["details"]["indexedDocuments"], 0, "{task}");
+            }
+            Some("succeeded") => {
+                succeeded += 1;
+                for document in documents {
+                    model.insert(document["id"].as_u64().unwrap(), document["n"].clone());
+                }
+            }
+            _ => panic!("{task}"),
+        }
+    }
+    assert_eq!(writes, BTreeMap::new(), "acknowledged and lost");
+    assert!(canceled + succeeded > 10, "{canceled} canceled, {succeeded} succeeded: the test shows little");
+    let list = server.get("/indexes/films/documents?limit=1000").ok();
+    let found: BTreeMap<u64, Value> = list["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|document| (document["id"].as_u64().unwrap(), document["n"].clone()))
+        .collect();
+    assert_eq!(found, model);
+}
+
+#[test]
+fn during_changes_of_keys() {
+    let master = "a master key of the tests";
+    let mut server = Server::with_options(&["--master-key", master]).with_key(master);
+    // By uid: the name last acknowledged; `None` once deleted. What was under way when the server died may be either.
+    let mut keys: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut n = 0;
+    for round in 0..rounds() * 2 {
+        let mut unsure: Option<String> = None;
+        server.killed_while(round, 120, |server| {
+            n += 1;
+            let name = format!("key {n}");
+            let make = json!({"name": name, "actions": ["search"], "indexes": ["films"], "expiresAt": null});
+            let key = send(server, Method::POST, "/keys", make)?.ok();
+            let uid = key["uid"].as_str().expect("a uid").to_owned();
+            keys.insert(uid.clone(), Some(name));
+            unsure = Some(uid.clone());
+            let path = format!("/keys/{uid}");
+            if n % 3 != 0 {
+                let name = format!("changed {n}");
+                send(server, Method::PATCH, &path, json!({"name": name}))?.ok();
+                keys.insert(uid.clone(), Some(name));
+            }
+            if n % 4 == 0 {
+                let answer = server.try_send(server.request(Method::DELETE, &path))?;
+                assert_eq!(answer.status, 204);
+                keys.insert(uid, None);
+            }
+            unsure = None;
+            Ok(())
+        });
+        let list = server.get("/keys?limit=100000").ok();
+        let found: BTreeMap<&str, &Value> = list["results"]
+            .as_array()
+            .expect("results")
+            .iter()
+            .map(|key| (key["uid"].as_str().unwrap(), &key["name"]))
+            .collect();
+        for (uid, name) in keys.iter().filter(|(uid, _)| unsure.as_ref() != Some(uid)) {
+            assert_eq!(found.get(uid.as_str()).map(|name| name.as_str()), name.as_deref().map(Some), "{uid}");
+        }
+        if let Some(uid) = unsure {
+            let now = found.get(uid.as_str()).and_then(|name| name.as_str().map(str::to_owned));
+            keys.insert(uid, now);
+        }
+    }
+    assert!(keys.len() > 2, "only {} keys: the test shows nothing", keys.len());
+}
+
+#[test]
+fn while_webhooks_are_told() {
+    let receiver = Receiver::start([]);
+    let mut server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.0/8"]);
+    let webhook = server.post("/webhooks", json!({"url": receiver.url, "headers": {"x": "1"}})).ok();
+    let path = format!("/webhooks/{}", webhook["uuid"].as_str().expect("a uuid"));
+    let (mut acknowledged, mut value) = (Vec::new(), 1u64);
+    for round in 0..rounds() {
+        let mut sent = value;
+        server.killed_while(round, 150, |server| {
+            sent += 1;
+            send(server, Method::PATCH, &path, json!({"headers": {"x": sent.to_string()}}))?.ok();
+            value = sent;
+            task(server, "/indexes/films/documents", json!([{"id": sent}]), &mut acknowledged)
+        });
+        let header = server.get(&path).ok()["headers"]["x"].as_str().and_then(|text| text.parse().ok());
+        assert!(header == Some(value) || header == Some(sent), "{header:?} after {value}");
+        value = header.expect("a number");
+    }
+    all_succeed(&server, &acknowledged);
+    // Deliveries may be lost with the process, but what arrives is whole, and the next batch is told again.
+    let last = server.add("films", json!([{"id": 0}]))["uid"].clone();
+    loop {
+        let told = receiver.next();
+        let tasks: Vec<Value> =
+            told.text().lines().map(|line| serde_json::from_str(line).expect("a task a line")).collect();
+        assert!(tasks.iter().all(|task| task["status"] == "succeeded" && task["batchUid"].is_u64()), "{tasks:?}");
+        if tasks.iter().any(|task| task["uid"] == last) {
+            break;
+        }
+    }
+}
