@@ -9,13 +9,13 @@ use crate::bits::DocSet;
 use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
-use crate::query::options::NOT_SEARCHED;
+use crate::rank::groups::{Groups, Slot};
 use crate::rank::key::{Key, KeyLayout, Slice};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::level::Level;
-use crate::rank::path::{POSITION_COST_MAX, bucketed_position, position_cost};
+use crate::rank::path::{bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
-use crate::segment::{FieldSets, ZONE_COUNT, ZONE_STARTS};
+use crate::segment::{FieldSets, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
@@ -25,54 +25,128 @@ const PREFIX_POSTINGS_MAX: u64 = 8;
 /// Positions below this are not rounded by `wordPosition`.
 const EXACT_POSITIONS: u16 = 16;
 
-/// Least costs of one word in one document.
-#[derive(Clone, Copy, Debug, Default)]
-struct Costs {
-    rank: u8,
-    position: u8,
-    /// An exact word is not in its place, so no attribute is, or starts with, the query.
-    displaced: bool,
+/// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
+const ATTRIBUTE_BITS: u32 = 2;
+
+/// How the least costs of a document are packed into a slot: the costs of several words are added, and slots of equal
+/// words compare as `attributeRank` and `wordPosition` do in the order of the rules.
+#[derive(Clone, Copy, Debug)]
+struct Packing {
+    rank: Part,
+    position: Part,
+    /// The cost of `exactness`, or with several words how many are not in their place.
+    attribute: Part,
+    bits: u32,
+    single: bool,
 }
 
-impl Costs {
-    const WORST: Costs = Costs { rank: u8::MAX, position: u8::MAX, displaced: false };
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    shift: u32,
+    bits: u32,
+}
 
-    fn min(self, other: Costs) -> Costs {
-        Costs { rank: self.rank.min(other.rank), position: self.position.min(other.position), displaced: false }
-    }
-
-    fn add(&mut self, other: Costs) {
-        self.rank = self.rank.saturating_add(other.rank);
-        self.position = self.position.saturating_add(other.position);
-        self.displaced |= other.displaced;
+impl Part {
+    fn get(self, slot: Slot) -> u32 {
+        u32::from(slot) >> self.shift & ((1 << self.bits) - 1)
     }
 }
 
-/// Costs by field set code and zone.
-struct CostTable(Vec<[Costs; ZONE_COUNT]>);
+impl Packing {
+    /// `words`: how many costs are added. `None` when they do not fit, or when no rule is bounded.
+    fn new(words: u32, max_weight: u16, layout: &KeyLayout, with_attribute: bool) -> Option<Packing> {
+        let (rank, position) = (layout.slice(GraphRule::AttributeRank), layout.slice(GraphRule::WordPosition));
+        let bits = |max: u32| u32::BITS - max.leading_zeros();
+        let position_max = position_cost(bucketed_position(ZONE_STARTS[ZONE_COUNT - 1]));
+        let rank_bits = rank.map_or(0, |_| bits(words * u32::from(max_weight)));
+        let position_bits = position.map_or(0, |_| bits(words * position_max));
+        let bounded = rank_bits + position_bits;
+        let attribute_bits = bits(words).max(ATTRIBUTE_BITS);
+        let attribute_bits = if with_attribute && bounded + attribute_bits < Slot::BITS { attribute_bits } else { 0 };
+        if bounded == 0 || bounded >= Slot::BITS {
+            return None;
+        }
+        let rank_first = rank.map(Slice::mask) > position.map(Slice::mask);
+        let (rank_shift, position_shift) = if rank_first {
+            (attribute_bits + position_bits, attribute_bits)
+        } else {
+            (attribute_bits, attribute_bits + rank_bits)
+        };
+        Some(Packing {
+            rank: Part { shift: rank_shift, bits: rank_bits },
+            position: Part { shift: position_shift, bits: position_bits },
+            attribute: Part { shift: 0, bits: attribute_bits },
+            bits: bounded + attribute_bits,
+            single: words == 1,
+        })
+    }
+
+    fn pack(&self, rank: u32, position: u32, attribute: u32) -> Slot {
+        let put = |part: Part, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
+        (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as Slot
+    }
+
+    /// What the costs of a slot add to a key.
+    fn key(&self, slot: Slot, layout: &KeyLayout, with_attribute: bool) -> Key {
+        let put = |rule, cost| layout.slice(rule).map_or(0, |s| s.put(cost));
+        let attribute = match self.attribute.get(slot) {
+            _ if !with_attribute => 0,
+            cost if self.single => cost,
+            0 => 0,
+            _ => EXACT_ATTRIBUTE_WORST,
+        };
+        put(GraphRule::AttributeRank, self.rank.get(slot))
+            + put(GraphRule::WordPosition, self.position.get(slot))
+            + put(GraphRule::ExactAttribute, attribute)
+    }
+}
+
+/// Least costs of one word, packed, by field set code and zone.
+struct CostTable(Vec<[Slot; ZONE_COUNT]>);
+
+/// What the postings of a table stand for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Costs {
+    /// `attributeRank` and `wordPosition` of any word.
+    Any,
+    /// Those of the word of the query itself, and of `exactness`.
+    Exact,
+    /// Of `exactness` alone.
+    ExactnessOnly,
+}
 
 impl CostTable {
-    /// `exact`: the postings are those of the word of the query itself.
-    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node, exact: bool) -> CostTable {
+    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node, packing: &Packing, costs: Costs) -> CostTable {
         let first_position = u32::from(node.first_position);
-        let positions = ZONE_STARTS.map(|start| {
+        let max_weight = query.options().max_weight;
+        let zone = |zone: usize| {
             // A word that comes first before its place in the query may come again right there.
-            let start = bucketed_position(start);
-            if start <= first_position { 0 } else { position_cost(start - first_position) as u8 }
-        });
+            let start = bucketed_position(ZONE_STARTS[zone]);
+            let position = if start <= first_position { 0 } else { position_cost(start - first_position) };
+            let attribute = match (packing.single, position) {
+                _ if costs == Costs::Any => 0,
+                (true, 0) => u32::from(zone >= ZONE_NOT_ALONE && node.phrase.is_none()),
+                (true, _) => EXACT_ATTRIBUTE_WORST,
+                (false, _) => u32::from(position > 0),
+            };
+            (position, attribute)
+        };
+        let zones: [_; ZONE_COUNT] = std::array::from_fn(zone);
         let row = |code: u32| {
             let weights = sets.fields(code).iter().map(|&f| query.options().weight(f));
-            // A set without fields stands for unknown ones.
-            let weight = weights.min().unwrap_or(0);
-            let rank = if weight == NOT_SEARCHED { u8::MAX } else { u8::try_from(weight).unwrap_or(u8::MAX) };
-            positions.map(|position| Costs { rank, position, displaced: exact && position > 0 })
+            // A set without fields stands for unknown ones; one without searched fields is no match.
+            let weight = u32::from(weights.min().unwrap_or(0).min(max_weight));
+            zones.map(|(position, attribute)| match costs {
+                Costs::ExactnessOnly => packing.pack(0, 0, attribute),
+                _ => packing.pack(weight, position, attribute),
+            })
         };
         CostTable((0..sets.len() as u32).map(row).collect())
     }
 
     #[inline]
-    fn get(&self, code: u32, zone: u8) -> Costs {
-        self.0.get(code as usize).map_or(Costs::default(), |row| row[usize::from(zone) % ZONE_COUNT])
+    fn get(&self, code: u32, zone: u8) -> Slot {
+        self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
     }
 }
 
@@ -84,60 +158,40 @@ enum Source<'q> {
 }
 
 /// Cuts groups of documents that match every word of a level without typo by the least costs of `attributeRank` and
-/// `wordPosition`.
+/// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
-/// `groups`: disjoint sets with the smallest key of their documents; so is the answer, best first. Those that can still
-/// be exact in the first step of `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per
-/// posting of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
+/// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
+/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting
+/// of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
 pub(crate) fn cut_by_costs(
     query: &SegmentQuery<'_>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
     exact_known: &[bool],
-) -> Vec<(Key, DocSet)> {
-    let (rank, position) = (layout.slice(GraphRule::AttributeRank), layout.slice(GraphRule::WordPosition));
+) -> Groups {
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
     let sources: Vec<(usize, Source<'_>, u64)> =
         nodes.iter().filter_map(|&n| source(query, n).map(|(source, postings)| (n, source, postings))).collect();
     let postings: u64 = sources.iter().map(|s| s.2).sum();
-    let most_rank = rank.map_or(0, |_| sources.len() * usize::from(query.options().max_weight));
-    let most_position = position.map_or(0, |_| sources.len() * POSITION_COST_MAX as usize);
-    let limit = usize::from(u8::MAX);
-    if sources.is_empty()
-        || postings > docs * POSTINGS_PER_SCAN
-        || most_rank >= limit
-        || most_position >= limit
-        || most_rank + most_position == 0
-    {
-        return groups;
-    }
-    let mut costs = vec![Costs::default(); query.reader().doc_count() as usize];
-    for (node, source, _) in &sources {
-        add_costs(query, *node, source, &mut costs);
-    }
     // Positions are known exactly up to here.
     let close = |&t: &usize| query.graph().terms[t].last_position < EXACT_POSITIONS && exact_known[t];
-    let attribute = layout.slice(GraphRule::ExactAttribute).filter(|_| level.kept.iter().all(close));
-    let slot = |c: Costs| {
-        let (rank, position) = (most_rank.min(usize::from(c.rank)), most_position.min(usize::from(c.position)));
-        (rank * (most_position + 1) + position) * 2 + usize::from(c.displaced)
+    let with_attribute = layout.slice(GraphRule::ExactAttribute).is_some() && level.kept.iter().all(close);
+    let packing = Packing::new(sources.len() as u32, query.options().max_weight, layout, with_attribute);
+    let Some(packing) = packing.filter(|_| !sources.is_empty() && postings <= docs * POSTINGS_PER_SCAN) else {
+        return Groups::whole(groups);
     };
-    let put = |slice: Option<Slice>, cost: usize| slice.map_or(0, |s| s.put(cost as u32));
-    let mut out = Vec::new();
-    for (bound, docs) in groups {
-        let mut parts: Vec<Vec<DocId>> = vec![Vec::new(); 2 * (most_rank + 1) * (most_position + 1)];
-        docs.for_each(|doc| parts[slot(costs[doc as usize])].push(doc));
-        for (slot, docs) in parts.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty()) {
-            let (r, p) = (slot / 2 / (most_position + 1), slot / 2 % (most_position + 1));
-            let displaced = attribute.filter(|a| slot % 2 == 1 && a.get(bound) == 0);
-            let bound = bound + put(rank, r) + put(position, p) + put(displaced, EXACT_ATTRIBUTE_WORST as usize);
-            out.push((bound, DocSet::from_sorted(docs)));
-        }
+    // The costs of one word are no bound of those of a level of which other words are not looked into.
+    let packing = Packing { single: packing.single && nodes.len() == 1, ..packing };
+    let mut costs: Vec<Slot> = vec![0; query.reader().doc_count() as usize];
+    for (node, source, _) in &sources {
+        add_costs(query, *node, source, &packing, &mut costs);
     }
-    out.sort_by_key(|g| g.0);
-    out
+    Groups::cut(groups, costs, 1 << packing.bits, |bound, slot| {
+        let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
+        packing.key(slot, layout, with_attribute && can_be_exact)
+    })
 }
 
 /// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read,
@@ -167,49 +221,49 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
 }
 
 /// Adds the least costs of a node to those of each document that holds one of its words.
-fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, costs: &mut [Costs]) {
+fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing: &Packing, costs: &mut [Slot]) {
     let postings = query.reader().postings();
     let exact = query.expansions()[node].exact;
     let node = &query.graph().nodes[node];
-    let mut add = |table: &CostTable, doc: DocId, code: u32, zone: u8| {
-        if let Some(costs) = costs.get_mut(doc as usize) {
-            costs.add(table.get(code, zone));
-        }
-    };
+    let table = |sets, kind| CostTable::new(query, sets, node, packing, kind);
     match source {
         Source::Union(prefix) => {
             let Some(union) = postings.prefix_union(prefix) else { return };
-            let table = CostTable::new(query, union.field_sets, node, false);
-            union.for_each(|doc, code, zone| add(&table, doc, code, zone));
+            let table = table(union.field_sets, Costs::Any);
+            union.for_each(|doc, code, zone| add(costs, doc, table.get(code, zone)));
         }
         Source::Words(words) if words.len() == 1 => {
-            let table = CostTable::new(query, postings.field_sets(), node, true);
-            postings.for_each_with_zone(words.start, |doc, code, zone| add(&table, doc, code, zone));
+            let kind = if exact == Some(words.start) || node.phrase.is_some() { Costs::Exact } else { Costs::Any };
+            let table = table(postings.field_sets(), kind);
+            postings.for_each_with_zone(words.start, |doc, code, zone| add(costs, doc, table.get(code, zone)));
+            return;
         }
         Source::Words(words) => {
-            let table = CostTable::new(query, postings.field_sets(), node, false);
-            let mut least = vec![Costs::WORST; costs.len()];
+            const NONE: Slot = Slot::MAX;
+            let table = table(postings.field_sets(), Costs::Any);
+            let mut least = vec![NONE; costs.len()];
             for ordinal in words.clone().filter(|o| query.stop().binary_search(o).is_err()) {
                 postings.for_each_with_zone(ordinal, |doc, code, zone| {
                     if let Some(least) = least.get_mut(doc as usize) {
-                        *least = least.min(table.get(code, zone));
+                        *least = (*least).min(table.get(code, zone));
                     }
                 });
             }
-            for (costs, least) in costs.iter_mut().zip(least) {
-                if least.rank != u8::MAX {
-                    costs.add(least);
-                }
+            for (costs, least) in costs.iter_mut().zip(least).filter(|&(_, least)| least != NONE) {
+                *costs += least;
             }
         }
     }
     // Among the completions of a prefix only the word itself can be in its place.
-    if let (Some(exact), true) = (exact, node.prefix) {
-        let table = CostTable::new(query, postings.field_sets(), node, true);
-        postings.for_each_with_zone(exact, |doc, code, zone| {
-            if let Some(costs) = costs.get_mut(doc as usize) {
-                costs.displaced |= table.get(code, zone).displaced;
-            }
-        });
+    if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
+        let table = table(postings.field_sets(), Costs::ExactnessOnly);
+        postings.for_each_with_zone(exact, |doc, code, zone| add(costs, doc, table.get(code, zone)));
+    }
+}
+
+#[inline]
+fn add(costs: &mut [Slot], doc: DocId, cost: Slot) {
+    if let Some(costs) = costs.get_mut(doc as usize) {
+        *costs += cost;
     }
 }

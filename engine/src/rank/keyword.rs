@@ -17,6 +17,7 @@ use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::query::options::QueryOptions;
 use crate::rank::bounds::cut_by_costs;
+use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::Matcher;
@@ -214,8 +215,9 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
-            self.degraded =
-                self.scan_all(tops, number, count(&groups), false, |index| vec![(bound, groups[index].clone())]);
+            self.degraded = self.scan_all(tops, number, count(&groups), false, |index| {
+                Groups::whole(vec![(bound, groups[index].clone())])
+            });
             return;
         }
         let level = &self.levels[usize::from(number)].level;
@@ -227,7 +229,7 @@ impl Ranked<'_> {
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
             self.degraded = self.scan_all(tops, number, count(&groups), false, |index| {
-                vec![(bound, groups[index].and_not(&exact[index]))]
+                Groups::whole(vec![(bound, groups[index].and_not(&exact[index]))])
             });
         }
     }
@@ -241,11 +243,20 @@ impl Ranked<'_> {
         number: u16,
         docs: u32,
         without_typo: bool,
-        groups: impl Fn(usize) -> Vec<(Key, DocSet)> + Sync,
+        groups: impl Fn(usize) -> Groups + Sync,
     ) -> bool {
         let scan_segment = |(index, top): (usize, &mut TopK)| {
             let mut scan = LevelScan::new(self, index, number, without_typo);
-            groups(index).into_iter().any(|(bound, docs)| scan.group(bound, &docs, top))
+            let mut groups = groups(index);
+            // The keys of all parts before the first sort ascend from group to group.
+            while groups.bound().is_some_and(|bound| top.admits_any(bound, 0))
+                && let Some((bound, docs)) = groups.take()
+            {
+                if scan.group(bound, &docs, top) {
+                    return true;
+                }
+            }
+            false
         };
         if docs <= SCANNED_WHOLE_MAX {
             return tops.iter_mut().enumerate().any(scan_segment);
@@ -306,10 +317,10 @@ impl Ranked<'_> {
     /// Cuts documents that match without typo into groups by what bitmaps and postings tell of their keys: whether
     /// every word is there exactly, and in which attributes. Each group comes with the smallest key its documents can
     /// have, best first.
-    fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Vec<(Key, DocSet)> {
+    fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups {
         let bound = self.bound(number);
         if docs.len() <= SCANNED_WHOLE_MAX {
-            return vec![(bound, docs.clone())];
+            return Groups::whole(vec![(bound, docs.clone())]);
         }
         let query = &self.segments[index].query;
         let level = &self.levels[usize::from(number)].level;

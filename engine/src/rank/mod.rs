@@ -4,6 +4,7 @@ pub(crate) mod bm25;
 mod bounds;
 mod compare;
 mod explain;
+mod groups;
 pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod level;

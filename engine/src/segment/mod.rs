@@ -50,7 +50,7 @@ pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub use postings::{FieldSets, Postings};
-pub(crate) use postings::{ZONE_COUNT, ZONE_STARTS};
+pub(crate) use postings::{ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use reader::SegmentReader;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;

@@ -62,11 +62,14 @@ impl TermInfo {
 /// Number of zones.
 pub(crate) const ZONE_COUNT: usize = 4;
 const ZONE_MAX: u8 = ZONE_COUNT as u8 - 1;
-/// The first position of each zone. Zone 0 also stands for postings of which it is not known.
-pub(crate) const ZONE_STARTS: [u32; ZONE_COUNT] = [0, 1, 5, 16];
+/// The first position of each zone. Zone 0 are words that are alone in a field; it also stands for postings of which
+/// nothing is known.
+pub(crate) const ZONE_STARTS: [u32; ZONE_COUNT] = [0, 0, 1, 5];
+/// The first of the zones of words that are alone in no field.
+pub(crate) const ZONE_NOT_ALONE: usize = 1;
 
-/// The zone of a position.
+/// The zone of a position among `len` tokens of a field.
 #[inline]
-pub(crate) fn zone_of(position: u32) -> u8 {
-    u8::from(position >= ZONE_STARTS[1]) + u8::from(position >= ZONE_STARTS[2]) + u8::from(position >= ZONE_STARTS[3])
+pub(crate) fn zone_of(position: u32, len: usize) -> u8 {
+    u8::from(len > 1) + u8::from(position >= ZONE_STARTS[2]) + u8::from(position >= ZONE_STARTS[3])
 }

@@ -266,13 +266,13 @@ impl Inverter {
             if last >> 16 == u64::from(doc) {
                 let slot = self.next[rank] - 1;
                 self.codes[slot] = self.field_sets.extend(self.codes[slot], field);
-                self.zones[slot] = self.zones[slot].min(zone_of(position));
+                self.zones[slot] = self.zones[slot].min(zone_of(position, run.len()));
             } else {
                 let slot = self.next[rank];
                 self.next[rank] = slot + 1;
                 self.docs[slot] = doc;
                 self.codes[slot] = alone;
-                self.zones[slot] = zone_of(position);
+                self.zones[slot] = zone_of(position, run.len());
             }
         }
     }

@@ -1,0 +1,153 @@
+//! Groups of documents with their smallest keys, best first, listed as they are asked for.
+//!
+//! The scan of a level mostly ends within the first few groups, so a group is a number per document until then.
+
+use crate::bits::DocSet;
+use crate::id::DocId;
+use crate::rank::key::Key;
+
+/// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
+const FIRST_LISTED: usize = 512;
+
+/// A number of costs that bound a key: below it, and a slot of [`Groups`].
+pub(crate) type Slot = u16;
+
+/// Disjoint groups of the documents of a level, best first.
+pub(crate) struct Groups {
+    /// Documents with the smallest key of any of them.
+    bases: Vec<(Key, DocSet)>,
+    /// Per document its slot; empty when the bases are the groups.
+    slots: Vec<Slot>,
+    /// What is left: the groups that have documents, worst first.
+    left: Vec<Group>,
+    /// Groups that are listed already, worst first.
+    listed: Vec<(Key, DocSet)>,
+    wanted: usize,
+}
+
+struct Group {
+    bound: Key,
+    base: usize,
+    slot: Slot,
+    len: usize,
+}
+
+impl Groups {
+    /// The bases themselves, best first.
+    pub(crate) fn whole(mut bases: Vec<(Key, DocSet)>) -> Groups {
+        bases.sort_by(|a, b| b.0.cmp(&a.0));
+        Groups { bases: Vec::new(), slots: Vec::new(), left: Vec::new(), listed: bases, wanted: 0 }
+    }
+
+    /// Each base cut by the slots of its documents. `slot_count`: above all slots; `cost`: what a slot adds to the key
+    /// of a base. Cost: two loads per document, now.
+    pub(crate) fn cut(
+        bases: Vec<(Key, DocSet)>,
+        slots: Vec<Slot>,
+        slot_count: usize,
+        cost: impl Fn(Key, Slot) -> Key,
+    ) -> Groups {
+        let mut left = Vec::new();
+        let mut counts = vec![0u32; slot_count];
+        for (base, (key, docs)) in bases.iter().enumerate() {
+            counts.fill(0);
+            docs.for_each(|doc| {
+                if let Some(count) = counts.get_mut(usize::from(slots[doc as usize])) {
+                    *count += 1;
+                }
+            });
+            let counts = (0..).zip(&counts).filter(|&(_, &count)| count > 0);
+            left.extend(counts.map(|(slot, &count)| Group {
+                bound: *key + cost(*key, slot),
+                base,
+                slot,
+                len: count as usize,
+            }));
+        }
+        left.sort_by(|a, b| b.bound.cmp(&a.bound));
+        Groups { bases, slots, left, listed: Vec::new(), wanted: FIRST_LISTED }
+    }
+
+    /// The smallest key of all documents that have not been taken.
+    pub(crate) fn bound(&self) -> Option<Key> {
+        self.listed.last().map(|group| group.0).or(self.left.last().map(|group| group.bound))
+    }
+
+    /// Takes the best group.
+    pub(crate) fn take(&mut self) -> Option<(Key, DocSet)> {
+        if self.listed.is_empty() {
+            self.list();
+        }
+        self.listed.pop()
+    }
+
+    /// Lists the best of the groups that are left, in one pass over their bases.
+    fn list(&mut self) {
+        let mut count = 0;
+        let mut batch = Vec::new();
+        while count < self.wanted
+            && let Some(group) = self.left.pop()
+        {
+            count += group.len;
+            batch.push(group);
+        }
+        self.wanted *= 2;
+        let mut lists: Vec<Vec<DocId>> = batch.iter().map(|group| Vec::with_capacity(group.len)).collect();
+        for (base, (_, docs)) in self.bases.iter().enumerate() {
+            const NOT_WANTED: u16 = u16::MAX;
+            let Some(last) = batch.iter().filter(|g| g.base == base).map(|g| g.slot).max() else { continue };
+            let mut places = vec![NOT_WANTED; usize::from(last) + 1];
+            for (place, group) in (0..NOT_WANTED).zip(&batch).filter(|(_, g)| g.base == base) {
+                places[usize::from(group.slot)] = place;
+            }
+            docs.for_each(|doc| {
+                let place = places.get(usize::from(self.slots[doc as usize])).copied().unwrap_or(NOT_WANTED);
+                if let Some(list) = lists.get_mut(usize::from(place)) {
+                    list.push(doc);
+                }
+            });
+        }
+        let groups = batch.iter().zip(lists).map(|(group, docs)| (group.bound, DocSet::from_sorted(docs)));
+        self.listed = groups.rev().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_document_comes_once_and_the_best_first(
+            slots in prop::collection::vec(0u16..40, 1..3000),
+            second in any::<bool>(),
+        ) {
+            let count = slots.len() as u32;
+            let half = count / 2;
+            let bases = if second {
+                vec![(5, DocSet::from_sorted((0..half).collect())), (3, DocSet::from_sorted((half..count).collect()))]
+            } else {
+                vec![(5, DocSet::full(count))]
+            };
+            let mut want: Vec<(Key, DocId)> = Vec::new();
+            for (key, docs) in &bases {
+                want.extend(docs.iter().map(|doc| (key + Key::from(slots[doc as usize]), doc)));
+            }
+            want.sort_unstable();
+            let mut groups = Groups::cut(bases, slots, 40, |_, slot| Key::from(slot));
+            let mut got = Vec::new();
+            let mut last = 0;
+            while let Some(bound) = groups.bound() {
+                let (key, docs) = groups.take().expect("there is a bound");
+                prop_assert_eq!(bound, key);
+                prop_assert!(bound >= last && !docs.is_empty());
+                last = bound;
+                got.extend(docs.to_vec().into_iter().map(|doc| (key, doc)));
+            }
+            prop_assert!(groups.take().is_none());
+            got.sort_unstable();
+            prop_assert_eq!(got, want);
+        }
+    }
+}
