@@ -5,6 +5,8 @@
 //! (fan-in - 1) for each level: logarithmic in the size of the index. Levels are close together (factor 4) for small
 //! segments, where a rewrite costs next to nothing and every segment costs each query, and further apart (factor 8)
 //! where rewriting is what costs.
+//!
+//! Every segment costs each query, so when nothing is written any more [`MergePolicy::runs`] joins what the levels left.
 
 use crate::id::SegmentId;
 
@@ -32,6 +34,11 @@ const SMALL_FAN_IN: usize = 4;
 const LARGE_FAN_IN: usize = 8;
 /// A merge never reads more than this many segments at once: bounds open readers and memory.
 const MERGE_COUNT_MAX: usize = 32;
+/// A member of a run is at most this many times as large as all smaller members together: a segment of a run grows by a
+/// third at least whenever it is rewritten.
+const RUN_GROWTH: u64 = 3;
+/// A run is at most this part of the largest merge: it has to be worth its time.
+const RUN_BYTES_DIVISOR: u64 = 8;
 /// A segment is rewritten alone once deleted documents are more than one in this many.
 const DELETED_SHARE_DIVISOR: u32 = 3;
 
@@ -97,6 +104,33 @@ impl MergePolicy {
             .filter(|segment| segment.is_mostly_deleted())
             .max_by_key(|segment| u64::from(segment.deleted_count) * 1000 / u64::from(segment.doc_count.max(1)))
             .map(|segment| vec![segment.id])
+    }
+
+    /// Runs of segments of similar size, smallest first, that are worth merging while nobody writes: disjoint, each of
+    /// two segments at least.
+    pub fn runs(&self, segments: &[SegmentSize]) -> Vec<Vec<SegmentId>> {
+        let mut sizes: Vec<(u64, SegmentId)> = segments.iter().map(|s| (s.live_bytes(), s.id)).collect();
+        sizes.sort_unstable();
+        let mut runs: Vec<Vec<SegmentId>> = Vec::new();
+        let mut total = 0;
+        for (bytes, id) in sizes {
+            match runs.last_mut() {
+                Some(run)
+                    if bytes <= RUN_GROWTH * total
+                        && total + bytes <= self.merged_bytes_max / RUN_BYTES_DIVISOR
+                        && run.len() < MERGE_COUNT_MAX =>
+                {
+                    run.push(id);
+                    total += bytes;
+                }
+                _ => {
+                    runs.push(vec![id]);
+                    total = bytes;
+                }
+            }
+        }
+        runs.retain(|run| run.len() > 1);
+        runs
     }
 }
 
@@ -210,6 +244,42 @@ mod tests {
         }
         assert!(simulation.segments.iter().all(|segment| segment.bytes <= simulation.policy.merged_bytes_max));
         assert!(simulation.segments.len() < 60, "{} segments", simulation.segments.len());
+    }
+
+    #[test]
+    fn what_a_bulk_load_leaves_is_one_run() {
+        let policy = MergePolicy::default();
+        let size = |id: u64, bytes: u64| SegmentSize { id: SegmentId(id), doc_count: 9, deleted_count: 0, bytes };
+        let ids = |runs: &[&[u64]]| -> Vec<Vec<SegmentId>> {
+            runs.iter().map(|run| run.iter().map(|&id| SegmentId(id)).collect()).collect()
+        };
+        let loaded = [size(0, 38 << 20), size(1, 33 << 20), size(2, 9 << 20), size(3, 8 << 20)];
+        assert_eq!(policy.runs(&loaded), ids(&[&[3, 2, 1, 0]]));
+        // Small segments beside them are a run of their own.
+        let mut written = loaded.to_vec();
+        written.extend([size(4, 3000), size(5, 5000), size(6, 4000)]);
+        assert_eq!(policy.runs(&written), ids(&[&[4, 6, 5], &[3, 2, 1, 0]]));
+        // What is small beside a large segment, or too large together, stays.
+        assert!(policy.runs(&[size(0, 1 << 30), size(1, 100 << 20)]).is_empty());
+        assert!(policy.runs(&[size(0, 2 << 30), size(1, 2 << 30)]).is_empty());
+    }
+
+    #[test]
+    fn runs_rewrite_each_document_seldom() {
+        let mut simulation = Simulation::new(MergePolicy::default());
+        for _ in 0..2000 {
+            simulation.add(1);
+            while let Some(run) = simulation.policy.runs(&simulation.segments).into_iter().next() {
+                let (merged, kept): (Vec<_>, Vec<_>) = simulation.segments.iter().partition(|s| run.contains(&s.id));
+                simulation.segments = kept;
+                let count = merged.iter().map(|s| s.doc_count).sum();
+                simulation.rewritten_bytes += u64::from(count) * DOCUMENT_BYTES;
+                simulation.add(count);
+            }
+            assert!(simulation.segments.len() <= 8, "{} segments", simulation.segments.len());
+        }
+        let amplification = simulation.rewritten_bytes as f64 / (2000 * DOCUMENT_BYTES) as f64;
+        assert!(amplification < 30.0, "every byte was rewritten {amplification} times");
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! per index, and a limit shared by all indexes bounds them together. Segments are merged without any lock; only to
 //! publish the result does the merge wait for the writer. What writers did meanwhile is brought in then: deletions
 //! since are mapped to the new segment, and a merge whose sources are gone or have new columns is thrown away.
+//!
+//! When the policy has nothing more to do the thread stays for a while: segments of similar size that nobody has touched
+//! for some time are merged too, because every segment costs each query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +33,12 @@ const RETRY_PAUSE: Duration = Duration::from_secs(30);
 const LARGE_MERGE_BYTES: u64 = 16 << 20;
 /// With more segments than this, queries suffer more than a load would.
 const SEGMENT_COUNT_TOLERATED: usize = 64;
+/// Runs of segments of less than [`LARGE_MERGE_BYTES`] are merged when they have been there for this long ...
+const IDLE_BEFORE_SMALL: Duration = Duration::from_millis(50);
+/// ... and larger ones after this time.
+const IDLE_BEFORE_LARGE: Duration = Duration::from_secs(1);
+/// How often a thread that waits for writers to pause looks again.
+const IDLE_INTERVAL: Duration = Duration::from_millis(10);
 /// How often a merge that stands back looks again.
 const STAND_BACK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -76,7 +85,7 @@ impl MergeControl {
 impl Shared {
     /// Starts the merge thread if the policy has work and it is not at it already.
     pub(super) fn wake_merges(self: &Arc<Shared>) {
-        if !self.options.background_merges || self.next_merge().is_none() {
+        if !self.options.background_merges || !self.has_merges() {
             return;
         }
         let mut state = self.merges.state.lock();
@@ -100,13 +109,21 @@ impl Shared {
         self.options.merge_policy.choose(&sizes(&self.snapshot()))
     }
 
+    fn runs(&self) -> Vec<Vec<SegmentId>> {
+        self.options.merge_policy.runs(&sizes(&self.snapshot()))
+    }
+
+    fn has_merges(&self) -> bool {
+        self.next_merge().is_some() || !self.runs().is_empty()
+    }
+
     fn merge_until_quiet(&self) {
         let _panic_guard = PanicGuard { merges: &self.merges };
         loop {
-            let result = self.merge_once();
+            let result = if self.next_merge().is_some() { self.merge_once() } else { self.merge_idle() };
             let mut state = self.merges.state.lock();
             // Looked at under the lock, so that a commit either is seen here or finds no active thread.
-            let goes_on = result.is_ok() && !self.merges.closing.load(Ordering::Relaxed) && self.next_merge().is_some();
+            let goes_on = result.is_ok() && !self.merges.closing.load(Ordering::Relaxed) && self.has_merges();
             if !goes_on {
                 state.thread_is_active = false;
                 self.merges.quiet.notify_all();
@@ -123,6 +140,36 @@ impl Shared {
             Some(chosen) => merging.merge(&chosen, &self.merges.closing).map(drop),
             None => Ok(()),
         }
+    }
+
+    /// Waits until a run of segments has been left alone for long enough, and merges it. Ends early when the policy has
+    /// more urgent work, when no run is left, and when the index is closed.
+    fn merge_idle(&self) -> Result<(), IndexError> {
+        let mut seen: Vec<(Vec<SegmentId>, Instant)> = Vec::new();
+        while !self.merges.closing.load(Ordering::Relaxed) && self.next_merge().is_none() {
+            let runs = self.runs();
+            if runs.is_empty() {
+                return Ok(());
+            }
+            let now = Instant::now();
+            let since = |run: &Vec<SegmentId>| seen.iter().find(|(known, _)| known == run).map_or(now, |(_, at)| *at);
+            seen = runs.into_iter().map(|run| (since(&run), run)).map(|(at, run)| (run, at)).collect();
+            let sizes = sizes(&self.snapshot());
+            let is_due = |(run, since): &&(Vec<SegmentId>, Instant)| {
+                let members = sizes.iter().filter(|segment| run.contains(&segment.id));
+                let is_large = members.map(SegmentSize::live_bytes).sum::<u64>() >= LARGE_MERGE_BYTES;
+                let idle = if is_large { IDLE_BEFORE_LARGE } else { IDLE_BEFORE_SMALL };
+                since.elapsed() >= idle && !(is_large && self.bulk.is_going_on())
+            };
+            if let Some((run, _)) = seen.iter().find(is_due) {
+                let merging = Merging::begin(self);
+                // Waiting for its turn may have taken a while.
+                let is_there = self.runs().contains(run);
+                return if is_there { merging.merge(run, &self.merges.closing).map(drop) } else { Ok(()) };
+            }
+            std::thread::sleep(IDLE_INTERVAL);
+        }
+        Ok(())
     }
 
     /// Waits while the next merge is a large one and a bulk load is going on, unless segments become too many.
