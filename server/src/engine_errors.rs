@@ -22,6 +22,10 @@ impl From<IndexError> for ApiError {
                 ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
             }
             IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
+            IndexError::Shape(error) => ApiError::new(
+                Code::InvalidDocumentGeojsonField,
+                format!("Malformed geojson of the document with the id: `{}`: {}.", error.document_id, error.reason),
+            ),
             IndexError::Vectors(error) => {
                 let code = match error {
                     VectorsError::Dimensions { .. } => Code::InvalidVectorDimensions,

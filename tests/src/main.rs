@@ -20,6 +20,7 @@ mod keys;
 mod kills;
 mod network;
 mod observing;
+mod places;
 mod questions;
 mod receiver;
 mod restart;

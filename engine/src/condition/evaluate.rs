@@ -41,6 +41,7 @@ fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
         Node::Null(field) => from_column(*field, &Column::null),
         Node::Empty(field) => from_column(*field, &Column::empty),
         Node::Vectors(question) => question.documents(reader),
+        Node::Shapes(region) => reader.shapes().map_or_else(DocSet::empty, |shapes| region.documents(shapes)),
         Node::Region(region) => reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
     }
 }

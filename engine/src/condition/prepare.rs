@@ -6,7 +6,7 @@ use super::vectors::VectorQuestion;
 use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
-use crate::geo::{BoundingBox, Circle, Region};
+use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Region, ShapeRegion};
 use crate::id::FieldId;
 use crate::index::settings::{AvailableAttributes, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name};
 use crate::text::normalize_facet;
@@ -36,6 +36,7 @@ pub(super) enum Node {
     Null(FieldId),
     Empty(FieldId),
     Region(Box<dyn Region + Send + Sync>),
+    Shapes(ShapeRegion),
     Vectors(VectorQuestion),
 }
 
@@ -67,19 +68,24 @@ impl Preparation<'_> {
             Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.node(filter)).collect::<Result<_, _>>()?),
             Filter::Not(filter) => complement(self.node(filter)?),
             Filter::Condition { field, condition } => self.condition(field, condition)?,
-            Filter::GeoRadius { center, radius_m, at, .. } => {
-                self.require_geo(&at.at)?;
-                Node::Region(Box::new(Circle { center: *center, radius_m: *radius_m }))
+            Filter::GeoRadius { center, radius_m, resolution, at } => {
+                let (center, radius_m) = (*center, *radius_m);
+                let sides = resolution.map_or(CIRCLE_SIDES, |sides| sides as usize);
+                let sides = sides.clamp(*CIRCLE_SIDES_RANGE.start(), *CIRCLE_SIDES_RANGE.end());
+                let shapes = || ShapeRegion::circle(center, radius_m, sides);
+                self.points_and_shapes(Circle { center, radius_m }, shapes, &at.at)?
             }
             Filter::GeoBoundingBox { top_right, bottom_left, at } => {
-                self.require_geo(&at.at)?;
-                Node::Region(Box::new(BoundingBox { top_right: *top_right, bottom_left: *bottom_left }))
+                let (top_right, bottom_left) = (*top_right, *bottom_left);
+                let shapes = || ShapeRegion::Area(Area::between(top_right, bottom_left));
+                self.points_and_shapes(BoundingBox { top_right, bottom_left }, shapes, &at.at)?
             }
-            Filter::GeoPolygon { at, .. } => {
-                if !is_listed_by_name(&self.settings.filterable_attributes, GEOJSON_FIELD) {
+            // A polygon is asked of shapes alone, also of those that are points.
+            Filter::GeoPolygon { points, at } => {
+                if !self.is_listed(GEOJSON_FIELD) {
                     return Err(self.not_filterable(GEOJSON_FIELD, &at.at));
                 }
-                return Err(ConditionError::Unsupported { function: "_geoPolygon", at: at.at.clone() });
+                Node::Shapes(ShapeRegion::Area(Area::polygon(points)))
             }
             Filter::Vectors(vectors) => {
                 embedders::check(&vectors.value, self.settings)?;
@@ -144,12 +150,23 @@ impl Preparation<'_> {
         })
     }
 
-    fn require_geo(&self, at: &Location) -> Result<(), ConditionError> {
-        let listed = |name| is_listed_by_name(&self.settings.filterable_attributes, name);
-        if listed(GEO_FIELD) || listed(GEOJSON_FIELD) {
-            return Ok(());
+    /// The documents whose `_geo` lies in `points` or whose `_geojson` touches `shapes`, as far as they are filterable.
+    fn points_and_shapes(
+        &self,
+        points: impl Region + Send + Sync + 'static,
+        shapes: impl FnOnce() -> ShapeRegion,
+        at: &Location,
+    ) -> Result<Node, ConditionError> {
+        match (self.is_listed(GEO_FIELD), self.is_listed(GEOJSON_FIELD)) {
+            (true, false) => Ok(Node::Region(Box::new(points))),
+            (false, true) => Ok(Node::Shapes(shapes())),
+            (true, true) => Ok(Node::Or(vec![Node::Region(Box::new(points)), Node::Shapes(shapes())])),
+            (false, false) => Err(self.not_filterable("_geo/_geojson", at)),
         }
-        Err(self.not_filterable("_geo/_geojson", at))
+    }
+
+    fn is_listed(&self, name: &str) -> bool {
+        is_listed_by_name(&self.settings.filterable_attributes, name)
     }
 
     fn not_filterable(&self, attribute: &str, at: &Location) -> ConditionError {

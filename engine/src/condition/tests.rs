@@ -174,6 +174,12 @@ fn leaf() -> impl Strategy<Value = String> {
             .prop_map(|(lat, lng, radius)| format!("_geoRadius({lat}, {lng}, {radius})")),
         1 => (0.0..=90.0f64, -180.0..=180.0f64, -90.0..=0.0f64, -180.0..=180.0f64)
             .prop_map(|(top, right, bottom, left)| format!("_geoBoundingBox([{top}, {right}], [{bottom}, {left}])")),
+        1 => (-9i8..=9, -9i8..=9, 1e4..1e6f64)
+            .prop_map(|(lat, lng, radius)| format!("_geoRadius({lat}, {lng}, {radius})")),
+        2 => vec((-9i8..=9, -9i8..=9), 3..7).prop_map(|corners| {
+            let corners: Vec<_> = corners.iter().map(|(lat, lng)| format!("[{lat}, {lng}]")).collect();
+            format!("_geoPolygon({})", corners.join(", "))
+        }),
     ]
 }
 

@@ -11,6 +11,7 @@ mod paths;
 mod payload;
 mod primary_key;
 mod scan;
+mod shape;
 #[cfg(test)]
 mod throughput;
 mod vectors;
@@ -21,6 +22,7 @@ pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
 pub use merge::merge_documents;
 pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
+pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
 pub use vectors::{
     SuppliedVectors, VECTORS_MAX, VectorsError, append_member, embedders_of, merge_with_vectors, split_vectors,
     write_embedders,

@@ -1,11 +1,13 @@
 //! Distances and regions on the globe, and the documents in them.
 
+mod area;
 mod distance;
 mod nearest;
 mod region;
 #[cfg(test)]
 mod tests;
 
+pub use area::{Area, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, ShapeRegion};
 pub use distance::{EARTH_RADIUS_M, distance_m};
 pub use nearest::{Extreme, nearest, opposite};
 pub use region::{BoundingBox, Circle, Region};

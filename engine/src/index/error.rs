@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::embedding::EmbeddingError;
 use super::settings::SettingsError;
-use crate::document::{DocumentError, IdError, InferError, TooManyFields, VectorsError};
+use crate::document::{DocumentError, GeoJsonError, IdError, InferError, TooManyFields, VectorsError};
 use crate::segment::SegmentError;
 
 /// Fails a whole call; nothing has changed then.
@@ -30,6 +30,8 @@ pub enum IndexError {
     TooManyFields(#[from] TooManyFields),
     #[error(transparent)]
     Geo(#[from] GeoError),
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     #[error(transparent)]
     Vectors(#[from] VectorsError),
     #[error(transparent)]
@@ -109,6 +111,15 @@ pub enum GeoError {
         /// Of the bad ones, latitude first.
         values: Vec<String>,
     },
+}
+
+/// A malformed `_geojson`. `document_id` is JSON text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`_geojson` of document {document_id} is malformed: {reason}")]
+pub struct ShapeError {
+    pub document_id: String,
+    #[source]
+    pub reason: GeoJsonError,
 }
 
 /// Which coordinates an error is about.

@@ -321,8 +321,12 @@ impl<'a> Merging<'a> {
             .filter(|(_, name)| !before.settings.needs_column(name))
             .map(|(field, _)| field)
             .collect();
-        let options =
-            MergeOptions { cancelled: Some(cancelled), drop_columns: unused, drop_geo: !before.settings.uses_geo() };
+        let options = MergeOptions {
+            cancelled: Some(cancelled),
+            drop_columns: unused,
+            drop_geo: !before.settings.uses_geo(),
+            drop_shapes: !before.settings.uses_shapes(),
+        };
         let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));
         merge(&inputs, &*self.shared.directory, id, &options).map_err(|error| match error {
             SegmentError::Cancelled => IndexError::Cancelled,

@@ -30,7 +30,7 @@ mod tombstones;
 mod transaction;
 
 pub use document_vectors::VectorCounts;
-pub use error::{GeoCoordinates, GeoError, IndexError, OperationError};
+pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError};
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use merge_policy::{MergePolicy, SegmentSize};

@@ -101,7 +101,7 @@ fn apply(index: &Index, operation: Operation) {
 /// Settings under which every field of the documents of [`documents`] can be filtered and sorted.
 pub(crate) fn settings() -> Value {
     json!({
-        "filterableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo"],
+        "filterableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo", "_geojson"],
         "sortableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo"],
         "rankingRules": ["sort"],
     })
@@ -146,6 +146,18 @@ fn deep() -> impl Strategy<Value = Value> {
     prop_oneof![object(), vec(object(), 1..3).prop_map(Value::from), Just(json!({})), scalar()]
 }
 
+/// Points, lines and polygons of whole degrees, so that they meet the borders of regions.
+fn geojson() -> impl Strategy<Value = Value> {
+    let position = || (-9i8..=9, -9i8..=9).prop_map(|(x, y)| json!([x, y]));
+    prop_oneof![
+        position().prop_map(|point| json!({ "type": "Point", "coordinates": point })),
+        vec(position(), 2..5).prop_map(|line| json!({ "type": "LineString", "coordinates": line })),
+        vec(position(), 3..6)
+            .prop_map(|ring| json!({ "type": "Feature", "geometry": { "type": "Polygon", "coordinates": [ring] } })),
+        Just(Value::Null),
+    ]
+}
+
 /// A document with some of the fields of [`settings`].
 fn document(id: u64) -> impl Strategy<Value = Value> {
     let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0]), -180.0..=180.0f64)
@@ -157,8 +169,9 @@ fn document(id: u64) -> impl Strategy<Value = Value> {
         prop::option::of(deep()),
         prop::option::weighted(0.2, value()),
         prop::option::of(geo),
+        prop::option::of(geojson()),
     );
-    fields.prop_map(move |(tag, size, mixed, deep, maybe, geo)| {
+    fields.prop_map(move |(tag, size, mixed, deep, maybe, geo, geojson)| {
         let named = [
             ("id", Some(Value::from(id))),
             ("tag", tag),
@@ -167,6 +180,7 @@ fn document(id: u64) -> impl Strategy<Value = Value> {
             ("deep", deep),
             ("maybe", maybe),
             ("_geo", geo),
+            ("_geojson", geojson),
         ];
         let present = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Value::Object(present.collect::<Map<String, Value>>())

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::document::Shape;
 use crate::filter::{Comparison, Condition, Filter};
-use crate::geo::{BoundingBox, Circle, Region};
+use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, Circle, Region, ShapeRegion};
 
 /// Everything that a document says about one dotted path.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,10 +82,13 @@ pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
         Filter::Condition { field, condition } => holds(&Facts::of(document, &field.value), condition),
         Filter::GeoRadius { center, radius_m, .. } => {
             in_region(document, &Circle { center: *center, radius_m: *radius_m })
+                || touches(document, &ShapeRegion::circle(*center, *radius_m, CIRCLE_SIDES))
         }
         Filter::GeoBoundingBox { top_right, bottom_left, .. } => {
             in_region(document, &BoundingBox { top_right: *top_right, bottom_left: *bottom_left })
+                || touches(document, &ShapeRegion::Area(Area::between(*top_right, *bottom_left)))
         }
+        Filter::GeoPolygon { points, .. } => touches(document, &ShapeRegion::Area(Area::polygon(points))),
         other => panic!("the oracle does not know {other}"),
     }
 }
@@ -93,6 +97,11 @@ fn in_region(document: &Value, region: &dyn Region) -> bool {
     let coordinate = |name| document.get("_geo")?.get(name)?.as_f64();
     let point = coordinate("lat").zip(coordinate("lng"));
     point.is_some_and(|(latitude, longitude)| region.contains(latitude, longitude))
+}
+
+fn touches(document: &Value, region: &ShapeRegion) -> bool {
+    let geojson = document.get("_geojson").unwrap_or(&Value::Null);
+    Shape::from_geojson(geojson).expect("test shapes are whole").is_some_and(|shape| region.touches(&shape))
 }
 
 fn holds(facts: &Facts, condition: &Condition) -> bool {

@@ -61,6 +61,10 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         geo.search(|_| BoxRelation::Inside, |_, _| true);
         geo.nearest(|b| b.lat_min, |_, _, _| 1.0);
     }
+    if let Some(shapes) = segment.shapes() {
+        shapes.search(|_| BoxRelation::Crossing, |shape| shape.parts.len() == 1);
+        shapes.search(|_| BoxRelation::Inside, |_| true);
+    }
     let inputs = [MergeInput { segment, deleted: Some(&list) }];
     let _ = merge(&inputs, directory, SegmentId(77), &MergeOptions::default());
     let _ = directory.delete("seg-000000000000004d.lam");

@@ -58,6 +58,8 @@ pub(crate) enum SectionKind {
     Column = 16,
     /// Points.
     Geo = 17,
+    /// Shapes.
+    Shapes = 18,
     /// Compressed documents.
     Store = 20,
     /// Blocks of `Store`.
@@ -73,7 +75,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 18] = [
+    pub(crate) const ALL: [SectionKind; 19] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -86,6 +88,7 @@ impl SectionKind {
         SectionKind::TokenCodes,
         SectionKind::Column,
         SectionKind::Geo,
+        SectionKind::Shapes,
         SectionKind::Store,
         SectionKind::StoreIndex,
         SectionKind::StoreDictionaries,
@@ -108,6 +111,7 @@ impl SectionKind {
             SectionKind::TokenCodes => "token codes",
             SectionKind::Column => "column",
             SectionKind::Geo => "geo",
+            SectionKind::Shapes => "shapes",
             SectionKind::Store => "store",
             SectionKind::StoreIndex => "store index",
             SectionKind::StoreDictionaries => "store dictionaries",

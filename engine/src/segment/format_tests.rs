@@ -2,6 +2,7 @@
 
 use super::format::*;
 use super::*;
+use crate::document::{Part, Position, Shape};
 use crate::id::{Gap, SegmentId};
 use crate::storage::MemoryDirectory;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ fn example(directory: &MemoryDirectory) -> SegmentMeta {
     writer.column_string(4, "blue", "Blue");
     writer.column_null(4);
     writer.geo(48.5, 2.25);
+    writer.shape(&Shape { parts: vec![Part::Point(Position { x: 2.25, y: 48.5 })] });
     writer.end_document();
     writer.finish(directory, SegmentId(1)).unwrap()
 }

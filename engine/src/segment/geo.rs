@@ -40,14 +40,14 @@ pub struct GeoBox {
 }
 
 impl GeoBox {
-    const EMPTY: GeoBox = GeoBox {
+    pub(super) const EMPTY: GeoBox = GeoBox {
         lat_min: f64::INFINITY,
         lat_max: f64::NEG_INFINITY,
         lng_min: f64::INFINITY,
         lng_max: f64::NEG_INFINITY,
     };
 
-    fn include(&mut self, other: &GeoBox) {
+    pub(super) fn include(&mut self, other: &GeoBox) {
         self.lat_min = self.lat_min.min(other.lat_min);
         self.lat_max = self.lat_max.max(other.lat_max);
         self.lng_min = self.lng_min.min(other.lng_min);
@@ -317,7 +317,7 @@ const fn point_bytes(encoding: u8) -> usize {
 }
 
 /// Position on the Z-curve: the bits of both coordinates by turns.
-fn curve_position(lat: f64, lng: f64) -> u64 {
+pub(super) fn curve_position(lat: f64, lng: f64) -> u64 {
     let cell = |value: f64, half: f64| ((value + half) / (2.0 * half) * f64::from(u32::MAX)) as u32;
     spread(cell(lat, 90.0)) << 1 | spread(cell(lng, 180.0))
 }

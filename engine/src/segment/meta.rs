@@ -46,6 +46,9 @@ pub struct ColumnFileMeta {
     pub fields: Vec<FieldId>,
     /// Whether it holds the geo column.
     pub geo: bool,
+    /// Whether it holds the shapes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shapes: bool,
     /// Embedders whose vectors it holds; they replace those of the same embedders in the segment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedders: Vec<String>,
@@ -76,6 +79,9 @@ pub struct SegmentMeta {
     pub column_fields: Vec<FieldId>,
     /// Whether the segment file has the geo column.
     pub geo: bool,
+    /// Whether the segment file has the shapes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shapes: bool,
     /// Columns added later, in the order they were added.
     pub column_files: Vec<ColumnFileMeta>,
 }
@@ -89,6 +95,11 @@ impl SegmentMeta {
     /// Whether the segment has a geo column.
     pub fn has_geo(&self) -> bool {
         self.geo || self.column_files.iter().any(|f| f.geo)
+    }
+
+    /// Whether the segment has the shapes.
+    pub fn has_shapes(&self) -> bool {
+        self.shapes || self.column_files.iter().any(|f| f.shapes)
     }
 
     /// Every file of the segment.

@@ -5,7 +5,7 @@
 //! | which terms are there, in order | terms | [`Terms`] |
 //! | which documents hold a term, in which fields | postings | [`Postings`] |
 //! | what does a document say, word by word | tokens | [`TokenColumn`] |
-//! | which values does a field have | columns, geo | [`Columns`], [`Geo`] |
+//! | which values does a field have | columns, geo, shapes | [`Columns`], [`Geo`], [`Shapes`] |
 //! | which vectors has a document | vectors | [`Vectors`] |
 //! | what was the document | store | [`Store`] |
 //! | which document has this primary key | keys | [`Keys`] |
@@ -35,6 +35,7 @@ mod meta;
 mod pair_cache;
 mod postings;
 mod reader;
+mod shapes;
 mod store;
 mod terms;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub use postings::{FieldSets, Postings};
 pub(crate) use postings::{ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use reader::SegmentReader;
+pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};

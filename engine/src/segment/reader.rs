@@ -9,7 +9,7 @@ use super::info::Info;
 use super::pair_cache::PairCache;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
-use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn};
+use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
@@ -28,6 +28,7 @@ pub struct SegmentReader {
     tokens: TokenColumn,
     columns: Columns,
     geo: Option<Geo>,
+    shapes: Option<Shapes>,
     vectors: Vec<Vectors>,
     store: Store,
     keys: Keys,
@@ -97,6 +98,7 @@ impl SegmentReader {
         }
         let mut columns = Columns::default();
         let mut geo = None;
+        let mut shapes = None;
         let mut vectors: Vec<Vectors> = Vec::new();
         for file in &files {
             let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
@@ -105,6 +107,9 @@ impl SegmentReader {
             }
             if let Some(bytes) = file.optional(SectionKind::Geo) {
                 geo = Some(Geo::open(bytes, doc_count).map_err(damaged(SectionKind::Geo))?);
+            }
+            if let Some(bytes) = file.optional(SectionKind::Shapes) {
+                shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(SectionKind::Shapes))?);
             }
             for (_, bytes) in file.all(SectionKind::Vectors) {
                 let added = Vectors::open(bytes, doc_count).map_err(damaged(SectionKind::Vectors))?;
@@ -122,6 +127,7 @@ impl SegmentReader {
             tokens,
             columns,
             geo,
+            shapes,
             vectors,
             store,
             keys,
@@ -198,6 +204,11 @@ impl SegmentReader {
         self.geo.as_ref()
     }
 
+    /// The shapes, when the segment was written with them.
+    pub fn shapes(&self) -> Option<&Shapes> {
+        self.shapes.as_ref()
+    }
+
     /// The vectors of every embedder that has any, also of some that the settings do not know any more.
     pub fn vectors(&self) -> &[Vectors] {
         &self.vectors
@@ -235,6 +246,9 @@ impl SegmentReader {
         self.columns.validate().map_err(at(SectionKind::Column))?;
         if let Some(geo) = &self.geo {
             geo.validate().map_err(at(SectionKind::Geo))?;
+        }
+        if let Some(shapes) = &self.shapes {
+            shapes.validate().map_err(at(SectionKind::Shapes))?;
         }
         self.vectors.iter().try_for_each(|vectors| vectors.validate().map_err(at(SectionKind::Vectors)))?;
         self.store.validate()?;

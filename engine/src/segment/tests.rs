@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::bits::{BitsetBuilder, DocSet};
+use crate::document::{Part, Position, Shape};
 use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, InternalId, SegmentId};
 use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
@@ -58,6 +59,16 @@ impl Doc {
         if let Some((lat, lng)) = self.point {
             writer.geo(lat, lng);
         }
+        if let Some(shape) = self.shape() {
+            writer.shape(&shape);
+        }
+    }
+
+    /// A line that starts at the point.
+    fn shape(&self) -> Option<Shape> {
+        let (lat, lng) = self.point?;
+        let line = vec![Position { x: lng, y: lat }, Position { x: lng + 1.0, y: lat + 2.0 }];
+        Some(Shape { parts: vec![Part::Line(line)] })
     }
 
     /// The runs as the plan of the token column defines them.
@@ -107,6 +118,7 @@ pub(super) fn check_segment(segment: &SegmentReader, docs: &[&Doc]) {
         check_column(&segment.columns().get(field).expect("a column for each field with values"), field, docs);
     }
     check_points(segment, docs);
+    check_shapes(segment, docs);
 }
 
 fn check_documents(segment: &SegmentReader, docs: &[&Doc]) {
@@ -307,6 +319,22 @@ fn check_points(segment: &SegmentReader, docs: &[&Doc]) {
     assert_eq!(seen.len() as u32, geo.len());
 }
 
+fn check_shapes(segment: &SegmentReader, docs: &[&Doc]) {
+    let Some(shapes) = segment.shapes() else {
+        return assert!(docs.iter().all(|doc| doc.point.is_none()));
+    };
+    let north_of_ten = |b: &GeoBox| match () {
+        () if b.lat_max < 10.0 => BoxRelation::Outside,
+        () if b.lat_min >= 10.0 => BoxRelation::Inside,
+        () => BoxRelation::Crossing,
+    };
+    let reaches = |shape: &Shape| shape.positions().any(|position| position.y >= 10.0);
+    let wanted = |doc: &Doc| doc.shape().is_some_and(|shape| reaches(&shape));
+    let expected: DocSet = (0..docs.len() as u32).filter(|&doc| wanted(docs[doc as usize])).collect();
+    assert_eq!(shapes.search(north_of_ten, reaches), expected);
+    assert_eq!(shapes.len(), docs.iter().filter(|doc| doc.point.is_some()).count());
+}
+
 pub(super) fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[ab]{1,3}",
@@ -489,6 +517,9 @@ fn columns_can_be_added() {
     assert!(!meta.has_column(10) && !meta.has_geo());
     for (fields, geo) in [(vec![10, 11], false), (vec![12], true)] {
         let mut writer = ColumnFileWriter::new(&fields, geo);
+        if geo {
+            writer = writer.with_shapes();
+        }
         for doc in &docs {
             writer.begin_document();
             for (field, value) in doc.values.iter().filter(|v| fields.contains(&v.0)) {
@@ -500,6 +531,9 @@ fn columns_can_be_added() {
             }
             if let Some((lat, lng)) = doc.point.filter(|_| geo) {
                 writer.geo(lat, lng);
+            }
+            if let Some(shape) = doc.shape().filter(|_| geo) {
+                writer.shape(&shape);
             }
         }
         let added = writer.finish(&directory, &meta).unwrap();

@@ -216,6 +216,11 @@ impl Settings {
         is_listed_by_name(&self.filterable_attributes, GEO_FIELD) || self.sortable_attributes.contains(GEO_FIELD)
     }
 
+    /// Whether shapes are read from documents, which also makes malformed ones an error.
+    pub fn uses_shapes(&self) -> bool {
+        is_listed_by_name(&self.filterable_attributes, GEOJSON_FIELD)
+    }
+
     /// Whether segments hold a column of `field`: it is filterable, sortable, the distinct attribute (or one of its
     /// children), or a custom ranking rule orders by it.
     pub fn needs_column(&self, field: &str) -> bool {

@@ -2,6 +2,7 @@
 //! threads, but a column wants them in order.
 
 use super::document_target::DocumentTarget;
+use crate::document::Shape;
 use crate::id::{FieldId, Gap};
 use crate::segment::ColumnFileWriter;
 
@@ -10,6 +11,7 @@ pub(super) struct ColumnLog {
     events: Vec<Event>,
     /// Normalised and original strings, one after the other.
     text: String,
+    shapes: Vec<Shape>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ enum Event {
     Empty(FieldId),
     Exists(FieldId),
     Geo(f64, f64),
+    /// The next shape.
+    Shape,
 }
 
 impl ColumnLog {
@@ -32,6 +36,7 @@ impl ColumnLog {
 
     pub(super) fn play(&self, writer: &mut ColumnFileWriter) {
         let mut text = self.text.as_str();
+        let mut shapes = self.shapes.iter();
         for &event in &self.events {
             match event {
                 Event::Document => writer.begin_document(),
@@ -46,6 +51,7 @@ impl ColumnLog {
                 Event::Empty(field) => writer.column_empty(field),
                 Event::Exists(field) => writer.column_exists(field),
                 Event::Geo(lat, lng) => writer.geo(lat, lng),
+                Event::Shape => writer.shape(shapes.next().expect("every event of a shape was noted with it")),
             }
         }
     }
@@ -82,5 +88,10 @@ impl DocumentTarget for ColumnLog {
 
     fn geo(&mut self, lat: f64, lng: f64) {
         self.events.push(Event::Geo(lat, lng));
+    }
+
+    fn shape(&mut self, shape: Shape) {
+        self.events.push(Event::Shape);
+        self.shapes.push(shape);
     }
 }

@@ -1,5 +1,6 @@
 //! Where the content of a document goes: a new segment, or a log of values for the columns of one that is there.
 
+use crate::document::Shape;
 use crate::id::{FieldId, Gap};
 use crate::segment::SegmentWriter;
 
@@ -12,6 +13,7 @@ pub(super) trait DocumentTarget {
     fn column_empty(&mut self, field: FieldId);
     fn column_exists(&mut self, field: FieldId);
     fn geo(&mut self, lat: f64, lng: f64);
+    fn shape(&mut self, shape: Shape);
 }
 
 impl DocumentTarget for SegmentWriter {
@@ -45,5 +47,9 @@ impl DocumentTarget for SegmentWriter {
 
     fn geo(&mut self, lat: f64, lng: f64) {
         self.geo(lat, lng);
+    }
+
+    fn shape(&mut self, shape: Shape) {
+        SegmentWriter::shape(self, &shape);
     }
 }

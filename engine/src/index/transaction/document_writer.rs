@@ -6,7 +6,7 @@ use super::super::error::IndexError;
 use super::super::settings::{Settings, VECTORS_FIELD, has_text, locales_of};
 use super::column_log::ColumnLog;
 use super::document_target::DocumentTarget;
-use super::geo::{document_id_json, parse_geo};
+use super::geo::{document_id_json, parse_geo, parse_shape};
 use crate::document::{DocumentParser, DocumentVisitor, FieldMap, Leaf, Number, PathId};
 use crate::id::{FieldId, Gap, InternalId};
 use crate::segment::SegmentWriter;
@@ -26,8 +26,8 @@ pub(super) struct Reading<'a> {
 pub(super) enum Extraction<'a> {
     /// Words, every column, and the position if the settings ask for it.
     Everything,
-    /// Columns of the fields marked by field id, and the position when `geo` is set.
-    Columns { wanted: &'a [bool], geo: bool },
+    /// Columns of the fields marked by field id, the position when `geo` is set and the shape when `shapes` is.
+    Columns { wanted: &'a [bool], geo: bool, shapes: bool },
 }
 
 /// Reads documents and feeds a writer. One per thread: it knows each path after the first document that has it.
@@ -37,19 +37,21 @@ pub(super) struct DocumentWriter<'a> {
     paths: Paths<'a>,
     buffer: TextBuffer,
     reads_geo: bool,
+    reads_shapes: bool,
 }
 
 impl<'a> DocumentWriter<'a> {
     pub(super) fn new(reading: Reading<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
-        let reads_geo = match extraction {
-            Extraction::Everything => reading.settings.uses_geo(),
-            Extraction::Columns { geo, .. } => geo,
+        let (reads_geo, reads_shapes) = match extraction {
+            Extraction::Everything => (reading.settings.uses_geo(), reading.settings.uses_shapes()),
+            Extraction::Columns { geo, shapes, .. } => (geo, shapes),
         };
         DocumentWriter {
             parser: DocumentParser::new(),
             paths: Paths { reading, extraction, known: Vec::new(), document_count: 0 },
             buffer: TextBuffer::default(),
             reads_geo,
+            reads_shapes,
         }
     }
 
@@ -81,8 +83,14 @@ impl<'a> DocumentWriter<'a> {
 
     fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {
         self.paths.document_count += 1;
-        let mut sink =
-            Sink { paths: &mut self.paths, buffer: &mut self.buffer, target, json, reads_geo: self.reads_geo };
+        let mut sink = Sink {
+            paths: &mut self.paths,
+            buffer: &mut self.buffer,
+            target,
+            json,
+            reads_geo: self.reads_geo,
+            reads_shapes: self.reads_shapes,
+        };
         self.parser.visit(json, &mut sink)
     }
 
@@ -158,6 +166,7 @@ struct Sink<'w, 'a, T> {
     target: &'w mut T,
     json: &'w [u8],
     reads_geo: bool,
+    reads_shapes: bool,
 }
 
 impl<T: DocumentTarget> Sink<'_, '_, T> {
@@ -250,6 +259,16 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
             let primary_key = self.paths.reading.primary_key;
             if let Some((lat, lng)) = parse_geo(json, || document_id_json(self.json, primary_key))? {
                 self.target.geo(lat, lng);
+            }
+        }
+        Ok(())
+    }
+
+    fn geojson(&mut self, json: &str) -> Result<(), IndexError> {
+        if self.reads_shapes {
+            let primary_key = self.paths.reading.primary_key;
+            if let Some(shape) = parse_shape(json, || document_id_json(self.json, primary_key))? {
+                self.target.shape(shape);
             }
         }
         Ok(())

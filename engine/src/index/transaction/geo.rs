@@ -1,8 +1,9 @@
-//! The `_geo` field of a document.
+//! The `_geo` and `_geojson` fields of a document.
 
 use serde_json::Value;
 
-use super::super::error::{GeoCoordinates, GeoError};
+use super::super::error::{GeoCoordinates, GeoError, ShapeError};
+use crate::document::{GeoJsonError, Shape};
 
 /// The latitude and longitude in `json`, the value of `_geo`; `None` when it is null. `document_id` gives the id for
 /// an error, as JSON.
@@ -48,6 +49,16 @@ pub(super) fn parse_geo(json: &str, document_id: impl FnOnce() -> String) -> Res
             values: vec![lng.to_string()],
         }),
     }
+}
+
+/// The shape in `json`, the value of `_geojson`; `None` when there is none. `document_id` as for [`parse_geo`].
+pub(super) fn parse_shape(json: &str, document_id: impl FnOnce() -> String) -> Result<Option<Shape>, ShapeError> {
+    let shape = match serde_json::from_str::<Value>(json) {
+        Ok(value) => Shape::from_geojson(&value),
+        // A number beyond all floats.
+        Err(_) => Err(GeoJsonError::NotAnObject { found: json.to_owned() }),
+    };
+    shape.map_err(|reason| ShapeError { document_id: document_id(), reason })
 }
 
 /// A finite number, or a string that reads as one.

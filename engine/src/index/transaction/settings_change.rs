@@ -107,10 +107,11 @@ fn add_columns(
 ) -> Result<Option<Vec<SegmentView>>, IndexError> {
     let new = reading.settings;
     let geo = new.uses_geo() && !old.uses_geo();
+    let shapes = new.uses_shapes() && !old.uses_shapes();
     let fields = reading.fields.snapshot();
     // A column that was needed before is there already, or no document of the segment has a value for it.
     let wanted: Vec<bool> = fields.names().map(|name| new.needs_column(name) && !old.needs_column(name)).collect();
-    if segments.is_empty() || !(geo || wanted.contains(&true)) {
+    if segments.is_empty() || !(geo || shapes || wanted.contains(&true)) {
         return Ok(None);
     }
     let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
@@ -118,7 +119,7 @@ fn add_columns(
     // One segment after the other: a column is gathered in memory before it is written.
     segments
         .iter()
-        .map(|segment| add_columns_to(resources, reading, &wanted, geo, segment))
+        .map(|segment| add_columns_to(resources, reading, &wanted, (geo, shapes), segment))
         .collect::<Result<_, _>>()
         .map(Some)
 }
@@ -127,23 +128,26 @@ fn add_columns_to(
     resources: &Resources<'_>,
     reading: Reading<'_>,
     wanted: &[bool],
-    geo: bool,
+    (geo, shapes): (bool, bool),
     segment: &SegmentView,
 ) -> Result<SegmentView, IndexError> {
     let meta = segment.reader.meta();
     // Columns left from the last time a field was needed are as good as new: segments do not change.
     let missing: Vec<bool> = (0..).zip(wanted).map(|(field, &wanted)| wanted && !meta.has_column(field)).collect();
-    let geo = geo && !meta.has_geo();
-    if !geo && !missing.contains(&true) {
+    let (geo, shapes) = (geo && !meta.has_geo(), shapes && !meta.has_shapes());
+    if !geo && !shapes && !missing.contains(&true) {
         resources.progress.advance(u64::from(meta.doc_count));
         return Ok(segment.clone());
     }
     let thread_count = resources.threads_for(meta.raw_bytes);
-    let extraction = Extraction::Columns { wanted: &missing, geo };
+    let extraction = Extraction::Columns { wanted: &missing, geo, shapes };
     let readers: Vec<_> = (0..thread_count).map(|_| Mutex::new(DocumentWriter::new(reading, extraction))).collect();
     let missing_fields: Vec<FieldId> =
         (0..).zip(&missing).filter(|(_, missing)| **missing).map(|(field, _)| field).collect();
     let mut writer = ColumnFileWriter::new(&missing_fields, geo);
+    if shapes {
+        writer = writer.with_shapes();
+    }
     let runs: Vec<Range<DocId>> = runs_of(meta.doc_count).collect();
     for round in runs.chunks(thread_count) {
         check(resources.cancelled)?;

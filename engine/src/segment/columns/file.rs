@@ -1,9 +1,11 @@
 //! Columns that a segment gets after it was written, in a file of their own.
 
 use super::ColumnsBuilder;
+use crate::document::Shape;
 use crate::id::FieldId;
 use crate::segment::format::{SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
+use crate::segment::shapes::ShapesBuilder;
 use crate::segment::vectors::VectorsBuilder;
 use crate::segment::{ColumnFileMeta, SegmentError, SegmentMeta};
 use crate::storage::Directory;
@@ -15,13 +17,21 @@ use crate::storage::Directory;
 pub struct ColumnFileWriter {
     columns: ColumnsBuilder,
     geo: Option<GeoBuilder>,
+    shapes: Option<ShapesBuilder>,
     doc_count: u32,
 }
 
 impl ColumnFileWriter {
     /// Columns of `fields` (and of every other field that gets a value), and the geo column when `geo` is set.
     pub fn new(fields: &[FieldId], geo: bool) -> ColumnFileWriter {
-        ColumnFileWriter { columns: ColumnsBuilder::new(fields), geo: geo.then(GeoBuilder::default), doc_count: 0 }
+        let geo = geo.then(GeoBuilder::default);
+        ColumnFileWriter { columns: ColumnsBuilder::new(fields), geo, shapes: None, doc_count: 0 }
+    }
+
+    /// Also with the shapes, even when no document has one.
+    pub fn with_shapes(mut self) -> ColumnFileWriter {
+        self.shapes.get_or_insert_default();
+        self
     }
 
     /// Starts the next document.
@@ -61,9 +71,17 @@ impl ColumnFileWriter {
         self.geo.get_or_insert_default().push(doc, lat, lng);
     }
 
+    /// The shape of `_geojson`; the last one of a document counts.
+    pub fn shape(&mut self, shape: &Shape) {
+        let doc = self.doc_count.saturating_sub(1);
+        self.shapes.get_or_insert_default().push(doc, shape);
+    }
+
     /// Bytes this writer holds.
     pub fn memory_bytes(&self) -> usize {
-        self.columns.heap_bytes() + self.geo.as_ref().map_or(0, GeoBuilder::heap_bytes)
+        self.columns.heap_bytes()
+            + self.geo.as_ref().map_or(0, GeoBuilder::heap_bytes)
+            + self.shapes.as_ref().map_or(0, ShapesBuilder::heap_bytes)
     }
 
     /// Writes `seg-<id>-c<n>.lam`, where `n` is one more than the highest that `meta` names, synced. Add the answer
@@ -75,7 +93,11 @@ impl ColumnFileWriter {
         if let Some(geo) = &self.geo {
             geo.finish(&mut file, None, self.doc_count)?;
         }
-        Ok(ColumnFileMeta { file: file.finish()?, fields, geo: self.geo.is_some(), embedders: Vec::new() })
+        if let Some(shapes) = &self.shapes {
+            shapes.finish(&mut file, None)?;
+        }
+        let (geo, shapes) = (self.geo.is_some(), self.shapes.is_some());
+        Ok(ColumnFileMeta { file: file.finish()?, fields, geo, shapes, embedders: Vec::new() })
     }
 }
 
@@ -91,7 +113,7 @@ pub fn write_vector_file(
         vectors.finish(&mut file, number, None, meta.doc_count)?;
     }
     let embedders = embedders.iter().map(|vectors| vectors.name().to_owned()).collect();
-    Ok(ColumnFileMeta { file: file.finish()?, fields: Vec::new(), geo: false, embedders })
+    Ok(ColumnFileMeta { file: file.finish()?, fields: Vec::new(), geo: false, shapes: false, embedders })
 }
 
 fn next_file_name(meta: &SegmentMeta) -> String {

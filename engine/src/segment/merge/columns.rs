@@ -1,4 +1,4 @@
-//! Columns and points.
+//! Columns, points and shapes.
 
 use super::Merger;
 use crate::bits::DocSet;
@@ -6,6 +6,7 @@ use crate::id::{DocId, FieldId};
 use crate::segment::columns::{ColumnData, write_column};
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::geo::GeoBuilder;
+use crate::segment::shapes::ShapesBuilder;
 use crate::segment::{Column, Geo, SegmentError, SegmentReader};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -92,6 +93,25 @@ impl Merger<'_> {
             }
         }
         points.finish(file, None, self.doc_count)?;
+        Ok(true)
+    }
+
+    /// Writes the shapes, when any input has them and they are not dropped. Answers whether they were written.
+    pub(super) fn merge_shapes(&self, file: &mut SectionWriter) -> Result<bool, SegmentError> {
+        if self.options.drop_shapes || self.inputs().all(|segment| segment.shapes().is_none()) {
+            return Ok(false);
+        }
+        self.check_cancelled()?;
+        let mut merged = ShapesBuilder::default();
+        for (segment, map) in self.inputs().zip(&self.doc_maps) {
+            let Some(shapes) = segment.shapes() else { continue };
+            for (doc, bytes) in (0..shapes.len()).filter_map(|index| shapes.raw(index)) {
+                if let Some(new) = map.get(doc) {
+                    merged.push_encoded(new, bytes);
+                }
+            }
+        }
+        merged.finish(file, None)?;
         Ok(true)
     }
 }

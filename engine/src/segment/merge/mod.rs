@@ -45,6 +45,8 @@ pub struct MergeOptions<'a> {
     pub drop_columns: Vec<FieldId>,
     /// Whether the geo column is not carried over.
     pub drop_geo: bool,
+    /// Whether the shapes are not carried over.
+    pub drop_shapes: bool,
 }
 
 /// A finished merge.
@@ -62,8 +64,8 @@ pub struct Merged {
 /// Streams: the memory it needs grows with the number of documents and terms (a few bytes each), not with the text.
 /// A column is carried over when any input has it, unless it is to be dropped: an input without it has no document
 /// with a value. (The index sees to that: it adds columns to old segments when a field becomes filterable or sortable,
-/// and a segment written later got its column with the first value.) The same holds for the geo column. The content of
-/// the new file is synced; the caller syncs the directory.
+/// and a segment written later got its column with the first value.) The same holds for the geo column and the
+/// shapes. The content of the new file is synced; the caller syncs the directory.
 pub fn merge(
     inputs: &[MergeInput<'_>],
     directory: &dyn Directory,
@@ -147,6 +149,7 @@ impl Merger<'_> {
         self.merge_keys(file)?;
         let column_fields = self.merge_columns(file)?;
         let geo = self.merge_geo(file)?;
+        let shapes = self.merge_shapes(file)?;
         merge_vectors(self, file)?;
         let raw_bytes = merge_stores(self, file)?;
         let (term_count, token_count) = self.merge_text(file)?;
@@ -166,6 +169,7 @@ impl Merger<'_> {
             text_fields,
             column_fields,
             geo,
+            shapes,
             column_files: Vec::new(),
         })
     }

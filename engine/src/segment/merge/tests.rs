@@ -115,9 +115,10 @@ fn columns_of_any_input_stay_unless_dropped() {
     let meta = merge(&inputs, &directory, SegmentId(3), &options).unwrap().meta.unwrap();
     assert_eq!(meta.column_fields, [10, 11, 40]);
     assert!(meta.geo);
-    let options = MergeOptions { drop_geo: true, ..options };
+    assert!(meta.shapes);
+    let options = MergeOptions { drop_geo: true, drop_shapes: true, ..options };
     let meta = merge(&inputs, &directory, SegmentId(4), &options).unwrap().meta.unwrap();
-    assert!(!meta.geo);
+    assert!(!meta.geo && !meta.shapes);
 }
 
 #[test]

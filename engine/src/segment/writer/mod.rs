@@ -8,10 +8,12 @@ use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::geo::GeoBuilder;
 use super::info::Info;
 use super::keys::KeysBuilder;
+use super::shapes::ShapesBuilder;
 use super::store::StoreParts;
 use super::vectors::{VectorShape, VectorsBuilder};
 use super::{SegmentError, SegmentMeta, StoreDictionary, TextFields};
 use crate::bits::monotone::put_monotone;
+use crate::document::Shape;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
 use crate::storage::Directory;
 use text::TextBuilder;
@@ -25,6 +27,8 @@ pub struct SegmentWriterOptions {
     pub column_fields: Vec<FieldId>,
     /// Whether the segment gets a geo column even when no document has a point.
     pub geo: bool,
+    /// Whether the segment gets shapes even when no document has one.
+    pub shapes: bool,
     /// Compression dictionary that the segments of the index share.
     pub store_dictionary: StoreDictionary,
 }
@@ -42,6 +46,7 @@ pub struct SegmentWriter {
     text: TextBuilder,
     columns: ColumnsBuilder,
     geo: Option<GeoBuilder>,
+    shapes: Option<ShapesBuilder>,
     vectors: Vec<VectorsBuilder>,
     store: StoreParts,
     /// The document that was begun, until it is ended.
@@ -68,6 +73,7 @@ impl SegmentWriter {
             text: TextBuilder::default(),
             columns: ColumnsBuilder::new(&options.column_fields),
             geo: options.geo.then(GeoBuilder::default),
+            shapes: options.shapes.then(ShapesBuilder::default),
             vectors: Vec::new(),
             store: StoreParts::new(options.store_dictionary),
             open: None,
@@ -129,6 +135,11 @@ impl SegmentWriter {
         self.geo.get_or_insert_default().push(self.ids.len() as DocId, lat, lng);
     }
 
+    /// The shape of `_geojson`; the last one of a document counts.
+    pub fn shape(&mut self, shape: &Shape) {
+        self.shapes.get_or_insert_default().push(self.ids.len() as DocId, shape);
+    }
+
     /// The vectors of an embedder, for documents that were completed. Vectors of one embedder have one shape.
     pub fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
         let position = self.vectors.iter().position(|vectors| vectors.name() == embedder).unwrap_or_else(|| {
@@ -161,6 +172,9 @@ impl SegmentWriter {
             if let Some(geo) = &mut self.geo {
                 geo.abandon_document(self.ids.len() as DocId);
             }
+            if let Some(shapes) = &mut self.shapes {
+                shapes.abandon_document(self.ids.len() as DocId);
+            }
         }
     }
 
@@ -170,6 +184,7 @@ impl SegmentWriter {
             + self.store.heap_bytes()
             + self.columns.heap_bytes()
             + self.geo.as_ref().map_or(0, GeoBuilder::heap_bytes)
+            + self.shapes.as_ref().map_or(0, ShapesBuilder::heap_bytes)
             + self.vectors.iter().map(VectorsBuilder::heap_bytes).sum::<usize>()
             + self.keys.capacity()
             + self.ids.len() * 48
@@ -232,6 +247,9 @@ impl SegmentWriter {
         if let Some(geo) = &self.geo {
             geo.finish(&mut file, new_docs.as_deref(), doc_count)?;
         }
+        if let Some(shapes) = &self.shapes {
+            shapes.finish(&mut file, new_docs.as_deref())?;
+        }
         for (number, vectors) in (0..).zip(&self.vectors) {
             vectors.finish(&mut file, number, Some(&order), doc_count)?;
         }
@@ -251,6 +269,7 @@ impl SegmentWriter {
             text_fields: self.text_fields,
             column_fields,
             geo: self.geo.is_some(),
+            shapes: self.shapes.is_some(),
             column_files: Vec::new(),
         })
     }

@@ -1,0 +1,289 @@
+//! "Which shapes may lie in this region?"
+//!
+//! Shapes are listed along a Z-curve through the middles of their boxes, each with its box; 16 boxes share a larger one,
+//! and so on. A region is found by walking down the boxes it touches, and only shapes whose box crosses its border are
+//! decoded.
+//!
+//! The layout is in `segment-format.md`.
+
+use super::error::Damage;
+use super::format::{SectionKind, SectionWriter};
+use super::geo::curve_position;
+use super::{BoxRelation, GeoBox, SegmentError};
+use crate::bits::little_endian::{put_u32, put_u64, read_f64, read_u32, read_u64};
+use crate::bits::monotone::{Monotone, put_monotone};
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::document::{Position, Shape};
+use crate::id::DocId;
+use crate::storage::OwnedBytes;
+
+const PART_COUNT: usize = 4;
+const HEADER_BYTES: usize = 8 + PART_COUNT * 8;
+const FAN_OUT: usize = 16;
+const BOX_BYTES: usize = 32;
+
+const DOCS: usize = 0;
+const ENDS: usize = 1;
+const BOXES: usize = 2;
+const DATA: usize = 3;
+
+/// The shapes of a segment's documents.
+#[derive(Clone)]
+pub struct Shapes {
+    bytes: OwnedBytes,
+    doc_count: u32,
+    count: usize,
+    parts: [usize; PART_COUNT + 1],
+    ends: Monotone,
+}
+
+/// Number of boxes per level, from those of single shapes up.
+fn level_sizes(count: usize) -> Vec<usize> {
+    let mut sizes = vec![count];
+    while let Some(&last) = sizes.last().filter(|&&last| last > 1) {
+        sizes.push(last.div_ceil(FAN_OUT));
+    }
+    sizes
+}
+
+impl Shapes {
+    pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Shapes, Damage> {
+        Shapes::parse(bytes, doc_count).ok_or(Damage("the shapes are cut or contradict themselves"))
+    }
+
+    fn parse(bytes: OwnedBytes, doc_count: u32) -> Option<Shapes> {
+        let count = read_u32(&bytes, 0)?;
+        let mut parts = [HEADER_BYTES; PART_COUNT + 1];
+        for part in 0..PART_COUNT {
+            let end = usize::try_from(read_u64(&bytes, 8 + 8 * part)?).ok()?;
+            parts[part + 1] = HEADER_BYTES.checked_add(end)?;
+        }
+        if !parts.is_sorted() || parts[PART_COUNT] != bytes.len() || count > doc_count {
+            return None;
+        }
+        let part = |index: usize| &bytes[parts[index]..parts[index + 1]];
+        let count = count as usize;
+        let ends = Monotone::open(part(ENDS)).filter(|ends| ends.len() == count)?;
+        let consistent =
+            part(DOCS).len() == count * 4 && part(BOXES).len() == level_sizes(count).iter().sum::<usize>() * BOX_BYTES;
+        let bytes = bytes.clone();
+        consistent.then_some(Shapes { bytes, doc_count, count, parts, ends })
+    }
+
+    fn part(&self, index: usize) -> &[u8] {
+        self.bytes.as_slice().get(self.parts[index]..self.parts[index + 1]).unwrap_or_default()
+    }
+
+    /// Number of documents with a shape.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether no document has a shape.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The document and the encoded shape at `index`, in no order that means anything.
+    pub(crate) fn raw(&self, index: usize) -> Option<(DocId, &[u8])> {
+        let ends = self.part(ENDS);
+        let start = index.checked_sub(1).map_or(0, |before| self.ends.get(ends, before));
+        let range = usize::try_from(start).ok()?..usize::try_from(self.ends.get(ends, index)).ok()?;
+        Some((read_u32(self.part(DOCS), index * 4)?, self.part(DATA).get(range)?))
+    }
+
+    fn geo_box(&self, number: usize) -> Option<GeoBox> {
+        let (bytes, at) = (self.part(BOXES), number * BOX_BYTES);
+        Some(GeoBox {
+            lat_min: read_f64(bytes, at)?,
+            lat_max: read_f64(bytes, at + 8)?,
+            lng_min: read_f64(bytes, at + 16)?,
+            lng_max: read_f64(bytes, at + 24)?,
+        })
+    }
+
+    /// Documents of a region: `relate` judges the boxes of shapes, `touches` the shapes of crossing boxes. Cost: the
+    /// boxes that the border of the region crosses, and the shapes in them.
+    pub fn search(
+        &self,
+        mut relate: impl FnMut(&GeoBox) -> BoxRelation,
+        mut touches: impl FnMut(&Shape) -> bool,
+    ) -> DocSet {
+        let mut set = BitsetBuilder::new(self.doc_count);
+        if self.is_empty() {
+            return set.finish();
+        }
+        let sizes = level_sizes(self.count);
+        let starts: Vec<usize> =
+            sizes.iter().scan(0, |start, &size| Some(std::mem::replace(start, *start + size))).collect();
+        let mut insert = |doc: DocId| {
+            if doc < self.doc_count {
+                set.insert(doc);
+            }
+        };
+        let mut open = vec![(sizes.len() - 1, 0)];
+        while let Some((level, number)) = open.pop() {
+            let Some(bounds) = self.geo_box(starts[level] + number) else { continue };
+            match relate(&bounds) {
+                BoxRelation::Outside => {}
+                BoxRelation::Inside => {
+                    let shapes = FAN_OUT.pow(level as u32);
+                    let range = number * shapes..((number + 1) * shapes).min(self.count);
+                    range.filter_map(|index| self.raw(index)).for_each(|(doc, _)| insert(doc));
+                }
+                BoxRelation::Crossing if level > 0 => {
+                    let children = number * FAN_OUT..((number + 1) * FAN_OUT).min(sizes[level - 1]);
+                    open.extend(children.map(|child| (level - 1, child)));
+                }
+                BoxRelation::Crossing => {
+                    if let Some((doc, bytes)) = self.raw(number)
+                        && Shape::decode(bytes).is_some_and(|shape| touches(&shape))
+                    {
+                        insert(doc);
+                    }
+                }
+            }
+        }
+        set.finish()
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), Damage> {
+        let mut seen = vec![false; self.doc_count as usize];
+        for index in 0..self.count {
+            let shape = self.raw(index).and_then(|(doc, bytes)| Some((doc, Shape::decode(bytes)?)));
+            let mut fresh = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            if !shape.is_some_and(|(doc, shape)| self.geo_box(index) == Some(bounds(&shape)) && fresh(doc)) {
+                return Err(Damage("a shape cannot be read or is not the one of its box and document"));
+            }
+        }
+        let all = self.search(|_| BoxRelation::Crossing, |_| true);
+        if all.len() as usize == self.count { Ok(()) } else { Err(Damage("shapes cannot all be found")) }
+    }
+}
+
+impl std::fmt::Debug for Shapes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Shapes({})", self.count)
+    }
+}
+
+/// The smallest box around a shape.
+fn bounds(shape: &Shape) -> GeoBox {
+    shape.positions().fold(GeoBox::EMPTY, |mut bounds, Position { x, y }| {
+        bounds.include(&GeoBox { lat_min: y, lat_max: y, lng_min: x, lng_max: x });
+        bounds
+    })
+}
+
+/// Collects shapes and writes the section.
+#[derive(Debug, Default)]
+pub(crate) struct ShapesBuilder {
+    entries: Vec<Entry>,
+    /// Encoded shapes, one after the other.
+    data: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    doc: DocId,
+    start: usize,
+    end: usize,
+    bounds: GeoBox,
+}
+
+impl ShapesBuilder {
+    /// A later shape of the same document replaces the earlier one.
+    pub(crate) fn push(&mut self, doc: DocId, shape: &Shape) {
+        let start = self.data.len();
+        shape.encode(&mut self.data);
+        self.push_entry(doc, start, bounds(shape));
+    }
+
+    /// As [`push`](Self::push), for bytes of another section; what cannot be read is left out.
+    pub(crate) fn push_encoded(&mut self, doc: DocId, bytes: &[u8]) {
+        if let Some(shape) = Shape::decode(bytes) {
+            let start = self.data.len();
+            self.data.extend_from_slice(bytes);
+            self.push_entry(doc, start, bounds(&shape));
+        }
+    }
+
+    fn push_entry(&mut self, doc: DocId, start: usize, bounds: GeoBox) {
+        self.abandon_document(doc);
+        self.entries.push(Entry { doc, start, end: self.data.len(), bounds });
+    }
+
+    /// Forgets the shape of the document that was pushed last.
+    pub(crate) fn abandon_document(&mut self, doc: DocId) {
+        self.entries.pop_if(|last| last.doc == doc);
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * (size_of::<Entry>() + 16) + self.data.capacity()
+    }
+
+    /// `new_docs`: see `ColumnsBuilder::finish`.
+    pub(crate) fn finish(&self, file: &mut SectionWriter, new_docs: Option<&[DocId]>) -> Result<(), SegmentError> {
+        let new_doc = |doc: DocId| new_docs.map_or(doc, |new_docs| new_docs[doc as usize]);
+        let mut entries: Vec<(u64, DocId, &Entry)> = self
+            .entries
+            .iter()
+            .map(|entry| (middle_on_curve(&entry.bounds), new_doc(entry.doc), entry))
+            .filter(|(_, doc, _)| *doc != DocId::MAX)
+            .collect();
+        entries.sort_unstable_by_key(|&(position, doc, _)| (position, doc));
+
+        let (mut parts, mut ends) = (Vec::new(), Vec::new());
+        entries.iter().for_each(|(_, doc, _)| put_u32(&mut parts, *doc));
+        ends.push(parts.len() as u64);
+        let lengths = entries.iter().map(|(_, _, entry)| (entry.end - entry.start) as u64);
+        let data_ends: Vec<u64> = lengths
+            .scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            })
+            .collect();
+        put_monotone(&mut parts, &data_ends);
+        ends.push(parts.len() as u64);
+        put_boxes(&mut parts, entries.iter().map(|(_, _, entry)| entry.bounds).collect());
+        ends.push(parts.len() as u64);
+        ends.push(parts.len() as u64 + data_ends.last().copied().unwrap_or(0));
+
+        let mut header = Vec::with_capacity(HEADER_BYTES);
+        put_u32(&mut header, entries.len() as u32);
+        put_u32(&mut header, 0);
+        ends.iter().for_each(|&end| put_u64(&mut header, end));
+        file.begin(SectionKind::Shapes, 0)?;
+        file.write(&header)?;
+        file.write(&parts)?;
+        for (_, _, entry) in entries {
+            file.write(&self.data[entry.start..entry.end])?;
+        }
+        file.end();
+        Ok(())
+    }
+}
+
+fn middle_on_curve(bounds: &GeoBox) -> u64 {
+    curve_position(bounds.lat_min.midpoint(bounds.lat_max), bounds.lng_min.midpoint(bounds.lng_max))
+}
+
+fn put_boxes(out: &mut Vec<u8>, mut level: Vec<GeoBox>) {
+    loop {
+        for bounds in &level {
+            for side in [bounds.lat_min, bounds.lat_max, bounds.lng_min, bounds.lng_max] {
+                put_u64(out, side.to_bits());
+            }
+        }
+        if level.len() <= 1 {
+            return;
+        }
+        let around = |boxes: &[GeoBox]| {
+            boxes.iter().fold(GeoBox::EMPTY, |mut all, one| {
+                all.include(one);
+                all
+            })
+        };
+        level = level.chunks(FAN_OUT).map(around).collect();
+    }
+}
