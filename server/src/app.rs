@@ -11,6 +11,7 @@ use crate::network::Network;
 use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
+use crate::points_in_time::PointsInTime;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
 use crate::telemetry::Telemetry;
@@ -31,6 +32,8 @@ pub struct AppState {
     pub queue: Arc<TaskQueue>,
     /// Where searches run.
     pub searches: SearchPool,
+    /// States of indexes that searches hold on to.
+    pub points_in_time: Arc<PointsInTime>,
     /// Switches that clients turn.
     pub features: Features,
     /// How it makes requests itself.
@@ -62,6 +65,7 @@ impl AppState {
             access: Access::new(keys),
             error_docs: ErrorDocs::new(&options.service.error_docs_url),
             searches: SearchPool::new(&options),
+            points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),
             observations: Observations::default(),

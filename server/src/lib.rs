@@ -21,6 +21,7 @@ pub mod observe;
 pub mod options;
 pub mod outbound;
 pub mod payload;
+pub mod points_in_time;
 pub mod routes;
 pub mod run;
 pub mod search;

@@ -21,6 +21,7 @@ mod kills;
 mod network;
 mod observing;
 mod places;
+mod points_in_time;
 mod questions;
 mod receiver;
 mod restart;

@@ -246,6 +246,9 @@ codes! {
     InvalidSearchEmbedder = "invalid_search_embedder", InvalidRequest, 400;
     InvalidSearchHybridQuery = "invalid_search_hybrid_query", InvalidRequest, 400;
     InvalidSearchLocales = "invalid_search_locales", InvalidRequest, 400;
+    InvalidSearchPointInTime = "invalid_search_point_in_time", InvalidRequest, 400;
+    PointInTimeNotFound = "point_in_time_not_found", InvalidRequest, 404;
+    TooManyPointsInTime = "too_many_points_in_time", InvalidRequest, 429;
     InvalidSearchPersonalize = "invalid_search_personalize", InvalidRequest, 400;
     InvalidSearchPersonalizeUserContext = "invalid_search_personalize_user_context", InvalidRequest, 400;
     InvalidSearchUseNetwork = "invalid_search_use_network", InvalidRequest, 400;
@@ -375,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_other_than_400_are_those_of_the_protocol() {
+    fn statuses_other_than_400_are_those_of_the_protocol_and_ours() {
         let of = |status: u16| {
             let mut names: Vec<_> =
                 Code::ALL.iter().filter(|code| code.status() == status).map(|code| code.as_str()).collect();
@@ -387,8 +390,8 @@ mod tests {
         assert_eq!(
             of(404),
             "api_key_not_found batch_not_found chat_not_found document_not_found dump_not_found \
-             dynamic_search_rule_not_found index_not_found render_document_not_found task_file_not_found \
-             task_not_found webhook_not_found"
+             dynamic_search_rule_not_found index_not_found point_in_time_not_found render_document_not_found \
+             task_file_not_found task_not_found webhook_not_found"
         );
         assert_eq!(of(409), "api_key_already_exists dump_already_processing index_already_exists");
         assert_eq!(
@@ -399,6 +402,7 @@ mod tests {
         assert_eq!(of(413), "payload_too_large");
         assert_eq!(of(415), "invalid_content_type missing_content_type unsupported_media_type");
         assert_eq!(of(422), "io_error no_space_left_on_device too_many_open_files");
+        assert_eq!(of(429), "too_many_points_in_time");
         assert_eq!(of(451), "requires_enterprise_edition");
         assert_eq!(
             of(500),

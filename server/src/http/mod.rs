@@ -3,6 +3,7 @@
 mod answer;
 mod compress;
 mod decode;
+mod etag;
 mod front;
 mod listen;
 mod replication;
@@ -14,6 +15,7 @@ pub use answer::{accepted, error_answer, json_answer, json_text, no_content, res
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};
+pub(crate) use etag::EntityTag;
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
 pub use listen::{listen, serve};

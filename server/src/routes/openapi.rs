@@ -98,6 +98,8 @@ const SEARCH: &[&str] = &[
     "hybridEmbedder",
     "hybridSemanticRatio",
     "retrieveVectors",
+    "pointInTime",
+    "pointInTimeKeepAliveMs",
 ];
 
 /// Summary, body, answer and query parameters of a route of the table.

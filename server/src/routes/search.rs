@@ -3,20 +3,28 @@
 use std::sync::Arc;
 
 use warp::Filter;
-use warp::http::{HeaderValue, StatusCode};
+use warp::http::{HeaderMap, HeaderValue, StatusCode, header};
 use warp::reply::Response;
+
+use lamina_engine::highlight::append_field;
+use lamina_engine::index::Snapshot;
+use serde_json::json;
 
 use super::embed::{embed, wanted};
 use super::multi_search::search_network;
 use super::tell;
 use crate::app::AppState;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::{Request, Routes, json_answer, json_text, request, respond};
+use crate::http::{EntityTag, Request, Routes, json_answer, json_text, request, respond};
 use crate::observe::Seen;
+use crate::points_in_time::Held;
 use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
 use crate::telemetry::{Facts, SearchFacts};
+use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
+use crate::wire::point_in_time::PointInTime;
+use crate::wire::query_string::QueryString;
 use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
 
@@ -67,15 +75,50 @@ async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
     let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
-    let query = SearchQuery::from_body(&request.json().await?)?;
-    search(&state, uid, query, context, with_metadata).await
+    let mut body = request.json().await?;
+    let point_in_time = PointInTime::take(&mut body)?;
+    let query = SearchQuery::from_body(&body)?;
+    search(&state, uid, query, context, Around { with_metadata, point_in_time, seen_before: None }).await
 }
 
 async fn search_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
     let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
-    let query = SearchQuery::from_parameters(&request.query())?;
-    search(request.state(), uid, query, context, asks_metadata(&request)).await
+    let (parameters, point_in_time) = PointInTime::split(request.raw_query())?;
+    let query = SearchQuery::from_parameters(&QueryString::parse(&parameters))?;
+    // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for.
+    let seen_before = point_in_time.is_none().then(|| SeenBefore {
+        headers: request.headers().clone(),
+        asked: format!("{parameters}\n{}", context.rights.imposed_filter(&uid).unwrap_or(&serde_json::Value::Null)),
+    });
+    let around = Around { with_metadata: asks_metadata(&request), point_in_time, seen_before };
+    search(request.state(), uid, query, context, around).await
+}
+
+/// What a search asks for beside hits.
+struct Around {
+    with_metadata: bool,
+    point_in_time: Option<PointInTime>,
+    seen_before: Option<SeenBefore>,
+}
+
+/// What tells whether the client has the answer already.
+struct SeenBefore {
+    headers: HeaderMap,
+    /// Everything in the request that the answer depends on.
+    asked: String,
+}
+
+impl SeenBefore {
+    /// The tag of the answer from a state of the index. Commits count up within one index; another index of the same
+    /// name was made at another time.
+    fn tag(&self, snapshot: &Snapshot, context: &Context, with_metadata: bool) -> EntityTag {
+        let created_at = Timestamp::from(snapshot.created_at()).nanos();
+        let state = [created_at.to_le_bytes(), snapshot.generation.to_le_bytes()].concat();
+        let switches = [u8::from(context.contains_filter), u8::from(with_metadata)];
+        let version = env!("CARGO_PKG_VERSION").as_bytes();
+        EntityTag::of(&[version, &state, &switches, self.asked.as_bytes()])
+    }
 }
 
 async fn search(
@@ -83,9 +126,16 @@ async fn search(
     uid: String,
     query: SearchQuery,
     mut context: Context,
-    with_metadata: bool,
+    around: Around,
 ) -> ApiResult<Response> {
+    let Around { with_metadata, point_in_time, seen_before } = around;
     if query.use_network {
+        if point_in_time.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchPointInTime,
+                "`pointInTime` holds a state of this server, and `useNetwork` asks others as well: use one of them.",
+            ));
+        }
         let is_told = state.telemetry.is_on();
         let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
         let fields = search_network(state, uid, query, context, with_metadata).await?;
@@ -93,12 +143,21 @@ async fn search(
         tell(&mut answer, facts);
         return Ok(answer);
     }
+    let may_know = |seen: &&SeenBefore| seen.headers.contains_key(header::IF_NONE_MATCH);
+    if let Some(seen_before) = seen_before.as_ref().filter(may_know) {
+        let tag = seen_before.tag(&*state.instance.snapshot(&uid)?, &context, with_metadata);
+        if tag.is_known(&seen_before.headers) {
+            return Ok(tag.not_modified());
+        }
+    }
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received);
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let is_told = state.telemetry.is_on();
-    let body = state.searches.run(move || {
-        let snapshot = instance.snapshot(&uid)?;
+    let points = Arc::clone(&state.points_in_time);
+    let found = state.searches.run(move || {
+        let held = point_in_time.map(|asked| points.hold(&uid, asked, || instance.snapshot(&uid))).transpose()?;
+        let snapshot = held.as_ref().map_or_else(|| instance.snapshot(&uid), |held| Ok(Arc::clone(&held.snapshot)))?;
         let target = Target { uid: &uid, snapshot: &snapshot };
         let found = run(target, &query, &context)?;
         let metadata = with_metadata.then(|| Metadata::new(target));
@@ -106,16 +165,33 @@ async fn search(
         let facts = is_told.then(|| Box::new(Facts::Search(SearchFacts::of(&query, is_degraded))));
         let cuts = found.cuts();
         let seen = Seen { degraded_searches: is_degraded.into(), facts };
+        // What a time limit has cut says nothing for certain.
+        let tag = seen_before.filter(|_| !is_degraded).map(|seen| seen.tag(&snapshot, &context, with_metadata));
         let answer = Answer { target, query: &query, context: &context, found, names_index: false, metadata };
-        answer.write().map(|body| (body, seen, cuts))
+        let mut body = answer.write()?;
+        if let Some(held) = &held {
+            append_field(&mut body, "pointInTime", shown(held).to_string().as_bytes());
+        }
+        ApiResult::Ok((body, seen, cuts, tag, held))
     });
-    let (body, seen, cuts) = body.await??;
+    let (body, seen, cuts, tag, held) = found.await??;
+    if let Some(held) = &held {
+        state.points_in_time.watch(held);
+    }
     let mut answer = json_text(body);
     if !cuts.is_empty() {
         answer.headers_mut().insert(LIMITS_HEADER, limits(&cuts));
     }
+    if let Some(tag) = tag {
+        tag.put(&mut answer);
+    }
     answer.extensions_mut().insert(seen);
     Ok(answer)
+}
+
+/// `pointInTime` of an answer.
+fn shown(held: &Held) -> serde_json::Value {
+    json!({ "id": held.id, "expiresAt": held.expires_at })
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {

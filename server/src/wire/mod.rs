@@ -14,6 +14,7 @@ pub mod keys;
 mod locale;
 pub mod multi_search;
 pub mod network;
+pub mod point_in_time;
 pub mod query_string;
 pub mod search;
 pub mod secret;

@@ -1,0 +1,134 @@
+//! Several pages of one state of an index, and answers that need not be sent again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn pages(server: &Server, point: &Value) -> Vec<u64> {
+    (0..4)
+        .flat_map(|page| {
+            let query = json!({"q": "film", "offset": page * 10, "limit": 10, "pointInTime": {"id": point}});
+            server.ids("films", query)
+        })
+        .map(|id| id.as_u64().expect("ids are numbers"))
+        .collect()
+}
+
+fn film(id: u64) -> Value {
+    json!({"id": id, "title": format!("film number {id}")})
+}
+
+/// Names of the segment files on disk.
+fn segment_files(data: &Path) -> Vec<String> {
+    let indexes = std::fs::read_dir(data.join("indexes")).expect("the folder of indexes");
+    let files = indexes.flat_map(|index| std::fs::read_dir(index.expect("an entry").path()).expect("a folder"));
+    let names = files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("seg-")).collect()
+}
+
+#[test]
+fn pages_stay_the_same_while_writes_go_on() {
+    let mut server = Server::start();
+    server.add("films", (0..40).map(film).collect());
+    let first = server.search("films", json!({"q": "film", "limit": 1, "pointInTime": {}}));
+    let point = first["pointInTime"]["id"].clone();
+    assert!(point.is_string() && first["pointInTime"]["expiresAt"].is_string(), "{first}");
+    let old_files = segment_files(&server.data_folder());
+    let before = pages(&server, &point);
+    assert_eq!(before.len(), 40);
+
+    server.done(&server.delete("/indexes/films/documents"));
+    server.add("films", (100..110).map(film).collect());
+    server.set("films", json!({"searchableAttributes": ["id"], "displayedAttributes": ["title"]}));
+    server.done(&server.post("/indexes/films/compact", Value::Null));
+    assert_eq!(pages(&server, &point), before, "documents and settings are those of the view");
+    assert_eq!(server.document_count("films"), 10);
+    let now = segment_files(&server.data_folder());
+    assert!(old_files.iter().all(|file| now.contains(file)), "{old_files:?} {now:?}");
+
+    // By GET, which ends it.
+    let path = "/indexes/films/search?q=film&limit=2";
+    let last = format!("{path}&pointInTimeKeepAliveMs=0&pointInTime={}", point.as_str().expect("text"));
+    assert_eq!(server.get(&last).ok()["hits"].as_array().expect("hits").len(), 2);
+    let gone = server.post("/indexes/films/search", json!({"pointInTime": {"id": point}}));
+    gone.refused(404, "point_in_time_not_found");
+    let now = segment_files(&server.data_folder());
+    assert!(!old_files.iter().any(|file| now.contains(file)), "{old_files:?} {now:?}");
+
+    // What is held when the process ends is gone with it.
+    let held = server.get(&format!("{path}&pointInTime=")).ok()["pointInTime"]["id"].clone();
+    let old_files = segment_files(&server.data_folder());
+    server.done(&server.delete("/indexes/films/documents"));
+    assert!(old_files.iter().all(|file| segment_files(&server.data_folder()).contains(file)));
+    server.kill();
+    server.start_again();
+    server.post("/indexes/films/search", json!({"pointInTime": {"id": held}})).refused(404, "point_in_time_not_found");
+    let now = segment_files(&server.data_folder());
+    assert!(!old_files.iter().any(|file| now.contains(file)), "{old_files:?} {now:?}");
+}
+
+#[test]
+fn views_end_by_themselves_and_belong_to_their_index() {
+    let server = Server::start();
+    server.add("films", json!([film(1)]));
+    server.add("books", json!([film(1)]));
+    let opened = server.search("films", json!({"pointInTime": {"keepAliveMs": 50}}))["pointInTime"]["id"].clone();
+    let query = json!({"pointInTime": {"id": opened}});
+    server.post("/indexes/books/search", query.clone()).refused(404, "point_in_time_not_found");
+    server.post("/indexes/films/search", query.clone()).ok();
+    let opened = server.search("films", json!({"pointInTime": {"keepAliveMs": 1}}))["pointInTime"]["id"].clone();
+    std::thread::sleep(Duration::from_millis(20));
+    let query = json!({"pointInTime": {"id": opened}});
+    server.post("/indexes/films/search", query).refused(404, "point_in_time_not_found");
+
+    for wrong in [json!("now"), json!({"id": "x"}), json!({"keepAliveMs": "1m"}), json!({"seconds": 1})] {
+        let answer = server.post("/indexes/films/search", json!({"pointInTime": wrong}));
+        assert_eq!(answer.status, 400, "{}", answer.text);
+    }
+    server.get("/indexes/films/search?pointInTime=x").refused(400, "invalid_search_point_in_time");
+    let many = json!({"queries": [{"indexUid": "films", "pointInTime": {}}]});
+    server.post("/multi-search", many).refused(400, "bad_request");
+
+    for _ in 0..100 {
+        let answer = server.post("/indexes/films/search", json!({"pointInTime": {"keepAliveMs": 3_600_000}}));
+        if answer.status == 429 {
+            return answer.refused(429, "too_many_points_in_time");
+        }
+        answer.ok();
+    }
+    server.post("/indexes/films/search", json!({"pointInTime": {}})).refused(429, "too_many_points_in_time");
+}
+
+#[test]
+fn answers_that_the_client_has_are_not_sent_again() {
+    let server = Server::start();
+    server.add("films", json!([film(1), film(2)]));
+    let ask = |path: &str, tag: Option<&str>| {
+        let request = server.request(Method::GET, path);
+        let request = tag.iter().fold(request, |request, tag| request.header("If-None-Match", *tag));
+        let response = request.send().expect("an answer");
+        let etag = response.headers().get("ETag").map(|tag| tag.to_str().expect("text").to_owned());
+        (response.status().as_u16(), etag, response.text().expect("a body"))
+    };
+    let path = "/indexes/films/search?q=film";
+    let (status, tag, _) = ask(path, None);
+    let tag = tag.expect("a tag");
+    assert_eq!(status, 200);
+    assert_eq!(ask(path, Some(&tag)), (304, Some(tag.clone()), String::new()));
+    assert_eq!(ask("/indexes/films/search?q=other", Some(&tag)).0, 200, "another question");
+    server.add("films", json!([film(3)]));
+    let (status, newer, body) = ask(path, Some(&tag));
+    assert!(status == 200 && newer.as_ref() != Some(&tag) && body.contains("number 3"), "{body}");
+    server.set("films", json!({"displayedAttributes": ["id"]}));
+    let (status, newest, body) = ask(path, newer.as_deref());
+    assert!(status == 200 && newest != newer && !body.contains("number"), "{body}");
+    server.done(&server.delete("/indexes/films"));
+    assert_eq!(ask(path, newest.as_deref()).0, 404);
+    server.add("films", json!([film(1), film(2)]));
+    assert_eq!(ask(path, Some(&tag)).0, 200, "another index of the same name");
+    assert_eq!(ask("/indexes/films/search?pointInTime=", None).1, None);
+}
