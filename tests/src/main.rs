@@ -18,6 +18,7 @@ mod import;
 mod indexes;
 mod keys;
 mod kills;
+mod languages;
 mod network;
 mod observing;
 mod places;
