@@ -187,11 +187,13 @@ impl Walk<'_, '_> {
         let matches = find_matches(&tokens, self.of.terms);
         if options.with_positions && !matches.is_empty() {
             let indices = &self.indices;
-            self.positions.entry(path.to_owned()).or_default().extend(matches.iter().map(|found| Position {
+            let found = matches.iter().map(|found| Position {
                 start: found.range.start,
                 length: found.range.len(),
                 indices: indices.clone(),
-            }));
+            });
+            // As other servers have it: of several values of a path the last one with matches is told.
+            self.positions.insert(path.to_owned(), found.collect());
         }
         let shown = crop.map_or(0..text.len(), |length| window(text, &tokens, &matches, length));
         let marked = if highlight { &matches[..] } else { &[] };
