@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the official Python and JavaScript clients of the protocol against the debug build.
+# Runs the official Python and JavaScript clients of the protocol, and InstantSearch's connector, against the debug build.
 # usage: scripts/test-clients.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,10 +21,10 @@ if ! cmp -s tests/clients/js/package-lock.json "$work/js/installed"; then
   npm ci --prefix "$work/js" --no-audit --no-fund --silent
   cp tests/clients/js/package-lock.json "$work/js/installed"
 fi
-cp tests/clients/js/client.mjs "$work/js/"
+cp tests/clients/js/*.mjs "$work/js/"
 
 export LAMINA_KEY=clients-master-key
 scripts/with-server.sh --master-key "$LAMINA_KEY" --experimental-allowed-ip-networks 127.0.0.0/8 -- \
-  bash -euc "'$work/python/bin/python' tests/clients/python/client.py; node '$work/js/client.mjs'"
+  bash -euc "'$work/python/bin/python' tests/clients/python/client.py; node '$work/js/client.mjs'; node '$work/js/instant.mjs'"
 LAMINA_NODE=$work/js scripts/with-server.sh -- \
   "$work/python/bin/python" tests/clients/guide.py docs/guide.md docs/dumps.md
