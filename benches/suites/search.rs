@@ -22,6 +22,13 @@ const QUERIES: [(&str, &str); 11] = [
     ("negative", "war -star "),
 ];
 
+/// Asked with the strategy `any`.
+const QUESTIONS: [(&str, &str); 3] = [
+    ("question of ten words", "which western tells of a sheriff who hunts his brother?"),
+    ("question of frequent words", "what is the film that was directed by the man?"),
+    ("question with typos", "whitch silnet film abuot a haunted lighthuose and its keper?"),
+];
+
 fn queries(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let index = new_index(folder.path());
@@ -40,6 +47,14 @@ fn queries(c: &mut Criterion) {
         ..SearchRequest::default()
     };
     group.bench_function("six words, all needed", |b| b.iter(|| search(&snapshot, &all).expect("a search")));
+    for (name, query) in QUESTIONS {
+        let any = SearchRequest {
+            query: Some(query.to_owned()),
+            matching: MatchingStrategy::Any,
+            ..SearchRequest::default()
+        };
+        group.bench_function(name, |b| b.iter(|| search(&snapshot, &any).expect("a search")));
+    }
     group.finish();
 }
 

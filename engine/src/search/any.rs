@@ -67,6 +67,8 @@ pub(super) fn search_any(
         wanted: request.wanted(distinct.is_some()),
         // Who asks for a document wants its score, whatever it is.
         score_threshold: request.score_threshold.filter(|_| request.explain.is_none()),
+        readers: snapshot.segments.iter().map(|view| &view.reader).collect(),
+        ceilings: request.search_on.is_none(),
         deadline: request.cutoff.map(|cutoff| request.received + cutoff),
     };
     let mut ranked = rank(&search, &segments);

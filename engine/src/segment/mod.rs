@@ -23,6 +23,7 @@
 mod columns;
 #[cfg(test)]
 mod damage_tests;
+mod doc_bytes;
 mod error;
 mod format;
 #[cfg(test)]

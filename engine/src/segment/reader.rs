@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::columns::Column;
+use super::doc_bytes::DocBytes;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable};
 use super::info::Info;
@@ -14,8 +15,8 @@ use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
-/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and a cache of at most
-/// one byte per document.
+/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and caches of at
+/// most two bytes per document.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -34,6 +35,7 @@ pub struct SegmentReader {
     keys: Keys,
     pair_cache: PairCache,
     field_lengths: OnceLock<FieldLengths>,
+    doc_bytes: DocBytes,
 }
 
 impl SegmentReader {
@@ -133,6 +135,7 @@ impl SegmentReader {
             keys,
             pair_cache: PairCache::new(doc_count),
             field_lengths: OnceLock::new(),
+            doc_bytes: DocBytes::default(),
         })
     }
 
@@ -144,6 +147,11 @@ impl SegmentReader {
     /// Documents of neighbouring words that were asked for lately.
     pub(crate) fn pair_cache(&self) -> &PairCache {
         &self.pair_cache
+    }
+
+    /// What a ranking derived from the text of the documents.
+    pub(crate) fn doc_bytes(&self) -> &DocBytes {
+        &self.doc_bytes
     }
 
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every

@@ -55,17 +55,33 @@ pub(super) enum Bounds {
 }
 
 impl Bounds {
-    /// `sets`: documents and what they get; those of one word are disjoint. `candidates` are in at least one of them, or
-    /// have the bound 0.
-    pub(super) fn new<'a>(candidates: &DocSet, doc_count: u32, sets: impl Iterator<Item = (&'a DocSet, u8)>) -> Bounds {
+    /// `sets`: documents, what they get, and whether that is lowered to the ceiling of the document (see `ceilings`);
+    /// those of one word are disjoint. `candidates` are in at least one of them, or have the bound 0.
+    pub(super) fn new<'a>(
+        candidates: &DocSet,
+        doc_count: u32,
+        ceilings: Option<&[u8]>,
+        sets: impl Iterator<Item = (&'a DocSet, u8, bool)> + Clone,
+    ) -> Bounds {
+        let lowered = sets.clone().filter(|set| set.2 && ceilings.is_some());
+        let others = sets.filter(|set| !set.2 || ceilings.is_none());
         if u64::from(candidates.len()) * SPARSE_SHARE <= u64::from(doc_count) {
             let docs = candidates.to_vec();
             let mut bounds = vec![0; docs.len()];
-            sets.for_each(|(set, byte)| add_to_list(&docs, &mut bounds, set, byte));
+            lowered.for_each(|(set, byte, _)| add_to_list(&docs, &mut bounds, set, byte));
+            if let Some(ceilings) = ceilings {
+                let of_docs = docs.iter().map(|&doc| ceilings.get(doc as usize).copied().unwrap_or(u8::MAX));
+                bounds.iter_mut().zip(of_docs).for_each(|(bound, ceiling)| *bound = lower(*bound, ceiling));
+            }
+            others.for_each(|(set, byte, _)| add_to_list(&docs, &mut bounds, set, byte));
             return Bounds::Sparse(docs, bounds);
         }
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
-        sets.for_each(|(set, byte)| add_to_all(&mut bounds, set, byte));
+        lowered.for_each(|(set, byte, _)| add_to_all(&mut bounds, set, byte));
+        if let Some(ceilings) = ceilings {
+            bounds.iter_mut().zip(ceilings).for_each(|(bound, &ceiling)| *bound = lower(*bound, ceiling));
+        }
+        others.for_each(|(set, byte, _)| add_to_all(&mut bounds, set, byte));
         keep(&mut bounds, candidates);
         Bounds::Dense(bounds)
     }
@@ -120,6 +136,12 @@ impl Bounds {
         found.sort_unstable_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
         found
     }
+}
+
+/// The share of a bound that a ceiling leaves, rounded up.
+#[inline]
+fn lower(bound: u8, ceiling: u8) -> u8 {
+    (u16::from(bound) * u16::from(ceiling)).div_ceil(255) as u8
 }
 
 fn add_to_list(docs: &[DocId], bounds: &mut [u8], set: &DocSet, byte: u8) {
@@ -215,7 +237,8 @@ mod tests {
     proptest! {
         #[test]
         fn both_forms_add_what_each_set_says(
-            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>()), 0..6),
+            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), any::<bool>()), 0..6),
+            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
             candidates in btree_set(0..DOCS, 0..300usize),
             as_bitset in any::<bool>(),
         ) {
@@ -223,15 +246,25 @@ mod tests {
                 let set = DocSet::from_sorted(docs.iter().copied().collect());
                 if dense { set.into_bitset(DOCS) } else { set }
             };
-            let bytes: Vec<(DocSet, u8)> = sets.iter().map(|(docs, byte, dense)| (doc_set(docs, *dense), *byte)).collect();
-            let of = |doc: u32| -> u8 { sets.iter().filter(|s| s.0.contains(&doc)).map(|s| s.1).sum() };
+            let bytes: Vec<(DocSet, u8, bool)> =
+                sets.iter().map(|(docs, byte, dense, lowered)| (doc_set(docs, *dense), *byte, *lowered)).collect();
+            let sum = |doc: u32, lowered: bool| -> u8 {
+                let sets = sets.iter().filter(|s| s.0.contains(&doc) && (s.3 && ceilings.is_some()) == lowered);
+                sets.map(|s| s.1).sum()
+            };
+            let of = |doc: u32| {
+                let ceiling = ceilings.as_ref().map_or(255, |ceilings| ceilings[doc as usize]);
+                let share = (f64::from(sum(doc, true)) * f64::from(ceiling) / 255.0).ceil();
+                sum(doc, false) + share as u8
+            };
             let mut want: Vec<(u8, u32)> = candidates.iter().map(|&d| (of(d), d)).filter(|b| b.0 > 0).collect();
             want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
             // A larger segment makes the same candidates sparse.
             for doc_count in [DOCS, DOCS * 100] {
                 let among = doc_set(&candidates, as_bitset);
                 let among = if doc_count > DOCS { DocSet::from_sorted(among.to_vec()) } else { among };
-                let bounds = Bounds::new(&among, doc_count, bytes.iter().map(|(set, byte)| (set, *byte)));
+                let sets = bytes.iter().map(|s| (&s.0, s.1, s.2));
+                let bounds = Bounds::new(&among, doc_count, ceilings.as_deref(), sets);
                 prop_assert_eq!(&bounds.between(0, 255), &want);
                 let upper: Vec<_> = want.iter().copied().filter(|b| (20..=60).contains(&b.0)).collect();
                 prop_assert_eq!(bounds.between(20, 60), upper);

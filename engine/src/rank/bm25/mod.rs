@@ -12,20 +12,23 @@
 //!
 //! All statistics are sums over the live documents of the snapshot. Postings hold no frequencies, the token column does.
 //! So bounds of all scores come from postings ([`bounds`]), and documents are scored from their tokens, largest bound
-//! first, until no bound is above the worst score that still counts. The bar is shared by all segments.
+//! first (lowered by what a single word can count in a document at all, see [`ceilings`]), until no bound is above the worst score that still counts. The bar is shared by all segments.
 
 mod bounds;
+mod ceilings;
 mod readings;
 mod scorer;
 mod statistics;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use rayon::prelude::*;
 
 use self::bounds::{Bounds, Scale};
+use self::ceilings::{ceilings, has_ceiling};
 use self::readings::Readings;
 use self::scorer::{Lookup, Scorer};
 use crate::bits::DocSet;
@@ -39,6 +42,7 @@ use crate::rank::merge::RankedList;
 use crate::rank::plan::{Plan, Told};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, Part, TopK};
+use crate::segment::SegmentReader;
 
 pub(crate) use readings::is_doubtful;
 pub(crate) use statistics::Statistics;
@@ -63,6 +67,10 @@ pub(crate) struct Bm25Search<'a> {
     /// Hits with a lower normalised score are not wanted.
     pub(crate) score_threshold: Option<f64>,
     pub(crate) deadline: Option<Instant>,
+    /// Per segment.
+    pub(crate) readers: Vec<&'a Arc<SegmentReader>>,
+    /// Whether documents may have ceilings: they are made for all searchable fields only.
+    pub(crate) ceilings: bool,
 }
 
 /// What a hit is told about, in the order of comparison.
@@ -147,8 +155,13 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
                 deadline: search.deadline,
             };
             let mut top = TopK::new(search.wanted, parts.clone());
-            let sets = readings.list.iter().map(|reading| (&reading.docs[index], scale.byte(reading.worth)));
-            let degraded = scan.all(&matching, sets, search.wanted, &mut top);
+            let reader = segments[index].query.reader();
+            let ceilings = search.ceilings.then(|| ceilings(search.readers[index], search.statistics)).flatten();
+            let sets = readings.list.iter().map(|reading| {
+                let is_single = reading.single_word(index).is_some_and(|word| has_ceiling(reader, word));
+                (&reading.docs[index], scale.byte(reading.worth), is_single)
+            });
+            let degraded = scan.all(&matching, ceilings.as_deref(), sets, search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })
         .collect();
@@ -223,7 +236,8 @@ impl Scan<'_> {
     fn all<'s>(
         &self,
         matching: &DocSet,
-        sets: impl Iterator<Item = (&'s DocSet, u8)>,
+        ceilings: Option<&[u8]>,
+        sets: impl Iterator<Item = (&'s DocSet, u8, bool)> + Clone,
         wanted: usize,
         top: &mut TopK,
     ) -> bool {
@@ -231,7 +245,7 @@ impl Scan<'_> {
             return false;
         }
         let doc_count = self.segment.query.reader().doc_count();
-        let bounds = Bounds::new(matching, doc_count, sets);
+        let bounds = Bounds::new(matching, doc_count, ceilings, sets);
         if !self.score_first {
             return self.docs(&bounds.between(1, u8::MAX), top);
         }

@@ -60,6 +60,17 @@ pub(super) struct Reading {
     pub(super) docs: Vec<DocSet>,
 }
 
+impl Reading {
+    /// The only term of this reading in a segment, if it is one.
+    pub(super) fn single_word(&self, segment: usize) -> Option<TermOrdinal> {
+        let forms = &self.forms[segment];
+        match forms.words.as_slice() {
+            [word] if forms.completions.is_empty() && forms.sequences.is_empty() => Some(*word),
+            _ => None,
+        }
+    }
+}
+
 /// Everything the words of a question stand for.
 #[derive(Debug)]
 pub(super) struct Readings {

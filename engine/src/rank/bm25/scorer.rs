@@ -1,14 +1,13 @@
 //! The score of one document: one scan of its tokens.
 
-use hashbrown::HashMap;
-
 use super::readings::{COMPLETION, ONE_TYPO, Readings};
 use super::statistics::{Statistics, saturated};
 use crate::id::{DocId, FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
 
-const FILTER_BITS: u32 = 4096;
+/// Enough that nearly all slots are empty.
+const SLOTS: usize = 4096;
 
 /// What to look for in the documents of one segment; shared by threads.
 pub(super) struct Lookup<'a> {
@@ -16,18 +15,27 @@ pub(super) struct Lookup<'a> {
     statistics: &'a Statistics,
     options: &'a QueryOptions,
     query: &'a SegmentQuery<'a>,
-    /// Whether a term may be one that counts.
-    filter: Box<[u64; (FILTER_BITS / 64) as usize]>,
-    /// Index of the readings that a term belongs to.
-    words: HashMap<TermOrdinal, Vec<u32>, foldhash::fast::FixedState>,
+    /// By a hash of a term: the first of `words` to look at, counted from 1.
+    slots: Box<[u32; SLOTS]>,
+    words: Vec<Word>,
     /// First term, number of terms, the term that is left out, reading.
     completions: Vec<(TermOrdinal, u32, Option<TermOrdinal>, u32)>,
     sequences: Vec<(&'a [Option<TermOrdinal>], u32)>,
 }
 
-fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
-    let bit = ordinal.wrapping_mul(0x9E37_79B1) >> (32 - FILTER_BITS.ilog2());
-    ((bit / 64) as usize, 1 << (bit % 64))
+/// A term that counts for a reading.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    ordinal: TermOrdinal,
+    reading: u32,
+    /// Whether it counts only where typos are forgiven.
+    is_misspelt: bool,
+    /// The next one of its slot, counted from 1.
+    next: u32,
+}
+
+fn slot(ordinal: TermOrdinal) -> usize {
+    (ordinal.wrapping_mul(0x9E37_79B1) >> (32 - SLOTS.ilog2())) as usize
 }
 
 impl<'a> Lookup<'a> {
@@ -42,17 +50,18 @@ impl<'a> Lookup<'a> {
             statistics,
             options: query.options(),
             query,
-            filter: Box::new([0; (FILTER_BITS / 64) as usize]),
-            words: HashMap::default(),
+            slots: Box::new([0; SLOTS]),
+            words: Vec::new(),
             completions: Vec::new(),
             sequences: Vec::new(),
         };
         for (number, reading) in (0u32..).zip(&readings.list) {
             let forms = &reading.forms[segment];
             for &word in &forms.words {
-                let (at, mask) = filter_bit(word);
-                lookup.filter[at] |= mask;
-                lookup.words.entry(word).or_default().push(number);
+                let first = &mut lookup.slots[slot(word)];
+                let is_misspelt = reading.kind >= ONE_TYPO;
+                lookup.words.push(Word { ordinal: word, reading: number, is_misspelt, next: *first });
+                *first = lookup.words.len() as u32;
             }
             if reading.kind == COMPLETION && !forms.completions.is_empty() {
                 let node = query.graph().nodes.iter().position(|node| node.first == reading.term);
@@ -137,13 +146,12 @@ impl<'a> Scorer<'a> {
                     add(reading);
                 }
             }
-            let (at, mask) = filter_bit(token);
-            if lookup.filter[at] & mask != 0 {
-                for &reading in lookup.words.get(&token).into_iter().flatten() {
-                    if typos || lookup.readings.list[reading as usize].kind < ONE_TYPO {
-                        add(reading);
-                    }
+            let mut next = lookup.slots[slot(token)];
+            while let Some(word) = next.checked_sub(1).and_then(|at| lookup.words.get(at as usize)) {
+                if word.ordinal == token && (typos || !word.is_misspelt) {
+                    add(word.reading);
                 }
+                next = word.next;
             }
         }
         for &(words, reading) in &lookup.sequences {

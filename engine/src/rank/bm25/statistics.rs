@@ -52,11 +52,17 @@ impl Statistics {
         ((all - docs + 0.5).max(0.5) / (docs + 0.5)).ln_1p()
     }
 
+    /// Weight and average length of a field that is searched; the length is at least 1.
+    pub(super) fn field(&self, field: FieldId) -> Option<(f64, f64)> {
+        let field = self.fields.get(usize::from(field)).filter(|field| field.weight > 0.0)?;
+        Some((field.weight, field.average.max(1.0)))
+    }
+
     /// What one occurrence in a field of so many tokens counts; 0 in a field that is not searched.
     pub(crate) fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
-        match self.fields.get(usize::from(field)) {
-            Some(field) if field.weight > 0.0 => field.weight / (1.0 - B + B * tokens as f64 / field.average.max(1.0)),
-            _ => 0.0,
+        match self.field(field) {
+            Some((weight, average)) => weight / (1.0 - B + B * tokens as f64 / average),
+            None => 0.0,
         }
     }
 }

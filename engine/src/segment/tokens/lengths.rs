@@ -38,6 +38,12 @@ impl FieldLengths {
         &mut self.0[index]
     }
 
+    /// Fields are below this.
+    pub fn field_count(&self) -> FieldId {
+        // Built from field ids.
+        FieldId::try_from(self.0.len()).unwrap_or(FieldId::MAX)
+    }
+
     /// Of one field.
     pub fn get(&self, field: FieldId) -> FieldLength {
         self.0.get(usize::from(field)).copied().unwrap_or_default()

@@ -1,0 +1,162 @@
+//! How much a single word can count in each document, whatever the word: a byte per document.
+//!
+//! Without it, a word that stands in a document once, as most do, is taken for one that fills it, and a document with half
+//! of a question's words for one that may beat those with all of them. The ceilings of a segment are made once and kept
+//! as long as the weights of its fields and, roughly, the average lengths stay the same. Very frequent words stand in
+//! many documents several times and tell little: they have no part in this.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::statistics::{B, K1, Statistics, saturated};
+use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
+use crate::segment::SegmentReader;
+
+/// A word in at least one document in this many has no ceiling.
+const FREQUENT_SHARE: u64 = 4;
+/// Ceilings of smaller segments are made at once; those of larger ones beside the searches, which do without until then.
+const MADE_AT_ONCE_MAX: u32 = 1 << 16;
+const DOCS_PER_TASK: usize = 1 << 14;
+/// Averages are rounded up to the next of so many steps per doubling, so that a few more documents change nothing.
+const STEPS_PER_DOUBLING: f64 = 4.0;
+/// Slots of the table of words of a document.
+const SLOTS: usize = 512;
+
+/// Whether ceilings speak of a word.
+pub(super) fn has_ceiling(reader: &SegmentReader, word: TermOrdinal) -> bool {
+    u64::from(reader.postings().doc_freq(word)) * FREQUENT_SHARE < u64::from(reader.doc_count())
+}
+
+/// What fields count by here: weights as in scores, averages rounded up, which makes occurrences count more.
+#[derive(Clone, Debug, PartialEq)]
+struct Weights(Vec<(f64, f64)>);
+
+impl Weights {
+    fn new(reader: &SegmentReader, statistics: &Statistics) -> Weights {
+        let lengths = reader.field_lengths();
+        let rounded = |average: f64| ((average.log2() * STEPS_PER_DOUBLING).ceil() / STEPS_PER_DOUBLING).exp2();
+        let field = |field: FieldId| match statistics.field(field) {
+            Some((weight, average)) if lengths.get(field).docs > 0 => (weight, rounded(average)),
+            _ => (0.0, 1.0),
+        };
+        Weights((0..lengths.field_count()).map(field).collect())
+    }
+
+    fn key(&self) -> u64 {
+        let numbers = self.0.iter().flat_map(|(weight, average)| [weight.to_bits(), average.to_bits()]);
+        let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+        xxhash_rust::xxh3::xxh3_64(&bytes)
+    }
+
+    fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
+        match self.0.get(usize::from(field)) {
+            Some(&(weight, average)) => weight / (1.0 - B + B * tokens as f64 / average),
+            None => 0.0,
+        }
+    }
+}
+
+/// The ceilings of a segment, as shares of `K1 + 1` in 255ths; `None` while they are being made.
+pub(super) fn ceilings(reader: &Arc<SegmentReader>, statistics: &Statistics) -> Option<Arc<[u8]>> {
+    let weights = Weights::new(reader, statistics);
+    let key = weights.key();
+    let cache = reader.doc_bytes();
+    if let Some(known) = cache.get(key) {
+        return Some(known);
+    }
+    if reader.doc_count() <= MADE_AT_ONCE_MAX {
+        let made = make(reader, &weights);
+        cache.put(key, Arc::clone(&made));
+        return Some(made);
+    }
+    if cache.begin(key) {
+        let reader = Arc::clone(reader);
+        rayon::spawn(move || {
+            let made = make(&reader, &weights);
+            reader.doc_bytes().put(key, made);
+        });
+    }
+    None
+}
+
+/// Cost: one scan of the token column, some 0.2 microseconds per document.
+fn make(reader: &SegmentReader, weights: &Weights) -> Arc<[u8]> {
+    let terms = FIRST_TERM..FIRST_TERM + reader.terms().len();
+    let frequent: Vec<TermOrdinal> = terms.into_par_iter().filter(|&word| !has_ceiling(reader, word)).collect();
+    let mut bytes = vec![0; reader.doc_count() as usize];
+    bytes.par_chunks_mut(DOCS_PER_TASK).enumerate().for_each(|(task, bytes)| {
+        let mut words = Words::new(&frequent);
+        let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        for (doc, byte) in ((task * DOCS_PER_TASK) as DocId..).zip(bytes) {
+            reader.tokens().doc(doc).decode(&mut fields, &mut tokens);
+            words.clear();
+            let mut start = 0;
+            for &(field, end) in &fields {
+                let run = &tokens[start..end as usize];
+                start = end as usize;
+                let occurrence = weights.occurrence(field, run.len());
+                if occurrence > 0.0 {
+                    run.iter().for_each(|&word| words.add(word, occurrence));
+                }
+            }
+            *byte = byte_of(words.most);
+        }
+    });
+    bytes.into()
+}
+
+/// Rounded up.
+fn byte_of(occurrences: f64) -> u8 {
+    (saturated(occurrences) / (K1 + 1.0) * 255.0 + 1e-6).ceil().min(255.0) as u8
+}
+
+/// The words of one document and how often they stand there. Words that share a slot are counted together: that makes
+/// a ceiling too high, never too low.
+struct Words<'a> {
+    frequent: &'a [TermOrdinal],
+    slots: Box<[(u32, f64); SLOTS]>,
+    document: u32,
+    most: f64,
+}
+
+impl Words<'_> {
+    fn new(frequent: &[TermOrdinal]) -> Words<'_> {
+        Words { frequent, slots: Box::new([(0, 0.0); SLOTS]), document: 0, most: 0.0 }
+    }
+
+    fn clear(&mut self) {
+        self.document += 1;
+        self.most = 0.0;
+    }
+
+    #[inline]
+    fn add(&mut self, word: TermOrdinal, occurrence: f64) {
+        if word < FIRST_TERM || self.frequent.binary_search(&word).is_ok() {
+            return;
+        }
+        let slot = &mut self.slots[(word.wrapping_mul(0x9E37_79B1) >> (32 - SLOTS.ilog2())) as usize];
+        let before = if slot.0 == self.document { slot.1 } else { 0.0 };
+        *slot = (self.document, before + occurrence);
+        self.most = self.most.max(slot.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_is_above_what_a_word_counts() {
+        let mut words = Words::new(&[7]);
+        for document in [vec![3, 4, 3, 5, 3, 7, 7, 7, 7, 7], vec![3, 9], vec![7, 7]] {
+            words.clear();
+            document.iter().for_each(|&word| words.add(word, 0.8));
+            let of = |word: &u32| document.iter().filter(|w| *w == word).count() as f64 * 0.8;
+            let most = document.iter().filter(|word| **word != 7).map(of).fold(0.0, f64::max);
+            assert!(words.most >= most - 1e-9 && words.most < most + 1.7, "{} for {most}", words.most);
+            assert!(f64::from(byte_of(most)) / 255.0 * (K1 + 1.0) >= saturated(most));
+        }
+        assert_eq!((byte_of(0.0), byte_of(1e12)), (1, 255));
+    }
+}
