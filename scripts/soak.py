@@ -262,7 +262,7 @@ def main():
             thread.join(timeout=120)
         check(server, writers)
         server.stop(signal.SIGTERM)
-        verified = subprocess.run([server.binary, "verify", "db"], cwd=server.folder, capture_output=True, text=True)
+        verified = subprocess.run([server.binary, "verify", "--db-path", "db"], cwd=server.folder, capture_output=True, text=True)
         if verified.returncode != 0:
             failures.append("verify: " + verified.stdout + verified.stderr)
         print(f"{server.starts} starts, the slowest {server.slowest_start:.2f} s; at most {largest} MB resident")

@@ -128,7 +128,7 @@ fn during_swaps() {
     let unanswered = swaps - acknowledged.len() as u64;
     assert!(unanswered <= rounds() * 2, "{swaps} swaps, {} acknowledged", acknowledged.len());
     server.wait_for(server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task"));
-    let expected = if swaps % 2 == 0 { ["a", "b"] } else { ["b", "a"] };
+    let expected = if swaps.is_multiple_of(2) { ["a", "b"] } else { ["b", "a"] };
     for (index, name) in ["a", "b"].iter().zip(expected) {
         assert_eq!(server.get(&format!("/indexes/{index}/documents/1")).ok()["name"], name, "after {swaps} swaps");
     }

@@ -144,7 +144,9 @@ impl Default for ListQuery {
     }
 }
 
-const LIST_FIELDS: [&str; 8] = ["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "useNetwork"];
+/// What lists of documents can be asked with.
+pub const LIST_FIELDS: [&str; 8] =
+    ["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "useNetwork"];
 
 impl ListQuery {
     /// From the query string of GET.

@@ -23,6 +23,9 @@ pub struct PointInTime {
     pub keep_alive: Duration,
 }
 
+/// The parameters of a query string.
+pub const PARAMETERS: [&str; 2] = ["pointInTime", "pointInTimeKeepAliveMs"];
+
 impl PointInTime {
     /// Takes `pointInTime` out of the body of a search; what is left is the search's own.
     ///
@@ -61,15 +64,14 @@ impl PointInTime {
     /// # Errors
     /// `invalid_search_point_in_time`
     pub fn split(query: &str) -> ApiResult<(String, Option<PointInTime>)> {
-        const NAMES: [&str; 2] = ["pointInTime", "pointInTimeKeepAliveMs"];
-        let is_own = |pair: &&str| !pair.split('=').next().is_some_and(|name| NAMES.contains(&name));
+        let is_own = |pair: &&str| !pair.split('=').next().is_some_and(|name| PARAMETERS.contains(&name));
         let own: Vec<&str> = query.split('&').filter(is_own).collect();
         let taken: Vec<&str> = query.split('&').filter(|pair| !is_own(pair)).collect();
         if taken.is_empty() {
             return Ok((query.to_owned(), None));
         }
         let mut asked = PointInTime { id: None, keep_alive: KEEP_ALIVE };
-        QueryString::parse(&taken.join("&")).parameters(&NAMES, |name, parameter| {
+        QueryString::parse(&taken.join("&")).parameters(&PARAMETERS, |name, parameter| {
             let parameter = parameter.code(Code::InvalidSearchPointInTime);
             if name == "pointInTimeKeepAliveMs" {
                 asked.keep_alive = keep_alive(parameter.positive_integer()?);

@@ -23,6 +23,21 @@ use std::fmt;
 use super::{identifier, suggest};
 use crate::error::{ApiError, ApiResult, Code};
 
+/// The names of two lists as one; `N` has to be the sum.
+pub const fn joined<const A: usize, const B: usize, const N: usize>(
+    one: [&'static str; A],
+    other: [&'static str; B],
+) -> [&'static str; N] {
+    assert!(A + B == N);
+    let mut all = [""; N];
+    let mut place = 0;
+    while place < N {
+        all[place] = if place < A { one[place] } else { other[place - A] };
+        place += 1;
+    }
+    all
+}
+
 /// A query string, decoded: parameters in the order of their first appearance.
 #[derive(Clone, Debug, Default)]
 pub struct QueryString {

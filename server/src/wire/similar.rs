@@ -36,7 +36,7 @@ pub struct SimilarQuery {
 }
 
 /// The fields, in the order in which messages list them.
-const FIELDS: [&str; 11] = [
+pub const FIELDS: [&str; 11] = [
     "id",
     "offset",
     "limit",

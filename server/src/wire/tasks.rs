@@ -3,7 +3,7 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Duration, OffsetDateTime, Time};
 
-use super::query_string::{Parameter, QueryString};
+use super::query_string::{Parameter, QueryString, joined};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::{Kind, Paging, Status, TaskFilter};
 use crate::timestamp::Timestamp;
@@ -27,15 +27,7 @@ pub const FILTERS: [&str; 12] = [
 ];
 
 /// Parameters of lists of tasks and batches.
-pub const LIST: [&str; PAGING.len() + FILTERS.len()] = {
-    let mut all = [""; PAGING.len() + FILTERS.len()];
-    let mut place = 0;
-    while place < all.len() {
-        all[place] = if place < PAGING.len() { PAGING[place] } else { FILTERS[place - PAGING.len()] };
-        place += 1;
-    }
-    all
-};
+pub const LIST: [&str; PAGING.len() + FILTERS.len()] = joined(PAGING, FILTERS);
 
 /// The query string of a list of tasks or batches.
 ///

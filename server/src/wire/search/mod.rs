@@ -14,6 +14,7 @@ use serde_json::Value;
 
 pub use body::FIELDS;
 pub use kind::{Hybrid, SearchKind};
+pub use parameters::PARAMETERS;
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
 
 /// Hits of a page when nothing else is asked for.
@@ -183,6 +184,11 @@ pub(in crate::wire) const MATCHING_STRATEGIES: [(&str, MatchingStrategy); 4] = [
     ("frequency", MatchingStrategy::Frequency),
     ("any", MatchingStrategy::Any),
 ];
+
+/// The names of the strategies, for descriptions.
+pub fn strategy_names() -> Vec<&'static str> {
+    MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect()
+}
 
 /// A count; what does not fit the machine is as good as infinite.
 fn size(number: u64) -> usize {

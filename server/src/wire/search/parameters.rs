@@ -10,7 +10,7 @@ use crate::wire::locale;
 use crate::wire::query_string::{Parameter, QueryString};
 
 /// The parameters of a search, in the order in which messages list them.
-const PARAMETERS: [&str; 32] = [
+pub const PARAMETERS: [&str; 32] = [
     "q",
     "vector",
     "offset",

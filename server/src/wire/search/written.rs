@@ -41,7 +41,8 @@ impl SearchQuery {
             explain: _,
             use_network: _,
         } = self;
-        let strategy = MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == *matching_strategy).map(|(name, _)| *name);
+        let strategy =
+            MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == *matching_strategy).map(|(name, _)| *name);
         let hybrid = hybrid
             .as_ref()
             .map(|hybrid| json!({ "embedder": hybrid.embedder, "semanticRatio": f64::from(hybrid.semantic_ratio) }));

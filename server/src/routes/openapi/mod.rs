@@ -1,6 +1,8 @@
 //! `/openapi.json`: what this server answers, for tools. Made from the table of routes, so it describes neither more nor
 //! less than there is.
 
+mod types;
+
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
@@ -9,7 +11,9 @@ use warp::Filter;
 use super::table::ROUTES;
 use crate::app::AppState;
 use crate::http::{Routes, json_text, request};
-use crate::wire::tasks;
+use crate::wire::query_string::joined;
+use crate::wire::{point_in_time, search, tasks};
+use types::{body_of, kind_of};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     // Open to everybody, like the documentation that it is.
@@ -68,39 +72,10 @@ const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
 const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "customMetadata", "wait"];
 const DELETION: &[&str] = &["customMetadata", "wait"];
 const WAIT: &[&str] = &["wait"];
-const SEARCH: &[&str] = &[
-    "q",
-    "offset",
-    "limit",
-    "page",
-    "hitsPerPage",
-    "filter",
-    "sort",
-    "facets",
-    "distinct",
-    "attributesToRetrieve",
-    "attributesToCrop",
-    "cropLength",
-    "cropMarker",
-    "attributesToHighlight",
-    "highlightPreTag",
-    "highlightPostTag",
-    "showMatchesPosition",
-    "showRankingScore",
-    "showRankingScoreDetails",
-    "rankingScoreThreshold",
-    "matchingStrategy",
-    "explain",
-    "explainDocumentId",
-    "attributesToSearchOn",
-    "locales",
-    "vector",
-    "hybridEmbedder",
-    "hybridSemanticRatio",
-    "retrieveVectors",
-    "pointInTime",
-    "pointInTimeKeepAliveMs",
-];
+const SEARCH: &[&str] = &joined::<_, _, { search::PARAMETERS.len() + point_in_time::PARAMETERS.len() }>(
+    search::PARAMETERS,
+    point_in_time::PARAMETERS,
+);
 
 /// Summary, body, answer and query parameters of a route of the table.
 fn describe(method: &str, pattern: &str) -> Option<Description> {
@@ -334,7 +309,7 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
     let in_query = description
         .parameters
         .iter()
-        .map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
+        .map(|name| json!({ "name": name, "in": "query", "schema": in_text(kind_of(name)) }));
     let (status, answer) = match description.answer {
         Answer::Ok(name) => (200, json!({ "description": "Done", "content": json_content(name) })),
         Answer::Created(name) => (201, json!({ "description": "Created", "content": json_content(name) })),
@@ -358,16 +333,28 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
     let content = match description.body {
         Body::None => return operation,
         Body::Json => json!({ "application/json": { "schema": {} } }),
-        Body::Object => json!({ "application/json": { "schema": { "type": "object" } } }),
-        Body::Array => json!({ "application/json": { "schema": { "type": "array" } } }),
+        Body::Object | Body::Array => json!({ "application/json": { "schema": body_of(method, pattern) } }),
         Body::Documents => json!({
             "application/json": { "schema": { "type": ["array", "object"] } },
             "application/x-ndjson": { "schema": { "type": "string" } },
             "text/csv": { "schema": { "type": "string" } },
         }),
     };
-    operation["requestBody"] = json!({ "required": true, "content": content });
+    operation["requestBody"] = json!({ "required": is_needed(pattern), "content": content });
     operation
+}
+
+/// In a query string lists are texts with commas.
+fn in_text(schema: Value) -> Value {
+    match schema["type"].as_str() {
+        Some("integer" | "boolean" | "number") => schema,
+        _ => json!({ "type": "string" }),
+    }
+}
+
+/// The routes of logs take no body for an empty object.
+fn is_needed(pattern: &str) -> bool {
+    !pattern.starts_with("/logs/")
 }
 
 /// `get_indexes_indexUid_stats`: unique, and a name in most languages.
