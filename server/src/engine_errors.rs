@@ -28,7 +28,7 @@ impl From<IndexError> for ApiError {
             ),
             IndexError::Vectors(error) => {
                 let code = match error {
-                    VectorsError::Dimensions { .. } => Code::InvalidVectorDimensions,
+                    VectorsError::Dimensions { .. } | VectorsError::Stored { .. } => Code::InvalidVectorDimensions,
                     VectorsError::TooMany { .. } => Code::TooManyVectors,
                     _ => Code::InvalidVectorsType,
                 };

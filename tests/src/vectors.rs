@@ -113,8 +113,15 @@ fn a_removed_embedder_leaves_vectors_with_the_documents() {
     );
     assert_eq!(server.ids("v", east()), [5, 2, 1, 3, 4]);
     let other = json!({"e": {"source": "userProvided", "dimensions": 3}});
-    let task = server.wait(&server.patch("/indexes/v/settings/embedders", other));
+    // Another size alone makes no new vectors; what needs them fails until the embedder is removed and added again.
+    server.done(&server.patch("/indexes/v/settings/embedders", other));
+    let task = server.wait(&server.post("/indexes/v/documents", json!([{"id": 6, "_vectors": {"e": [1, 0, 0]}}])));
     assert_eq!(task["error"]["code"], "invalid_vector_dimensions", "{task}");
+    for vector in [json!([1, 0]), json!([1, 0, 0])] {
+        let search = json!({"vector": vector, "hybrid": {"embedder": "e", "semanticRatio": 1.0}});
+        let refused = server.post("/indexes/v/search", search);
+        assert_eq!((refused.status, &refused.body["code"]), (400, &json!("invalid_vector_dimensions")));
+    }
 }
 
 #[test]

@@ -39,6 +39,9 @@ pub enum VectorsError {
          #{position} has dimensions {found}\n  - note: embedder `{embedder}` requires {expected}"
     )]
     Dimensions { document_id: String, embedder: String, position: usize, found: usize, expected: usize },
+    /// The vectors that are stored have another size than the embedder has now.
+    #[error("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")]
+    Stored { expected: usize, found: usize },
 }
 
 /// What a document says about its vectors for one embedder.

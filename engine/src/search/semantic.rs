@@ -11,7 +11,7 @@ use crate::index::settings::RankingRule;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::{ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
-use crate::vector::{Pairing, QueryVector, similarities};
+use crate::vector::{Pairing, QueryVector, nearest, similarities};
 
 /// What documents are compared with.
 #[derive(Clone, Debug)]
@@ -43,7 +43,8 @@ impl SemanticQuery {
 
 /// Searches by nearness. The text of the request is not looked at, its other parameters are.
 ///
-/// Vectors are compared one by one on all threads of the pool; see [`similarities`] for the cost.
+/// In large segments the nearest documents are found by their codes ([`nearest`]) where nothing but nearness counts.
+/// Else vectors are compared one by one on all threads of the pool; see [`similarities`] for the cost.
 ///
 /// # Errors
 /// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size.
@@ -151,7 +152,8 @@ pub fn search_similar(
 
 /// The size of the vectors of an embedder, if it is known yet.
 pub fn dimensions(snapshot: &Snapshot, embedder: &str) -> Option<u32> {
-    let stored = snapshot.segments.iter().find_map(|segment| segment.reader.vectors_of(embedder));
+    let mut stored = snapshot.segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder));
+    let stored = stored.find(|vectors| vectors.vector_count() > 0);
     let settings = snapshot.settings.embedder(embedder);
     stored.map(|vectors| vectors.shape().dimensions).or_else(|| settings?.dimensions)
 }
@@ -160,9 +162,11 @@ fn query_vectors(snapshot: &Snapshot, semantic: &SemanticQuery) -> Result<Vec<Qu
     let Some(settings) = snapshot.settings.embedder(&semantic.embedder) else {
         return Err(SearchError::UnknownEmbedder { name: semantic.embedder.clone() });
     };
-    let expected = dimensions(snapshot, &semantic.embedder);
+    // Where dimensions were changed, no vector has both sizes.
+    let configured = settings.dimensions.map(|size| size as usize);
+    let stored = dimensions(snapshot, &semantic.embedder).map(|size| size as usize);
     for vector in &semantic.vectors {
-        if let Some(expected) = expected.map(|expected| expected as usize).filter(|size| *size != vector.len()) {
+        if let Some(expected) = configured.into_iter().chain(stored).find(|size| *size != vector.len()) {
             return Err(SearchError::VectorDimensions { expected, found: vector.len() });
         }
     }
@@ -238,6 +242,11 @@ fn entries(
         all.truncate(keeps.unwrap_or(usize::MAX));
         return all;
     };
+    if let Some(found) = keeps.and_then(|keeps| nearest(vectors, queries, pairing, docs, keeps)) {
+        let mut found = found.into_iter().map(|(doc, similarity)| entry(doc, Some(similarity))).collect();
+        best(&mut found, keeps);
+        return found;
+    }
     let docs = docs.to_vec();
     let chunks = docs.par_chunks(CHUNK_DOCS as usize).map(|chunk| {
         let mut found = Vec::with_capacity(chunk.len());

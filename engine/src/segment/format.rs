@@ -72,10 +72,12 @@ pub(crate) enum SectionKind {
     KeyFilter = 25,
     /// Vectors of one embedder; the parameter is its number within the file.
     Vectors = 32,
+    /// Short codes of the vectors of one embedder; the parameter is that of the vectors, in the same file.
+    VectorCodes = 33,
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 19] = [
+    pub(crate) const ALL: [SectionKind; 20] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -95,6 +97,7 @@ impl SectionKind {
         SectionKind::Keys,
         SectionKind::KeyFilter,
         SectionKind::Vectors,
+        SectionKind::VectorCodes,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -118,6 +121,7 @@ impl SectionKind {
             SectionKind::Keys => "keys",
             SectionKind::KeyFilter => "key filter",
             SectionKind::Vectors => "vectors",
+            SectionKind::VectorCodes => "vector codes",
         }
     }
 

@@ -42,6 +42,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod vector_codes;
 mod vectors;
 mod writer;
 
@@ -58,5 +59,6 @@ pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
+pub use vector_codes::{CodedQuery, VectorCodes};
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
 pub use writer::{SegmentWriter, SegmentWriterOptions};

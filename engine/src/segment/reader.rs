@@ -113,8 +113,11 @@ impl SegmentReader {
             if let Some(bytes) = file.optional(SectionKind::Shapes) {
                 shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(SectionKind::Shapes))?);
             }
-            for (_, bytes) in file.all(SectionKind::Vectors) {
-                let added = Vectors::open(bytes, doc_count).map_err(damaged(SectionKind::Vectors))?;
+            for (number, bytes) in file.all(SectionKind::Vectors) {
+                let mut added = Vectors::open(bytes, doc_count).map_err(damaged(SectionKind::Vectors))?;
+                if let Some((_, codes)) = file.all(SectionKind::VectorCodes).find(|(param, _)| *param == number) {
+                    added.add_codes(codes).map_err(damaged(SectionKind::VectorCodes))?;
+                }
                 vectors.retain(|earlier| earlier.name() != added.name());
                 vectors.push(added);
             }
@@ -258,7 +261,11 @@ impl SegmentReader {
         if let Some(shapes) = &self.shapes {
             shapes.validate().map_err(at(SectionKind::Shapes))?;
         }
-        self.vectors.iter().try_for_each(|vectors| vectors.validate().map_err(at(SectionKind::Vectors)))?;
+        for vectors in &self.vectors {
+            vectors.validate().map_err(at(SectionKind::Vectors))?;
+            let codes = vectors.codes().map_or(Ok(()), |codes| codes.validate(vectors));
+            codes.map_err(at(SectionKind::VectorCodes))?;
+        }
         self.store.validate()?;
         self.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
     }

@@ -1,5 +1,7 @@
 //! Nearness of vectors: which documents of a segment lie in the direction of a query.
 
+mod nearest;
 mod scan;
 
+pub use nearest::nearest;
 pub use scan::{Pairing, QueryVector, similarities};

@@ -32,8 +32,13 @@ impl QueryVector {
         QueryVector { unit, bits, distribution }
     }
 
-    fn dimensions(&self) -> usize {
+    pub(super) fn dimensions(&self) -> usize {
         self.unit.len()
+    }
+
+    /// Of length 1, or all zeros.
+    pub(super) fn unit(&self) -> &[f32] {
+        &self.unit
     }
 
     /// From a cosine to 0..=1.

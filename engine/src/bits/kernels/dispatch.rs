@@ -29,6 +29,24 @@ pub(crate) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     loops::differing_bits(a, b)
 }
 
+/// For each row of `codes`, the sum of its numbers of four bits, each multiplied with the one of `query` in its place.
+/// A row is blocks of 32 bytes; the low halves of a block are its first 32 numbers, the high halves the next. `query` has
+/// 64 numbers a block, none of them -128.
+#[inline]
+pub(crate) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
+    debug_assert!(query.len().is_multiple_of(loops::NIBBLE_BLOCK), "whole blocks");
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
+        // SAFETY: `has_avx2` found every feature that `nibble_dots_avx2` is compiled for.
+        unsafe {
+            nibble_dots_avx2(codes, query, out);
+        }
+        return;
+    }
+    loops::nibble_dots(codes, query, out);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_avx2() -> bool {
@@ -47,4 +65,60 @@ fn dots_avx2(rows: &[u8], query: &[f32], out: &mut [f32]) {
 #[target_feature(enable = "avx2,fma,popcnt")]
 fn differing_bits_avx2(a: &[u8], b: &[u8]) -> u32 {
     loops::differing_bits(a, b)
+}
+
+/// Written by hand: the compiler does not find the instruction that multiplies bytes.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn nibble_dots_avx2(codes: &[u8], query: &[i8], out: &mut [i32]) {
+    use std::arch::x86_64::{
+        __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm256_add_epi16, _mm256_add_epi32,
+        _mm256_and_si256, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_setzero_si256, _mm256_srli_epi16,
+    };
+    /// Blocks whose products fit 16 bits: 4 blocks of 4 products of at most 15 * 127.
+    const BLOCKS_OF_A_SUM: usize = 4;
+    const _: () = assert!(BLOCKS_OF_A_SUM * 4 * 15 * 127 <= i16::MAX as usize);
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn load(bytes: &[u8; 32]) -> __m256i {
+        #[expect(unsafe_code, reason = "the load takes a pointer")]
+        // SAFETY: the reference is to 32 readable bytes, and the load asks for no alignment.
+        unsafe {
+            _mm256_loadu_si256(bytes.as_ptr().cast())
+        }
+    }
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn load_signed(numbers: &[i8; 32]) -> __m256i {
+        #[expect(unsafe_code, reason = "the load takes a pointer")]
+        // SAFETY: the reference is to 32 readable bytes, and the load asks for no alignment.
+        unsafe {
+            _mm256_loadu_si256(numbers.as_ptr().cast())
+        }
+    }
+
+    let (query, _) = query.as_chunks::<{ loops::NIBBLE_BLOCK }>();
+    let (low_half, ones) = (_mm256_set1_epi8(0x0f), _mm256_set1_epi16(1));
+    for (row, out) in codes.chunks_exact((query.len() * 32).max(1)).zip(out) {
+        let (blocks, _) = row.as_chunks::<32>();
+        let mut sums = _mm256_setzero_si256();
+        for (blocks, query) in blocks.chunks(BLOCKS_OF_A_SUM).zip(query.chunks(BLOCKS_OF_A_SUM)) {
+            let mut short_sums = _mm256_setzero_si256();
+            for (block, query) in blocks.iter().zip(query) {
+                let (first, second) = query.as_chunks::<32>().0.split_at(1);
+                let code = load(block);
+                let low = _mm256_and_si256(code, low_half);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), low_half);
+                short_sums = _mm256_add_epi16(short_sums, _mm256_maddubs_epi16(low, load_signed(&first[0])));
+                short_sums = _mm256_add_epi16(short_sums, _mm256_maddubs_epi16(high, load_signed(&second[0])));
+            }
+            sums = _mm256_add_epi32(sums, _mm256_madd_epi16(short_sums, ones));
+        }
+        let four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+        let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+        let one = _mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
+        *out = _mm_cvtsi128_si32(one);
+    }
 }

@@ -48,3 +48,25 @@ pub(super) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     let sum: u32 = words.map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones()).sum();
     sum + a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
 }
+
+/// Numbers of four bits in a block of a code.
+pub(super) const NIBBLE_BLOCK: usize = 64;
+
+/// See [`super::nibble_dots`].
+#[inline(always)]
+pub(super) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
+    let (query, _) = query.as_chunks::<NIBBLE_BLOCK>();
+    for (row, out) in codes.chunks_exact((query.len() * NIBBLE_BLOCK / 2).max(1)).zip(out) {
+        let (blocks, _) = row.as_chunks::<{ NIBBLE_BLOCK / 2 }>();
+        *out = 0;
+        for (block, query) in blocks.iter().zip(query) {
+            let (low, high) = query.split_at(NIBBLE_BLOCK / 2);
+            let halves = block.iter().zip(low).zip(high);
+            *out += halves
+                .map(|((byte, low), high)| {
+                    i32::from(byte & 15) * i32::from(*low) + i32::from(byte >> 4) * i32::from(*high)
+                })
+                .sum::<i32>();
+        }
+    }
+}

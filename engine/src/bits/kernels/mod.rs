@@ -1,13 +1,13 @@
-//! The inner loops over vectors: products of floats and differing bits, with the instructions the machine has.
+//! The inner loops over vectors: products of floats or of short codes, and differing bits, with the instructions the machine has.
 //!
-//! Each loop is written once, in safe code that the compiler turns into vector instructions; it is compiled a second
-//! time for AVX2, and [`dots`] and its like choose at run time. Rows are the little-endian bytes of a mapped file, so
+//! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second
+//! time for AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows are the little-endian bytes of a mapped file, so
 //! nothing has to be aligned or copied.
 
 mod dispatch;
 mod loops;
 
-pub(crate) use dispatch::{differing_bits, dots};
+pub(crate) use dispatch::{differing_bits, dots, nibble_dots};
 
 #[cfg(test)]
 mod tests {
@@ -26,6 +26,15 @@ mod tests {
 
     fn naive(a: &[f32], b: &[f32]) -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    }
+
+    #[test]
+    fn the_largest_products_of_codes_fit() {
+        let mut found = [0];
+        nibble_dots(&[0xff; 32 * 8], &[127; 64 * 8], &mut found);
+        assert_eq!(found, [15 * 127 * 64 * 8]);
+        nibble_dots(&[0xff; 32 * 8], &[-127; 64 * 8], &mut found);
+        assert_eq!(found, [-15 * 127 * 64 * 8]);
     }
 
     #[test]
@@ -50,6 +59,29 @@ mod tests {
             let other: Vec<u8> = seed.iter().rev().copied().collect();
             let expected: u32 = seed.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones()).sum();
             prop_assert_eq!(differing_bits(&seed, &other), expected);
+        }
+
+        #[test]
+        fn products_of_codes(
+            blocks in 0usize..9,
+            rows in 0usize..5,
+            bytes in prop::collection::vec(any::<u8>(), 8 * 32 * 4),
+            query in prop::collection::vec(-127i8..=127, 8 * 64),
+        ) {
+            let (codes, query) = (&bytes[..(blocks * 32 * rows).min(bytes.len())], &query[..blocks.min(8) * 64]);
+            let count = codes.len() / (blocks.min(8) * 32).max(1);
+            let (mut found, mut expected) = (vec![0; count], vec![0; count]);
+            nibble_dots(codes, query, &mut found);
+            loops::nibble_dots(codes, query, &mut expected);
+            prop_assert_eq!(&found, &expected);
+            for (row, found) in codes.chunks_exact((blocks.min(8) * 32).max(1)).zip(found) {
+                let number = |place: usize| match place % 64 {
+                    low @ 0..32 => row[place / 64 * 32 + low] & 15,
+                    high => row[place / 64 * 32 + high - 32] >> 4,
+                };
+                let each = query.iter().enumerate();
+                prop_assert_eq!(found, each.map(|(place, q)| i32::from(*q) * i32::from(number(place))).sum::<i32>());
+            }
         }
 
         #[test]

@@ -50,6 +50,7 @@ pub(super) fn write_documents(
     let memory_share = resources.memory_bytes.saturating_sub(plan.memory_bytes()) / thread_count;
     let next_run = AtomicUsize::new(0);
     let embedders = ActiveEmbedder::all(reading.settings, resources.embedders)?;
+    embedders.iter().try_for_each(|embedder| embedder.check_stored(segments))?;
     let missing = Missing::default();
     let parts = on_threads(thread_count, |_| {
         let vectors = DocumentVectors::new(resources, reading, &embedders, &missing);

@@ -5,6 +5,7 @@ use super::{StoredVectors, VectorShape, VectorState};
 use crate::id::DocId;
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
+use crate::segment::vector_codes::{are_coded, write_codes};
 
 /// Gathers the vectors of one embedder for a new segment, or for a file beside one that is there. Documents may come
 /// in any order; of several calls for one document the last counts.
@@ -116,9 +117,16 @@ impl VectorsBuilder {
         order: Option<&[u32]>,
         doc_count: u32,
     ) -> Result<(), SegmentError> {
+        let stored = |doc: DocId| self.get(order.map_or(doc, |order| order[doc as usize]));
         write_section(file, number, &self.name, self.shape, doc_count, |visit| {
-            (0..doc_count).try_for_each(|doc| visit(self.get(order.map_or(doc, |order| order[doc as usize]))))
-        })
+            (0..doc_count).try_for_each(|doc| visit(stored(doc)))
+        })?;
+        if !are_coded(self.shape, self.row_count) {
+            return Ok(());
+        }
+        let rows: Vec<&[u8]> =
+            (0..doc_count).flat_map(|doc| stored(doc).rows.chunks_exact(self.shape.row_bytes())).collect();
+        write_codes(file, number, self.shape, &rows, None, &|| Ok(()))
     }
 }
 

@@ -7,6 +7,7 @@ use super::{StoredVectors, VectorShape, Vectors};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
 use crate::segment::merge::Merger;
+use crate::segment::vector_codes::{EarlierLists, are_coded, write_codes};
 
 /// Writes a section for every embedder that any input has. An input without an embedder has documents without vectors
 /// of it.
@@ -40,5 +41,37 @@ fn write(
         merger.docs().try_for_each(|(input, doc)| {
             visit(sections[input].map_or_else(StoredVectors::default, |vectors| vectors.get(doc)))
         })
-    })
+    })?;
+    merge_codes(merger, file, number, shape, sections)
+}
+
+/// Codes are made again, which is cheap; lists are kept where those of one input serve the whole.
+fn merge_codes(
+    merger: &Merger<'_>,
+    file: &mut SectionWriter,
+    number: u16,
+    shape: VectorShape,
+    sections: &[Option<&Vectors>],
+) -> Result<(), SegmentError> {
+    let vector_count = sections.iter().flatten().map(|vectors| vectors.vector_count() as usize).sum();
+    if !are_coded(shape, vector_count) {
+        return Ok(());
+    }
+    let largest = (0..).zip(sections).filter_map(|(input, vectors)| Some((input, (*vectors)?.codes()?)));
+    let largest = largest.max_by_key(|(_, codes)| codes.vector_count());
+    let (mut rows, mut numbers): (Vec<&[u8]>, Vec<u32>) = (Vec::new(), Vec::new());
+    for (input, doc) in merger.docs() {
+        let Some(vectors) = sections[input] else { continue };
+        let own = vectors.of(doc);
+        rows.extend(vectors.rows(own.clone()).chunks_exact(shape.row_bytes()));
+        if largest.is_some_and(|(largest, _)| largest == input) {
+            numbers.extend(own);
+        } else {
+            numbers.extend(own.map(|_| u32::MAX));
+        }
+    }
+    let number_in_largest = |row: usize| numbers.get(row).copied().filter(|number| *number != u32::MAX);
+    let earlier = largest.and_then(|(_, codes)| EarlierLists::new(codes));
+    let earlier = earlier.map(|earlier| (earlier, &number_in_largest as &dyn Fn(usize) -> Option<u32>));
+    write_codes(file, number, shape, &rows, earlier, &|| merger.check_cancelled())
 }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::write::{BINARY, HASHES, HEADER_BYTES, PART_ALIGNMENT};
+use super::write::{BINARY, HASHES, HEADER_BYTES, ONE_EACH, PART_ALIGNMENT};
 use super::{StoredVectors, VectorShape, VectorState};
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::id::DocId;
+use crate::segment::VectorCodes;
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
 
@@ -23,6 +24,8 @@ pub struct Vectors {
     /// Unused when binary.
     norms_at: usize,
     rows_at: usize,
+    one_each: bool,
+    codes: Option<VectorCodes>,
 }
 
 impl Vectors {
@@ -57,7 +60,31 @@ impl Vectors {
         if at != bytes.len() {
             return Err(Damage("its length is not that of its parts"));
         }
-        Ok(Vectors { bytes, name, shape, doc_count, vector_count, states_at, starts_at, hashes_at, norms_at, rows_at })
+        Ok(Vectors {
+            bytes,
+            name,
+            shape,
+            doc_count,
+            vector_count,
+            states_at,
+            starts_at,
+            hashes_at,
+            norms_at,
+            rows_at,
+            one_each: flags & ONE_EACH != 0 && vector_count == doc_count,
+            codes: None,
+        })
+    }
+
+    /// Adds the section with their codes.
+    pub(crate) fn add_codes(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
+        self.codes = Some(VectorCodes::open(bytes, self)?);
+        Ok(())
+    }
+
+    /// Codes to find candidates with, where there are many vectors.
+    pub fn codes(&self) -> Option<&VectorCodes> {
+        self.codes.as_ref()
     }
 
     /// The embedder.
@@ -68,6 +95,11 @@ impl Vectors {
     /// How its vectors are stored.
     pub fn shape(&self) -> VectorShape {
         self.shape
+    }
+
+    /// Number of documents, deleted ones included.
+    pub fn doc_count(&self) -> u32 {
+        self.doc_count
     }
 
     /// Number of vectors, those of deleted documents included.
@@ -94,6 +126,24 @@ impl Vectors {
         let end = read_u32(&self.bytes, at + 4).unwrap_or(0).min(self.vector_count);
         let start = read_u32(&self.bytes, at).unwrap_or(0).min(end);
         start..end
+    }
+
+    /// Whether each document has exactly one vector, which so has the document's number.
+    pub fn is_one_each(&self) -> bool {
+        self.one_each
+    }
+
+    /// The document of a vector. Costs a binary search, unless each document has exactly one.
+    pub fn doc_of(&self, vector: u32) -> DocId {
+        if self.one_each {
+            return vector;
+        }
+        let (mut low, mut high) = (0, self.doc_count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.of(middle).end <= vector { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// The bytes of consecutive vectors.
@@ -141,6 +191,9 @@ impl Vectors {
         }
         if (0..self.doc_count).any(|doc| starts(doc) > starts(doc + 1)) {
             return Err(Damage("the vectors of the documents are out of order"));
+        }
+        if self.one_each && (0..self.doc_count).any(|doc| starts(doc) != doc) {
+            return Err(Damage("a document has not the one vector that each is said to have"));
         }
         for doc in 0..self.doc_count {
             let state = self.state(doc);

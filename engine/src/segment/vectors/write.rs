@@ -11,6 +11,8 @@ pub(super) const HEADER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4;
 pub(super) const BINARY: u8 = 1;
 /// Hashes are there.
 pub(super) const HASHES: u8 = 2;
+/// Each document has exactly one vector.
+pub(super) const ONE_EACH: u8 = 4;
 /// Parts start at multiples of this.
 pub(super) const PART_ALIGNMENT: usize = 8;
 
@@ -27,10 +29,12 @@ pub(super) fn write_section(
     documents: impl Fn(&mut Visit<'_>) -> Result<(), SegmentError>,
 ) -> Result<(), SegmentError> {
     let (mut states, mut vector_count, mut has_hashes) = (Vec::with_capacity(doc_count as usize), 0u64, false);
+    let mut one_each = true;
     documents(&mut |stored| {
         states.push(stored.state.0);
         vector_count += u64::from(stored.count);
         has_hashes |= stored.state.has_hash();
+        one_each &= stored.count == 1;
         Ok(())
     })?;
     let vector_count = u32::try_from(vector_count)
@@ -43,7 +47,8 @@ pub(super) fn write_section(
             limit: u64::from(u16::MAX),
         })?,
     );
-    header.push(if shape.binary { BINARY } else { 0 } | if has_hashes { HASHES } else { 0 });
+    let flags = [(shape.binary, BINARY), (has_hashes, HASHES), (one_each, ONE_EACH)];
+    header.push(flags.iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag));
     header.push(0);
     put_u32(&mut header, shape.dimensions);
     put_u32(&mut header, vector_count);

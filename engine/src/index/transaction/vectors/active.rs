@@ -7,7 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::super::embedding::{EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, TextTemplate};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{EmbedderSettings, Settings, VECTORS_FIELD, covers};
+use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
+use crate::document::VectorsError;
 use crate::segment::VectorShape;
 
 /// One embedder.
@@ -56,6 +58,23 @@ impl ActiveEmbedder {
         })?;
         let shape = VectorShape { dimensions, binary: settings.binary_quantized };
         Ok(ActiveEmbedder { settings, shape, maker })
+    }
+
+    /// Refuses to write vectors beside those of another size: the dimensions of an embedder were changed, which makes
+    /// no new vectors by itself.
+    ///
+    /// # Errors
+    /// [`VectorsError::Stored`]
+    pub(in super::super) fn check_stored(&self, segments: &[SegmentView]) -> Result<(), IndexError> {
+        let stored = segments.iter().filter_map(|segment| segment.reader.vectors_of(self.name()));
+        let mut sizes = stored.filter(|vectors| vectors.vector_count() > 0).map(|vectors| vectors.shape().dimensions);
+        match sizes.find(|dimensions| *dimensions != self.shape.dimensions) {
+            Some(stored) => {
+                let (expected, found) = (stored as usize, self.shape.dimensions as usize);
+                Err(VectorsError::Stored { expected, found }.into())
+            }
+            None => Ok(()),
+        }
     }
 
     pub(super) fn name(&self) -> &str {

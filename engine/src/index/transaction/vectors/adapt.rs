@@ -62,7 +62,9 @@ pub(in super::super) fn adapt_vectors(
     for embedder in all {
         let before = old.embedder(embedder.name());
         let work = work(before.as_ref(), &embedder.settings, searchable_changed);
-        if work != Work::None || !fits(&embedder, segments) {
+        // Other dimensions alone make no new vectors: what is stored stays, and fails whatever needs the new size.
+        let is_waiting = work == Work::Quantize && embedder.check_stored(segments).is_err();
+        if work != Work::None && !is_waiting {
             embedders.push(embedder);
             works.push(work);
         }
@@ -75,12 +77,6 @@ pub(in super::super) fn adapt_vectors(
     // One segment after the other: its vectors are gathered in memory before they are written.
     let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works };
     segments.iter().map(|segment| adaptation.adapt(segment)).collect::<Result<_, _>>().map(Some)
-}
-
-/// Whether the vectors there are have the embedder's size.
-fn fits(embedder: &ActiveEmbedder, segments: &[SegmentView]) -> bool {
-    let mut vectors = segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder.name()));
-    vectors.all(|vectors| vectors.shape().dimensions == embedder.shape.dimensions)
 }
 
 struct Adaptation<'a> {

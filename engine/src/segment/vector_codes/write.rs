@@ -1,0 +1,140 @@
+//! Writing the codes of an embedder's vectors.
+
+use super::VectorCodes;
+use super::lists::{Centres, Check, Lists, list_count};
+use super::quantizer::{Quantizer, code_bytes};
+use super::{LISTED_MIN, are_coded};
+use crate::bits::little_endian::put_u32;
+use crate::segment::format::{SectionKind, SectionWriter};
+use crate::segment::{SegmentError, VectorShape};
+
+/// Dimensions, number of vectors, number of lists, reach.
+pub(super) const HEADER_BYTES: usize = 4 * 4;
+/// Codes start at a multiple of this: a block is loaded from one line of the cache.
+pub(super) const CODES_ALIGNMENT: usize = 32;
+
+/// Vectors in the order of their numbers.
+pub(super) struct RowSource<'r> {
+    dimensions: usize,
+    rows: &'r [&'r [u8]],
+}
+
+impl<'r> RowSource<'r> {
+    pub(super) fn new(dimensions: usize, rows: &'r [&'r [u8]]) -> RowSource<'r> {
+        RowSource { dimensions, rows }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The vector `row` with the length 1, or zeros.
+    pub(super) fn unit(&self, row: usize, out: &mut Vec<f32>) {
+        let (values, _) = self.rows[row].as_chunks::<4>();
+        out.clear();
+        out.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
+        let squares: f64 = out.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+        let scale = if squares > 0.0 { (1.0 / squares.sqrt()) as f32 } else { 0.0 };
+        out.iter_mut().for_each(|value| *value *= scale);
+    }
+}
+
+/// Lists of a segment that becomes a part of the new one.
+pub(crate) struct EarlierLists<'e> {
+    codes: &'e VectorCodes,
+    /// By number in the earlier segment, one more than the list; 0 before it was asked for.
+    list_of: Vec<u32>,
+}
+
+impl<'e> EarlierLists<'e> {
+    /// Takes some bytes for each vector of `codes`; `None` when it has no lists.
+    pub(crate) fn new(codes: &'e VectorCodes) -> Option<EarlierLists<'e>> {
+        codes.has_lists().then(|| EarlierLists { list_of: codes.lists_of_rows(), codes })
+    }
+
+    /// Whether its centres are enough for so many vectors.
+    fn serves(&self, vector_count: usize) -> bool {
+        (self.codes.vector_count() as usize) * 2 >= vector_count
+            && self.codes.list_count() * 2 >= list_count(vector_count)
+    }
+}
+
+/// Writes the codes of `rows` (little-endian `f32`, in order), unless they are too few to need any. `earlier` are the
+/// lists of the largest part that was coded before, and for each vector the number it had there.
+pub(crate) fn write_codes(
+    file: &mut SectionWriter,
+    number: u16,
+    shape: VectorShape,
+    rows: &[&[u8]],
+    earlier: Option<(EarlierLists<'_>, &dyn Fn(usize) -> Option<u32>)>,
+    check: &Check<'_>,
+) -> Result<(), SegmentError> {
+    if !are_coded(shape, rows.len()) {
+        return Ok(());
+    }
+    let rows = RowSource::new(shape.dimensions as usize, rows);
+    let lists = match earlier.filter(|(earlier, _)| earlier.serves(rows.len())) {
+        _ if rows.len() < LISTED_MIN => None,
+        Some((earlier, earlier_number)) => {
+            let known = |row| {
+                let list = earlier.list_of.get(earlier_number(row)? as usize)?;
+                list.checked_sub(1)
+            };
+            Some(Lists::sort(&rows, earlier.codes.centres(), &known, check)?)
+        }
+        None => Some(Lists::sort(&rows, Centres::train(&rows, check)?, &|_| None, check)?),
+    };
+    write_section(file, number, &rows, lists.as_ref(), check)
+}
+
+/// Writes the section, whatever the number of vectors.
+pub(super) fn write_section(
+    file: &mut SectionWriter,
+    number: u16,
+    rows: &RowSource<'_>,
+    lists: Option<&Lists>,
+    check: &Check<'_>,
+) -> Result<(), SegmentError> {
+    let as_u32 = |number: usize| u32::try_from(number).expect("the section of the vectors counts them in 32 bits");
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    put_u32(&mut head, as_u32(rows.dimensions()));
+    put_u32(&mut head, as_u32(rows.len()));
+    put_u32(&mut head, lists.map_or(0, |lists| as_u32(lists.centres.count)));
+    put_u32(&mut head, lists.map_or(0.0, |lists| lists.reach).to_bits());
+    if let Some(lists) = lists {
+        head.extend_from_slice(&lists.centres.bytes);
+        for spread in &lists.spreads {
+            put_u32(&mut head, spread.along.to_bits());
+            put_u32(&mut head, spread.across.to_bits());
+        }
+        lists.starts.iter().for_each(|start| put_u32(&mut head, *start));
+        lists.rows.iter().for_each(|row| put_u32(&mut head, *row));
+    }
+    file.begin(SectionKind::VectorCodes, number)?;
+    file.write(&head)?;
+    drop(head);
+    let over = (file.section_bytes() % CODES_ALIGNMENT as u64) as usize;
+    if over > 0 {
+        file.write(&[0; CODES_ALIGNMENT][over..])?;
+    }
+    let mut quantizer = Quantizer::new(rows.dimensions());
+    let mut code = Vec::with_capacity(code_bytes(rows.dimensions()));
+    let mut factors = Vec::with_capacity(rows.len() * 4);
+    for place in 0..rows.len() {
+        if place % 1024 == 0 {
+            check()?;
+        }
+        let row = lists.map_or(place, |lists| lists.rows[place] as usize);
+        code.clear();
+        let factor = quantizer.encode(rows.rows[row], &mut code);
+        factors.extend_from_slice(&factor.to_le_bytes());
+        file.write(&code)?;
+    }
+    file.write(&factors)?;
+    file.end();
+    Ok(())
+}
