@@ -51,8 +51,7 @@ impl<'a> SegmentQuery<'a> {
         let mut stop: Vec<_> =
             options.stop_words.iter().filter_map(|w| reader.terms().ordinal(normalize_word(w).as_bytes())).collect();
         stop.sort_unstable();
-        let expansions =
-            graph.nodes.iter().zip(automata).map(|(n, a)| expand(reader.terms(), n, a, options, &stop)).collect();
+        let expansions = graph.nodes.iter().zip(automata).map(|(n, a)| expand(reader, n, a, options, &stop)).collect();
         let allowed = |accept: &dyn Fn(FieldId) -> bool| {
             let table = reader.postings().field_sets().allowed(accept);
             (!table.iter().all(|&b| b)).then_some(table)
@@ -249,7 +248,7 @@ impl<'a> SegmentQuery<'a> {
 
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
     pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
-        let find = || self.phrase_among(both(), &words.map(Some));
+        let find = || self.phrase_among(both(), &words.map(Some)).shrunk();
         // Which documents they are depends on the searched fields.
         if self.searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
     }

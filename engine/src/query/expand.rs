@@ -4,38 +4,38 @@
 //! dictionary with a Levenshtein automaton (Schulz and Mihov, 2002, with transpositions).
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 
 use super::graph::{Node, WORD_BYTES_MAX};
 use super::options::{QueryOptions, is_number};
 use crate::id::TermOrdinal;
-use crate::segment::Terms;
+use crate::segment::{SegmentReader, Terms, TypoKey, TypoTerms};
 
 static ONE_TYPO: LazyLock<LevenshteinAutomatonBuilder> = LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true));
 static TWO_TYPOS: LazyLock<LevenshteinAutomatonBuilder> = LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
-/// The automata of one node, shared by all segments. Building them costs some 10 to 100 microseconds.
+/// The automata of one node, shared by all segments, built when a segment needs them. That costs some 10 to 100
+/// microseconds.
+#[derive(Default)]
 pub struct NodeAutomata {
-    /// First character of the word: a different one costs two typos.
-    first: String,
-    one: Option<DFA>,
-    two: Option<DFA>,
+    one: OnceLock<DFA>,
+    two: OnceLock<DFA>,
 }
 
 impl NodeAutomata {
-    /// Nothing is built for nodes that accept no typo.
-    pub fn new(node: &Node) -> NodeAutomata {
-        let build = |builder: &LevenshteinAutomatonBuilder| {
-            if node.prefix { builder.build_prefix_dfa(&node.text) } else { builder.build_dfa(&node.text) }
-        };
-        NodeAutomata {
-            first: node.text.chars().take(1).collect(),
-            one: (node.budget >= 1).then(|| build(&ONE_TYPO)),
-            two: (node.budget >= 2).then(|| build(&TWO_TYPOS)),
-        }
+    fn one(&self, node: &Node) -> &DFA {
+        self.one.get_or_init(|| build(&ONE_TYPO, node))
     }
+
+    fn two(&self, node: &Node) -> &DFA {
+        self.two.get_or_init(|| build(&TWO_TYPOS, node))
+    }
+}
+
+fn build(builder: &LevenshteinAutomatonBuilder, node: &Node) -> DFA {
+    if node.prefix { builder.build_prefix_dfa(&node.text) } else { builder.build_dfa(&node.text) }
 }
 
 /// Terms of one segment that a node stands for. Lists are ascending and disjoint.
@@ -72,12 +72,13 @@ pub fn sequence<'a>(
 
 /// Expands one node over the dictionary of one segment. `stop`: ordinals of stop words, ascending.
 pub fn expand(
-    terms: &Terms,
+    reader: &SegmentReader,
     node: &Node,
     automata: &NodeAutomata,
     options: &QueryOptions,
     stop: &[TermOrdinal],
 ) -> Expansion {
+    let terms = reader.terms();
     if let Some(words) = &node.phrase {
         let phrase = sequence(terms, words.iter().map(Option::as_deref), stop);
         return Expansion { phrase, ..Expansion::default() };
@@ -93,45 +94,59 @@ pub fn expand(
     };
     out.synonyms =
         node.synonyms.iter().filter_map(|s| sequence(terms, s.iter().map(|w| Some(w.as_str())), stop)).collect();
-    let mut typo = |term: &[u8], ordinal: TermOrdinal, cost: u8| {
-        let number = || std::str::from_utf8(term).is_ok_and(is_number);
-        if !allowed(ordinal) || (options.typos.exact_numbers && number()) {
-            return;
-        }
-        match cost {
-            1 => out.one_typo.push(ordinal),
-            2 => out.two_typos.push(ordinal),
-            _ => {}
-        }
+    if node.budget == 0 {
+        return out;
+    }
+    let key = TypoKey { word: node.text.as_str().into(), prefix: node.prefix, budget: node.budget };
+    let near = reader.typo_cache().get_or_find(key, || near(terms, node, automata));
+    let counts = |ordinal: TermOrdinal| {
+        let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
+        allowed(ordinal) && !(options.typos.exact_numbers && number())
     };
-    let first = automata.first.as_bytes();
-    if let Some(dfa) = automata.two.as_ref().or(automata.one.as_ref()) {
-        same_first(terms, dfa, first, |term, ordinal, typos| typo(term, ordinal, typos));
-    }
-    if let (Some(one), Some(_)) = (&automata.one, &automata.two) {
-        other_first(terms, one, first, |term, ordinal, typos| typo(term, ordinal, typos + 1));
-        out.two_typos.sort_unstable();
-    }
+    let [one, two] = &*near;
+    out.one_typo = one.iter().copied().filter(|&ordinal| counts(ordinal)).collect();
+    out.two_typos = two.iter().copied().filter(|&ordinal| counts(ordinal)).collect();
     out
 }
 
+/// The terms with as many typos as the node accepts. A different first character costs two.
+fn near(terms: &Terms, node: &Node, automata: &NodeAutomata) -> TypoTerms {
+    let first_len = node.text.chars().next().map_or(0, char::len_utf8);
+    let first = &node.text.as_bytes()[..first_len];
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    let dfa = if node.budget >= 2 { automata.two(node) } else { automata.one(node) };
+    same_first(terms, dfa, first, |ordinal, typos| match typos {
+        1 => one.push(ordinal),
+        2 => two.push(ordinal),
+        _ => {}
+    });
+    if node.budget >= 2 {
+        other_first(terms, automata.one(node), first, |ordinal| two.push(ordinal));
+        two.sort_unstable();
+    }
+    [one, two].map(|mut terms| {
+        terms.shrink_to_fit();
+        terms
+    })
+}
+
 /// Calls `f` with the terms that begin with the character `first` and are accepted, and the number of typos.
-fn same_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(&[u8], TermOrdinal, u8)) {
+fn same_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(TermOrdinal, u8)) {
     let step = |(depth, state): (usize, u32), byte| {
         if first.get(depth).is_some_and(|&b| b != byte) {
             return None;
         }
         alive(dfa.transition(state, byte)).map(|state| (depth + 1, state))
     };
-    terms.walk((0, dfa.initial_state()), step, |(depth, state), term, ordinal| {
+    terms.walk((0, dfa.initial_state()), step, |(depth, state), _, ordinal| {
         if let (true, Distance::Exact(typos)) = (depth >= first.len(), dfa.distance(state)) {
-            f(term, ordinal, typos);
+            f(ordinal, typos);
         }
     });
 }
 
-/// Calls `f` with the terms that do not begin with the character `first` and are accepted, and the number of typos.
-fn other_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(&[u8], TermOrdinal, u8)) {
+/// Calls `f` with the terms that do not begin with the character `first` and are one typo away.
+fn other_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(TermOrdinal)) {
     // How many bytes of the character have been met; `None` once another one came.
     let step = |(same, state): (Option<usize>, u32), byte| {
         let same = same.filter(|&n| first.get(n) == Some(&byte)).map(|n| n + 1);
@@ -140,9 +155,9 @@ fn other_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(&[u8], 
         }
         alive(dfa.transition(state, byte)).map(|state| (same, state))
     };
-    terms.walk((Some(0), dfa.initial_state()), step, |(_, state), term, ordinal| {
-        if let Distance::Exact(typos @ 1..) = dfa.distance(state) {
-            f(term, ordinal, typos);
+    terms.walk((Some(0), dfa.initial_state()), step, |(_, state), _, ordinal| {
+        if let Distance::Exact(1) = dfa.distance(state) {
+            f(ordinal);
         }
     });
 }

@@ -99,7 +99,7 @@ fn queries<'a>(
     graph: &'a QueryGraph,
     options: &'a crate::query::QueryOptions,
 ) -> Vec<SegmentQuery<'a>> {
-    let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
+    let automata: Vec<_> = graph.nodes.iter().map(|_| NodeAutomata::default()).collect();
     let views = snapshot.segments.par_iter();
     views.map(|view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, &automata, options)).collect()
 }

@@ -215,7 +215,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let all_words = request.matching == MatchingStrategy::All;
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
     let graph = QueryGraph::new(parsed.terms, &options);
-    let automata: Vec<_> = graph.nodes.iter().map(NodeAutomata::new).collect();
+    let automata: Vec<_> = graph.nodes.iter().map(|_| NodeAutomata::default()).collect();
     let mut segments: Vec<SegmentInput<'_>> = snapshot
         .segments
         .par_iter()

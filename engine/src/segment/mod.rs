@@ -20,6 +20,7 @@
 //! Accessors are total functions: bytes that were damaged later give wrong, missing or cut values, or an error where
 //! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
 
+mod cache;
 mod columns;
 #[cfg(test)]
 mod damage_tests;
@@ -33,7 +34,6 @@ mod info;
 mod keys;
 mod merge;
 mod meta;
-mod pair_cache;
 mod postings;
 mod reader;
 mod shapes;
@@ -46,6 +46,7 @@ mod vector_codes;
 mod vectors;
 mod writer;
 
+pub(crate) use cache::{TypoKey, TypoTerms};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
 pub use geo::{BoxRelation, Geo, GeoBox};

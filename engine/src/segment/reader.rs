@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
+use super::cache::{PairCache, TypoCache};
 use super::columns::Column;
 use super::doc_bytes::DocBytes;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable};
 use super::info::Info;
-use super::pair_cache::PairCache;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn};
@@ -16,7 +16,7 @@ use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
 /// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and caches of at
-/// most two bytes per document.
+/// most three bytes per document.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -34,6 +34,7 @@ pub struct SegmentReader {
     store: Store,
     keys: Keys,
     pair_cache: PairCache,
+    typo_cache: TypoCache,
     field_lengths: OnceLock<FieldLengths>,
     doc_bytes: DocBytes,
 }
@@ -137,6 +138,7 @@ impl SegmentReader {
             store,
             keys,
             pair_cache: PairCache::new(doc_count),
+            typo_cache: TypoCache::new(doc_count),
             field_lengths: OnceLock::new(),
             doc_bytes: DocBytes::default(),
         })
@@ -155,6 +157,11 @@ impl SegmentReader {
     /// What a ranking derived from the text of the documents.
     pub(crate) fn doc_bytes(&self) -> &DocBytes {
         &self.doc_bytes
+    }
+
+    /// Terms near words that were asked for lately.
+    pub(crate) fn typo_cache(&self) -> &TypoCache {
+        &self.typo_cache
     }
 
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every

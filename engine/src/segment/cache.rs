@@ -1,0 +1,146 @@
+//! What queries found in a segment lately: it never changes, so the answers stay right as long as it lives.
+//!
+//! People type the same words again and again: each key typed asks for the typos and the splits of all words before it
+//! once more.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::bits::DocSet;
+use crate::id::TermOrdinal;
+
+/// Bytes of an entry besides what it has on the heap, roughly.
+const ENTRY_BYTES: usize = 128;
+/// The cache of a segment takes so many bytes, and one for every document, up to the maximum.
+const BYTES_BASE: usize = 32 << 10;
+const BYTES_MAX: usize = 1 << 20;
+/// An entry may take this share of the cache at most.
+const ENTRY_SHARE: usize = 4;
+
+/// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
+/// holds both.
+pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
+
+/// Terms near a word. Finding them takes an automaton and a walk of the dictionary.
+pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
+
+/// The word of a query and how far terms may be from it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TypoKey {
+    pub(crate) word: Box<str>,
+    /// Terms may go on after the word.
+    pub(crate) prefix: bool,
+    /// Typos, 1 or 2.
+    pub(crate) budget: u8,
+}
+
+/// Terms by their number of typos: one, two; ascending.
+pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
+
+/// What an entry of a cache takes.
+pub(crate) trait HeapBytes {
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl HeapBytes for DocSet {
+    fn heap_bytes(&self) -> usize {
+        DocSet::heap_bytes(self)
+    }
+}
+
+impl HeapBytes for TypoTerms {
+    fn heap_bytes(&self) -> usize {
+        self.iter().map(|terms| terms.capacity() * size_of::<TermOrdinal>()).sum()
+    }
+}
+
+/// A cache bounded in bytes; the oldest entries leave first.
+pub(crate) struct BoundedCache<K, V> {
+    bytes_max: usize,
+    state: Mutex<State<K, V>>,
+}
+
+struct State<K, V> {
+    entries: HashMap<K, Arc<V>>,
+    order: VecDeque<K>,
+    bytes: usize,
+}
+
+impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
+    pub(super) fn new(doc_count: u32) -> BoundedCache<K, V> {
+        let state = State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
+        BoundedCache { bytes_max: (BYTES_BASE + doc_count as usize).min(BYTES_MAX), state: Mutex::new(state) }
+    }
+
+    /// The value of a key, from the cache or from `find`, which runs without a lock.
+    pub(crate) fn get_or_find(&self, key: K, find: impl FnOnce() -> V) -> Arc<V> {
+        if let Some(value) = self.state.lock().entries.get(&key) {
+            return value.clone();
+        }
+        let value = Arc::new(find());
+        let bytes = bytes_of(&*value);
+        if bytes <= self.bytes_max / ENTRY_SHARE {
+            let mut state = self.state.lock();
+            if state.entries.insert(key.clone(), value.clone()).is_none() {
+                state.order.push_back(key);
+                state.bytes += bytes;
+            }
+            while state.bytes > self.bytes_max {
+                let Some(oldest) = state.order.pop_front() else { break };
+                let removed = state.entries.remove(&oldest);
+                state.bytes -= removed.map_or(0, |value| bytes_of(&*value));
+            }
+        }
+        value
+    }
+}
+
+fn bytes_of(value: &impl HeapBytes) -> usize {
+    ENTRY_BYTES + value.heap_bytes()
+}
+
+impl<K, V> std::fmt::Debug for BoundedCache<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BoundedCache(up to {} bytes)", self.bytes_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_again_and_memory_is_bounded() {
+        let cache = PairCache::new(1000);
+        let set = |n: u32| DocSet::from_sorted((0..n).collect());
+        assert_eq!(*cache.get_or_find([1, 2], || set(3)), set(3));
+        assert_eq!(*cache.get_or_find([1, 2], || panic!("it is cached")), set(3));
+        for first in 10..2000 {
+            cache.get_or_find([first, 2], || set(20));
+            assert!(cache.state.lock().bytes <= cache.bytes_max);
+        }
+        let state = cache.state.lock();
+        assert_eq!(state.entries.len(), state.order.len());
+        assert!(!state.entries.contains_key(&[1, 2]), "the oldest left");
+        assert_eq!(state.bytes, state.entries.values().map(|docs| bytes_of(&**docs)).sum::<usize>());
+    }
+
+    #[test]
+    fn large_sets_are_not_kept() {
+        let cache = PairCache::new(0);
+        let large = || DocSet::from_sorted((0..100_000).step_by(33).collect());
+        assert!(bytes_of(&large()) > cache.bytes_max / ENTRY_SHARE);
+        cache.get_or_find([1, 2], large);
+        let mut asked = false;
+        cache.get_or_find([1, 2], || {
+            asked = true;
+            large()
+        });
+        assert!(asked);
+    }
+}
