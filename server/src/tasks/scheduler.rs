@@ -285,7 +285,10 @@ impl Worker {
         let has_ended = done.is_some();
         if let Some(mut done) = done {
             let trace = Trace::of(&live, &plan.tasks, &done);
-            done.batch.progress_trace = trace.show();
+            // Work on the whole database has no steps; a snapshot holds its own batch as it was before its end.
+            if live.index_uid.is_some() {
+                done.batch.progress_trace = trace.show();
+            }
             self.queue.traces().add(trace);
             let free = self.publish(&done);
             let Some(files) = self.store_end(&done) else { return };
