@@ -48,7 +48,7 @@ fn any_word_is_enough_per_request_and_per_index() {
     assert_eq!(server.get("/indexes/films/settings").ok()["matchingStrategy"], "any");
     assert_eq!(server.get("/indexes/films/settings/matching-strategy").ok(), json!("any"));
     assert_eq!(server.ids("films", json!({"q": QUESTION})), ids);
-    assert_eq!(server.ids("films", json!({"q": QUESTION, "matchingStrategy": "all"})), [json!(0); 0]);
+    assert!(server.ids("films", json!({"q": QUESTION, "matchingStrategy": "all"})).is_empty());
     assert_eq!(server.ids("films", json!({"q": QUESTION, "filter": "kind = drama", "page": 1})), ids[1..]);
     let merged = json!({"federation": {}, "queries": [{"indexUid": "films", "q": QUESTION}, {"indexUid": "films", "q": "flowers"}]});
     let merged = server.post("/multi-search", merged).ok();

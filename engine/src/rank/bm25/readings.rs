@@ -89,7 +89,7 @@ impl Readings {
             // Documents that need no typo, and whether any reading so far has documents.
             let (mut known, mut is_first) = (0, true);
             let mut worth = statistics.idf(0);
-            for kind in 0..READINGS {
+            for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
                 let forms = forms(node, kind, segments, known);
                 let docs: Vec<DocSet> =
                     segments.iter().zip(&forms).map(|(query, forms)| documents(query, node, kind, forms)).collect();
@@ -102,7 +102,7 @@ impl Readings {
                 if docs == 0 {
                     continue;
                 }
-                let discounted = DISCOUNTS[kind] * statistics.idf(docs);
+                let discounted = discount * statistics.idf(docs);
                 if std::mem::take(&mut is_first) {
                     worth = discounted;
                 }
