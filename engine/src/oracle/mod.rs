@@ -2,6 +2,8 @@
 
 mod corpus;
 mod facts;
+mod order;
 
 pub(crate) use corpus::{Corpus, documents, settings};
 pub(crate) use facts::{Facts, matches, normal};
+pub(crate) use order::sort_documents;

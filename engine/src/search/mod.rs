@@ -7,6 +7,8 @@ mod hybrid;
 mod matching;
 mod semantic;
 #[cfg(test)]
+mod scan_tests;
+#[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
