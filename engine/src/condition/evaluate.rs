@@ -37,6 +37,9 @@ fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
         Node::Values(field, question) => {
             from_column(*field, &|column| question.ordinals(column).documents(column, doc_count))
         }
+        Node::Digits(field, name, question) => {
+            from_column(*field, &|column| question.exact_documents(name, column, reader))
+        }
         Node::Exists(field) => from_column(*field, &Column::exists),
         Node::Null(field) => from_column(*field, &Column::null),
         Node::Empty(field) => from_column(*field, &Column::empty),

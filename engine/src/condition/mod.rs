@@ -8,6 +8,8 @@
 mod embedders;
 mod error;
 mod evaluate;
+mod exact;
+mod moment;
 mod operand;
 mod ordinal_set;
 mod ordinals;
@@ -17,4 +19,6 @@ mod tests;
 mod vectors;
 
 pub use error::{ConditionError, UnknownName};
+#[cfg(test)]
+pub(crate) use moment::Moment;
 pub use prepare::PreparedFilter;

@@ -1,5 +1,6 @@
 //! The right side of a condition, in the two forms it is compared in.
 
+use super::moment::Moment;
 use crate::text::normalize_facet;
 
 /// A value that documents are compared with: as a string always, as a number when it is one.
@@ -9,12 +10,16 @@ pub(super) struct Operand {
     pub(super) text: String,
     /// Finite.
     pub(super) number: Option<f64>,
+    /// When it is a date-time.
+    pub(super) moment: Option<Moment>,
 }
 
 impl Operand {
     pub(super) fn new(text: &str) -> Operand {
         // `inf` and `nan` are words, and minus zero is zero.
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number + 0.0);
-        Operand { text: normalize_facet(text).into_owned(), number }
+        let text = normalize_facet(text).into_owned();
+        let moment = Moment::parse(&text);
+        Operand { text, number, moment }
     }
 }

@@ -33,6 +33,25 @@ impl OrdinalSet {
         OrdinalSet { ranges }
     }
 
+    /// The ranges that both have in common.
+    pub(super) fn intersection(&self, other: &OrdinalSet) -> Vec<Range<u32>> {
+        let (mut left, mut right) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        let mut common = Vec::new();
+        while let (Some(one), Some(two)) = (left.peek(), right.peek()) {
+            let range = one.start.max(two.start)..one.end.min(two.end);
+            let one_ends_first = one.end < two.end;
+            if !range.is_empty() {
+                common.push(range);
+            }
+            if one_ends_first {
+                left.next()
+            } else {
+                right.next()
+            };
+        }
+        common
+    }
+
     fn contains(&self, ordinal: u32) -> bool {
         let after = self.ranges.partition_point(|range| range.start <= ordinal);
         after > 0 && ordinal < self.ranges[after - 1].end
@@ -89,6 +108,8 @@ mod tests {
         assert_eq!(set.ranges, [1..3, 7..10, 20..21]);
         let found: Vec<u32> = (0..30).filter(|&ordinal| set.contains(ordinal)).collect();
         assert_eq!(found, [1, 2, 7, 8, 9, 20]);
+        let other = OrdinalSet::new(vec![0..2, 2..8, 9..30]);
+        assert_eq!(set.intersection(&other), [1..3, 7..8, 9..10, 20..21]);
         let (start, end) = (5, 2);
         let reversed = Range { start, end };
         assert_eq!(OrdinalSet::new(vec![reversed.clone(), reversed]).ranges, []);

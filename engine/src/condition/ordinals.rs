@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use super::moment::Moment;
 use super::operand::Operand;
 use super::ordinal_set::OrdinalSet;
 use crate::filter::Comparison;
@@ -23,8 +24,8 @@ pub(super) enum ValueQuestion {
 }
 
 impl ValueQuestion {
-    /// The values of `column` for which the answer is yes. Cost: a few binary searches per operand;
-    /// [`ValueQuestion::Contains`] reads all distinct strings.
+    /// The values of `column` for which the answer is yes, numbers as floats. Cost: a few binary searches per operand, for
+    /// a date-time the strings within a day of it; [`ValueQuestion::Contains`] reads all distinct strings.
     pub(super) fn ordinals(&self, column: &Column) -> OrdinalSet {
         OrdinalSet::new(self.ranges(column))
     }
@@ -39,19 +40,21 @@ impl ValueQuestion {
                 found.map(|ordinal| ordinal..ordinal + 1).collect()
             }
             ValueQuestion::Compare(comparison, operand) => {
-                let strings = bounded(*comparison, column.find_string(&operand.text), numbers..values);
+                let strings = compared_strings(*comparison, operand, column, numbers..values);
                 let number = operand.number.map(|number| column.find_number(number));
                 let numbers = number.map(|place| bounded(*comparison, place, 0..numbers));
-                numbers.into_iter().chain([strings]).collect()
+                numbers.into_iter().chain(strings).collect()
             }
             ValueQuestion::Between(from, to) => {
-                let strings =
-                    column.find_string(&from.text).unwrap_or_else(|place| place)..after(column.find_string(&to.text));
+                let strings = overlaps(
+                    &compared_strings(Comparison::GreaterOrEqual, from, column, numbers..values),
+                    &compared_strings(Comparison::LessOrEqual, to, column, numbers..values),
+                );
                 let both = from.number.zip(to.number);
                 let numbers = both.map(|(from, to)| {
                     column.find_number(from).unwrap_or_else(|place| place)..after(column.find_number(to))
                 });
-                numbers.into_iter().chain([strings]).collect()
+                numbers.into_iter().chain(strings).collect()
             }
             ValueQuestion::StartsWith(prefix) => {
                 let start = column.find_string(prefix).unwrap_or_else(|place| place);
@@ -66,6 +69,41 @@ impl ValueQuestion {
             }
         }
     }
+}
+
+/// The strings among `strings` that compare so with the operand: in time where both are date-times, else byte by byte.
+/// Cost: two binary searches, and for a date-time the strings within a day of it.
+fn compared_strings(
+    comparison: Comparison,
+    operand: &Operand,
+    column: &Column,
+    strings: Range<u32>,
+) -> Vec<Range<u32>> {
+    let by_bytes = bounded(comparison, column.find_string(&operand.text), strings.clone());
+    let Some(moment) = operand.moment else { return vec![by_bytes] };
+    let doubtful = moment.doubtful(column, strings);
+    let mut ranges =
+        vec![by_bytes.start..by_bytes.end.min(doubtful.start), by_bytes.start.max(doubtful.end)..by_bytes.end];
+    ranges.extend(
+        doubtful
+            .filter(|&ordinal| {
+                let order = Moment::parse(column.string(ordinal)).map(|own| own.cmp(&moment));
+                order.map_or(by_bytes.contains(&ordinal), |order| match comparison {
+                    Comparison::Greater => order.is_gt(),
+                    Comparison::GreaterOrEqual => order.is_ge(),
+                    Comparison::Less => order.is_lt(),
+                    Comparison::LessOrEqual => order.is_le(),
+                })
+            })
+            .map(|ordinal| ordinal..ordinal + 1),
+    );
+    ranges
+}
+
+/// What ranges of both lists have in common. The lists are short but for the strings within a day of a date-time.
+fn overlaps(one: &[Range<u32>], other: &[Range<u32>]) -> Vec<Range<u32>> {
+    let (one, other) = (OrdinalSet::new(one.to_vec()), OrdinalSet::new(other.to_vec()));
+    one.intersection(&other)
 }
 
 /// The ordinals of `all` that compare so with a value that is, or would be inserted, at `place`.

@@ -32,6 +32,8 @@ pub(super) enum Node {
     /// No document: the field is in none, or the value can't be.
     Nothing,
     Values(FieldId, ValueQuestion),
+    /// As `Values`, with the name of the field: floats alone cannot answer.
+    Digits(FieldId, String, ValueQuestion),
     Exists(FieldId),
     Null(FieldId),
     Empty(FieldId),
@@ -107,7 +109,10 @@ impl Preparation<'_> {
                 Node::Nothing
             });
         };
-        let values = |question| Node::Values(id, question);
+        let values = |question: ValueQuestion| match question.needs_digits() {
+            true => Node::Digits(id, field.value.clone(), question),
+            false => Node::Values(id, question),
+        };
         Ok(match condition {
             Condition::Equal(value) => values(ValueQuestion::OneOf(vec![Operand::new(value)])),
             Condition::NotEqual(value) => complement(values(ValueQuestion::OneOf(vec![Operand::new(value)]))),

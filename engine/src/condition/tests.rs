@@ -146,10 +146,59 @@ fn long_chains_are_evaluated() {
 
 fn operand() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
-        "red", "RED", "éclair", "Ecl", "ab", "abc", "a", "12", "10", "0", "-0", "2.5", "1e10", "5", "true", "inf", "",
+        "red",
+        "RED",
+        "éclair",
+        "Ecl",
+        "ab",
+        "abc",
+        "a",
+        "12",
+        "10",
+        "0",
+        "-0",
+        "2.5",
+        "1e10",
+        "5",
+        "true",
+        "inf",
+        "",
         "e",
+        "2024-03-01",
+        "2024-03-01T00:30:00+02:00",
+        "2024-02-29T22:30:00z",
+        "2024-02-29T23:00:01Z",
     ])
     .prop_map(str::to_owned)
+}
+
+#[test]
+fn large_integers_are_told_apart_by_their_digits() {
+    let ids = ["9007199254740992", "9007199254740993", "9007199254740994", "18446744073709551615", "-9007199254740993"];
+    let documents: Vec<Value> = (0u64..)
+        .zip(ids)
+        .map(|(id, size)| {
+            serde_json::from_str(&format!(r#"{{"id":{id},"size":{size},"mixed":["x",{size}]}}"#)).unwrap()
+        })
+        .collect();
+    let corpus = Corpus::new(settings(), &[documents[..2].to_vec(), documents[2..].to_vec()], &[]);
+    for (filter, expected) in [
+        ("size = 9007199254740993", &[1][..]),
+        ("size = 9007199254740992", &[0]),
+        ("size != 9007199254740993", &[0, 2, 3, 4]),
+        ("size = 9007199254740995", &[]),
+        ("size > 9007199254740992", &[1, 2, 3]),
+        ("size >= 9007199254740993", &[1, 2, 3]),
+        ("size < 9007199254740993", &[0, 4]),
+        ("size <= 9007199254740993", &[0, 1, 4]),
+        ("size 9007199254740993 TO 9007199254740994", &[1, 2]),
+        ("size IN [9007199254740993, 18446744073709551615, 7]", &[1, 3]),
+        ("size = 18446744073709551614", &[]),
+        ("size = -9007199254740993 OR mixed = 9007199254740994", &[2, 4]),
+        ("mixed = x AND NOT mixed < 9007199254740993", &[1, 2, 3]),
+    ] {
+        assert_eq!(corpus.ids(&select(&corpus, &parse(filter))), expected, "{filter}");
+    }
 }
 
 fn leaf() -> impl Strategy<Value = String> {

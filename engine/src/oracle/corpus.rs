@@ -108,8 +108,26 @@ pub(crate) fn settings() -> Value {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["red", "Red", " RED ", "green", "Éclair", "éclair", "ab", "abc", "12", "10", "true", "é"])
-        .prop_map(str::to_owned)
+    prop::sample::select(vec![
+        "red",
+        "Red",
+        " RED ",
+        "green",
+        "Éclair",
+        "éclair",
+        "ab",
+        "abc",
+        "12",
+        "10",
+        "true",
+        "é",
+        "2024-03-01",
+        "2024-03-01T00:30:00+02:00",
+        "2024-02-29T22:30:00Z",
+        "2024-02-29T23:00:00.5Z",
+        "2024-02-29T12:00:00-12:30",
+    ])
+    .prop_map(str::to_owned)
 }
 
 fn number() -> impl Strategy<Value = Value> {

@@ -1,8 +1,11 @@
 //! What a document says about a field, and whether it passes a filter, by reading it.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::condition::Moment;
 use crate::document::Shape;
 use crate::filter::{Comparison, Condition, Filter};
 use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, Circle, Region, ShapeRegion};
@@ -104,6 +107,12 @@ fn touches(document: &Value, region: &ShapeRegion) -> bool {
     Shape::from_geojson(geojson).expect("test shapes are whole").is_some_and(|shape| region.touches(&shape))
 }
 
+/// Date-times compare in time, everything else byte by byte.
+fn order(value: &str, bound: &str) -> Ordering {
+    let moments = Moment::parse(value).zip(Moment::parse(bound));
+    moments.map_or_else(|| value.cmp(bound), |(value, bound)| value.cmp(&bound))
+}
+
 fn holds(facts: &Facts, condition: &Condition) -> bool {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     let equals = |text: &str| {
@@ -117,16 +126,21 @@ fn holds(facts: &Facts, condition: &Condition) -> bool {
         Condition::Compare(comparison, bound) => {
             let (wanted, text) = (number(bound), normal(bound));
             match comparison {
-                Comparison::Greater => facts.any(|v| wanted.is_some_and(|w| v > w), |v| v > &*text),
-                Comparison::GreaterOrEqual => facts.any(|v| wanted.is_some_and(|w| v >= w), |v| v >= &*text),
-                Comparison::Less => facts.any(|v| wanted.is_some_and(|w| v < w), |v| v < &*text),
-                Comparison::LessOrEqual => facts.any(|v| wanted.is_some_and(|w| v <= w), |v| v <= &*text),
+                Comparison::Greater => facts.any(|v| wanted.is_some_and(|w| v > w), |v| order(v, &text).is_gt()),
+                Comparison::GreaterOrEqual => {
+                    facts.any(|v| wanted.is_some_and(|w| v >= w), |v| order(v, &text).is_ge())
+                }
+                Comparison::Less => facts.any(|v| wanted.is_some_and(|w| v < w), |v| order(v, &text).is_lt()),
+                Comparison::LessOrEqual => facts.any(|v| wanted.is_some_and(|w| v <= w), |v| order(v, &text).is_le()),
             }
         }
         Condition::Between { from, to } => {
             let numbers = number(from).zip(number(to));
             let (from, to) = (normal(from), normal(to));
-            facts.any(|v| numbers.is_some_and(|(from, to)| from <= v && v <= to), |v| *from <= *v && *v <= *to)
+            facts.any(
+                |v| numbers.is_some_and(|(from, to)| from <= v && v <= to),
+                |v| order(v, &from).is_ge() && order(v, &to).is_le(),
+            )
         }
         Condition::Exists => facts.exists,
         Condition::Null => facts.null,

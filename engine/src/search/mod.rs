@@ -5,9 +5,9 @@ mod any;
 mod explain;
 mod hybrid;
 mod matching;
-mod semantic;
 #[cfg(test)]
 mod scan_tests;
+mod semantic;
 #[cfg(test)]
 mod tests;
 
