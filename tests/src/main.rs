@@ -13,6 +13,7 @@ mod editing;
 mod embedders;
 mod evaluate;
 mod export;
+mod foreign_keys;
 mod http;
 mod import;
 mod indexes;

@@ -68,7 +68,9 @@ pub(super) fn asks_metadata(request: &Request) -> bool {
 /// What surrounds a search that comes in now.
 pub(super) fn context(request: &Request) -> Context {
     let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
-    Context { contains_filter, rights: request.rights().clone(), ..Context::now() }
+    let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
+    let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
+    Context { contains_filter, foreign, rights: request.rights().clone(), ..Context::now() }
 }
 
 async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {

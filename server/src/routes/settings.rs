@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use lamina_engine::index::SettingsPatch;
+use serde_json::Value;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -81,10 +82,12 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
+    let foreign_keys = state.features.is_on(Feature::ForeignKeys);
     let snapshot = blocking(move || state.instance.snapshot(&uid)).await??;
+    let mut shown = settings::show_with(&snapshot.settings, foreign_keys);
     let shown = match kind {
-        Some(kind) => kind.show(&snapshot.settings),
-        None => settings::show(&snapshot.settings),
+        Some(kind) => shown.get_mut(kind.key).map(Value::take).unwrap_or_default(),
+        None => shown,
     };
     Ok(json_answer(StatusCode::OK, &shown))
 }
@@ -96,6 +99,9 @@ async fn change(uid: String, kind: Option<&'static SettingKind>, request: Reques
     let body = request.json().await?;
     if !state.features.is_on(Feature::CompositeEmbedders) {
         settings::check_composite_off(kind, &body)?;
+    }
+    if !state.features.is_on(Feature::ForeignKeys) {
+        settings::check_foreign_keys_off(kind, &body)?;
     }
     let patch = match kind {
         Some(kind) => kind.read(&body)?,

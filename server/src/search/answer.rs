@@ -52,7 +52,7 @@ impl Answer<'_> {
     /// # Errors
     /// A stored document that can't be read.
     pub fn write(mut self) -> ApiResult<Vec<u8>> {
-        let writer = HitWriter::new(self.target, self.query, &mut self.found);
+        let writer = HitWriter::new(self.target, self.query, &mut self.found).with_foreign(self.context)?;
         let mut out = Vec::with_capacity(1024);
         out.push(b'{');
         if self.names_index {

@@ -8,7 +8,8 @@ use lamina_engine::query::resolve::ResolvedSettings;
 use lamina_engine::search::{Explanation, Hit, SearchResult};
 use lamina_engine::text::Language;
 
-use super::{Found, Target, details, explanation, geo_distance, refusal};
+use super::foreign::ForeignDocuments;
+use super::{Context, Found, Target, details, explanation, geo_distance, refusal};
 use crate::error::ApiResult;
 use crate::wire::search::SearchQuery;
 
@@ -21,6 +22,7 @@ pub struct HitWriter<'a> {
     format: FormatOptions,
     terms: MatchingTerms,
     from: Option<(f64, f64)>,
+    foreign: ForeignDocuments,
 }
 
 impl SearchQuery {
@@ -54,7 +56,17 @@ impl<'a> HitWriter<'a> {
             },
             terms: found.result.matching_terms.take().unwrap_or_default(),
             from: geo_distance::sorted_from(&found.sort),
+            foreign: ForeignDocuments::default(),
         }
+    }
+
+    /// Also with the documents of other indexes in the place of their ids.
+    ///
+    /// # Errors
+    /// As [`ForeignDocuments::of`].
+    pub(super) fn with_foreign(mut self, context: &Context) -> ApiResult<HitWriter<'a>> {
+        self.foreign = ForeignDocuments::of(&self.target.snapshot.settings, context)?;
+        Ok(self)
     }
 
     /// Writes all hits, separated by commas.
@@ -79,6 +91,7 @@ impl<'a> HitWriter<'a> {
         let document = self.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
+        self.foreign.fill(&mut out)?;
         if self.shows_vectors() {
             let vectors = self.target.snapshot.vectors_json(hit.address, &document).map_err(refusal::unretrievable)?;
             append_field(&mut out, VECTORS_FIELD, &vectors);

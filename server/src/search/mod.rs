@@ -10,6 +10,7 @@ mod explanation;
 mod facet_search;
 mod facets;
 mod federation;
+mod foreign;
 mod geo_distance;
 mod hits;
 mod meaning;
@@ -20,6 +21,7 @@ mod similar;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lamina_engine::filter::Filter;
@@ -41,6 +43,7 @@ pub use similar::run_similar;
 
 use crate::access::Rights;
 use crate::error::{ApiResult, Code};
+use crate::instance::Instance;
 use crate::wire::search::SearchQuery;
 use meaning::{Searched, search_by_kind};
 
@@ -60,6 +63,8 @@ pub struct Context {
     pub received: Instant,
     /// Whether filters may use `CONTAINS`.
     pub contains_filter: bool,
+    /// Where fields that refer to other indexes look, when that feature is on.
+    pub foreign: Option<Arc<Instance>>,
     /// Whether another server asks, which needs what hits are ordered by to merge them with others.
     pub proxied: bool,
     /// What the caller may search; may add a filter to the request's.
@@ -74,6 +79,7 @@ impl Context {
         Context {
             received: Instant::now(),
             contains_filter: false,
+            foreign: None,
             proxied: false,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),

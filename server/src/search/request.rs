@@ -8,7 +8,7 @@ use lamina_engine::search::{Explain, SearchRequest};
 use lamina_engine::sort::SortCriterion;
 use serde_json::Value;
 
-use super::{Context, Target, refusal};
+use super::{Context, Target, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{SearchQuery, Window};
 
@@ -31,6 +31,12 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         }
         None => Vec::new(),
     };
+    let filter = match both(imposed, filter) {
+        Some(filter) if filter.first_foreign().is_some() => {
+            Some(foreign::resolve(filter, settings, context, Code::InvalidSearchFilter)?)
+        }
+        filter => filter,
+    };
     let window = query.window();
     let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
     Ok(SearchRequest {
@@ -40,7 +46,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         exhaustive: matches!(window, Window::Page { .. }),
         matching: query.matching_strategy.or(settings.matching_strategy).unwrap_or_default(),
         search_on: query.attributes_to_search_on.clone(),
-        filter: both(imposed, filter),
+        filter,
         sort,
         distinct: query.distinct.clone(),
         languages: query.locales.clone(),

@@ -10,6 +10,7 @@ mod change;
 mod embedder;
 mod faceting;
 mod filterable;
+mod foreign_key;
 mod localized;
 mod matching_strategy;
 mod patch;
@@ -35,6 +36,7 @@ pub use filterable::{
     FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
     is_listed_by_name,
 };
+pub use foreign_key::ForeignKey;
 pub use localized::{LocalizedAttributes, locales_of};
 pub use matching_strategy::MatchingStrategy;
 pub use patch::{Setting, SettingsPatch};
@@ -80,6 +82,9 @@ pub struct Settings {
     /// Of searches that name none. Shown only when it is set: the protocol does not know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matching_strategy: Option<MatchingStrategy>,
+    /// Left out of the JSON when there are none: most servers know no such setting.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKey>,
 }
 
 /// Time after which a search answers with the best so far when the index sets no other, in milliseconds.
@@ -137,6 +142,7 @@ impl Default for Settings {
             facet_search: true,
             prefix_search: PrefixSearch::IndexingTime,
             matching_strategy: None,
+            foreign_keys: Vec::new(),
         }
     }
 }
@@ -197,6 +203,7 @@ impl Settings {
             localized_attributes: optional(&patch.localized_attributes, &self.localized_attributes),
             facet_search: patch.facet_search.merged(&self.facet_search, default.facet_search),
             prefix_search: patch.prefix_search.merged(&self.prefix_search, default.prefix_search),
+            foreign_keys: without_duplicates(patch.foreign_keys.merged(&self.foreign_keys, default.foreign_keys)),
             matching_strategy: optional(&patch.matching_strategy, &self.matching_strategy),
         })
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::attribute_list::AttributeList;
 use super::faceting::{FacetingPatch, PaginationPatch};
 use super::filterable::FilterableAttribute;
+use super::foreign_key::ForeignKey;
 use super::localized::LocalizedAttributes;
 use super::matching_strategy::MatchingStrategy;
 use super::ranking_rule::RankingRule;
@@ -114,6 +115,8 @@ pub struct SettingsPatch {
     pub prefix_search: Setting<PrefixSearch>,
     #[serde(skip_serializing_if = "Setting::is_unset")]
     pub matching_strategy: Setting<MatchingStrategy>,
+    #[serde(skip_serializing_if = "Setting::is_unset")]
+    pub foreign_keys: Setting<Vec<ForeignKey>>,
 }
 
 impl SettingsPatch {
@@ -140,6 +143,7 @@ impl SettingsPatch {
             localized_attributes: Setting::Reset,
             facet_search: Setting::Reset,
             prefix_search: Setting::Reset,
+            foreign_keys: Setting::Reset,
             matching_strategy: Setting::Reset,
         }
     }

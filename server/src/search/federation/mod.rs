@@ -70,7 +70,7 @@ pub fn run_federated(
     }
     let mut writers: Vec<HitWriter<'_>> = Vec::with_capacity(ran.len());
     for one in &mut ran {
-        writers.push(HitWriter::new(one.target, one.query, &mut one.found));
+        writers.push(HitWriter::new(one.target, one.query, &mut one.found).with_foreign(context)?);
     }
     let hits = merge(&ran, federation.distinct.as_deref(), offset, limit)?;
     let mut out = b"{\"hits\":[".to_vec();

@@ -5,6 +5,7 @@
 
 mod embedders;
 mod filterable;
+mod foreign_keys;
 mod localized;
 mod ranking_rules;
 mod typo_tolerance;
@@ -264,13 +265,25 @@ pub const SETTINGS: [SettingKind; 21] = [
     },
 ];
 
-/// Settings of the protocol behind experimental features that this server does not have: key, and feature.
-const GATED: [(&str, &str); 2] = [("foreignKeys", "foreign_keys"), ("chat", "chat completions")];
+/// Behind an experimental feature, and shown only when that is on.
+const FOREIGN_KEYS: SettingKind = SettingKind {
+    key: "foreignKeys",
+    route: "foreign-keys",
+    verb: Put,
+    code: Code::InvalidSettingsForeignKeys,
+    read: |at, patch| {
+        patch.foreign_keys = setting(at, |at| at.list(foreign_keys::read))?;
+        Ok(())
+    },
+};
+
+/// A setting of the protocol behind an experimental feature that this server does not have: key, and feature.
+const GATED: [(&str, &str); 1] = [("chat", "chat completions")];
 
 impl SettingKind {
     /// The setting whose own route ends with `route`.
     pub fn by_route(route: &str) -> Option<&'static SettingKind> {
-        SETTINGS.iter().find(|setting| setting.route == route)
+        SETTINGS.iter().chain([&FOREIGN_KEYS]).find(|setting| setting.route == route)
     }
 
     /// Reads the body of the setting's own route: the bare value; null resets.
@@ -300,9 +313,10 @@ impl SettingKind {
 /// `bad_request` for unknown keys, else the code of the setting.
 pub fn read(body: &Value) -> ApiResult<SettingsPatch> {
     let mut patch = SettingsPatch::default();
-    let accepted: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).chain(GATED.map(|(key, _)| key)).collect();
+    let known = || SETTINGS.iter().chain([&FOREIGN_KEYS]);
+    let accepted: Vec<&str> = known().map(|setting| setting.key).chain(GATED.map(|(key, _)| key)).collect();
     At::root(body).fields(&accepted, |name, field| {
-        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == name) {
+        if let Some(setting) = known().find(|setting| setting.key == name) {
             return (setting.read)(field.code(setting.code), &mut patch);
         }
         match GATED.iter().find(|(key, _)| *key == name) {
@@ -324,6 +338,35 @@ pub fn show(settings: &Settings) -> Value {
         }
     }
     shown
+}
+
+/// As [`show`], with or without the setting of the feature `foreignKeys`.
+pub fn show_with(settings: &Settings, foreign_keys: bool) -> Value {
+    let mut shown = show(settings);
+    if let Some(fields) = shown.as_object_mut() {
+        let keys = fields.shift_remove(FOREIGN_KEYS.key);
+        if foreign_keys {
+            fields.insert(FOREIGN_KEYS.key.to_owned(), keys.unwrap_or_else(|| Value::Array(Vec::new())));
+        }
+    }
+    shown
+}
+
+/// Refuses foreign keys in a body for all settings or for `kind`, for a server where these are switched off.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub fn check_foreign_keys_off(kind: Option<&SettingKind>, body: &Value) -> ApiResult<()> {
+    let asked = match kind {
+        None => body.get(FOREIGN_KEYS.key),
+        Some(kind) => (kind.key == FOREIGN_KEYS.key).then_some(body),
+    };
+    match asked {
+        Some(value) if !value.is_null() => {
+            Err(ApiError::feature_not_enabled("setting `foreignKeys` in the index settings", "foreign_keys"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The change as a task tells it: only what was sent, null for a reset (or `["*"]` where that is what a reset means),

@@ -88,7 +88,15 @@ fn unknown_keys() {
                 .into()
         )
     );
-    assert_eq!(refused(json!({"foreignKeys": []})).0, Code::FeatureNotEnabled);
+    let off = |body: Value| check_foreign_keys_off(None, &body).map_err(|error| error.code);
+    assert_eq!(off(json!({"foreignKeys": []})), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"foreignKeys": null, "stopWords": []})), Ok(()));
+    let key = json!({"foreignIndexUid": "authors", "fieldName": "author"});
+    assert!(read(&json!({"foreignKeys": [key]})).is_ok());
+    for wrong in [json!({}), json!([{}]), json!([{"foreignIndexUid": "a b", "fieldName": "x"}]), json!([{"other": 1}])]
+    {
+        assert_eq!(refused(json!({"foreignKeys": wrong})).0, Code::InvalidSettingsForeignKeys);
+    }
     assert_eq!(read(&json!({"chat": null})), Ok(SettingsPatch::default()));
     assert_eq!(refused(json!([])).0, Code::BadRequest);
 }

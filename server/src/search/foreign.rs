@@ -1,0 +1,189 @@
+//! Fields that hold ids of documents of other indexes (`foreignKeys`): filters on what they refer to, and the documents
+//! themselves in the place of the ids.
+
+use std::sync::Arc;
+
+use lamina_engine::bits::DocSet;
+use lamina_engine::condition::PreparedFilter;
+use lamina_engine::document::document_id;
+use lamina_engine::filter::{Condition, Filter};
+use lamina_engine::highlight::{Projection, Selection};
+use lamina_engine::index::Snapshot;
+use lamina_engine::index::settings::{AttributeList, ForeignKey, Settings};
+use serde_json::Value;
+
+use super::{Context, refusal};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::instance::Instance;
+
+/// Documents that one `_foreign` may stand for: their ids are read.
+const REFERRED_MAX: u64 = 100_000;
+
+/// `filter` with the ids that each `_foreign(field, filter)` stands for in its place.
+///
+/// # Errors
+/// `code` when the field refers to no index or the inner filter can't be applied there, `feature_not_enabled` when
+/// foreign keys are off, and what the caller may not search.
+pub(super) fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
+    let resolve_all = |filters: Vec<Filter>| -> ApiResult<Vec<Filter>> {
+        filters.into_iter().map(|filter| resolve(filter, settings, context, code)).collect()
+    };
+    Ok(match filter {
+        Filter::And(filters) => Filter::And(resolve_all(filters)?),
+        Filter::Or(filters) => Filter::Or(resolve_all(filters)?),
+        Filter::Not(filter) => Filter::Not(Box::new(resolve(*filter, settings, context, code)?)),
+        Filter::Foreign { field, filter, at } => {
+            let Some(instance) = &context.foreign else {
+                let mut refusal = ApiError::feature_not_enabled("Using `_foreign` in a filter", "foreign_keys");
+                refusal.message = format!("{}\n{}", refusal.message, at.at);
+                return Err(refusal);
+            };
+            let Some(key) = settings.foreign_keys.iter().find(|key| key.field_name == field.value) else {
+                let message = format!("Attribute `{}` is no foreign key of this index.\n{}", field.value, field.at);
+                return Err(ApiError::new(code, message));
+            };
+            let ids = referred(instance, key, *filter, context, code)?;
+            Filter::Condition { field, condition: Condition::In(ids) }
+        }
+        other => other,
+    })
+}
+
+/// The ids of the documents of the other index that pass `filter` and that the caller may see.
+fn referred(
+    instance: &Instance,
+    key: &ForeignKey,
+    filter: Filter,
+    context: &Context,
+    code: Code,
+) -> ApiResult<Vec<String>> {
+    let uid = &key.foreign_index_uid;
+    context.rights.check_index(uid)?;
+    let snapshot = instance.snapshot(uid).map_err(|error| match error.code {
+        // Not the path but a setting names the index.
+        Code::IndexNotFound => ApiError::new(code, error.message),
+        _ => error,
+    })?;
+    let Some(primary_key) = &snapshot.primary_key else { return Ok(Vec::new()) };
+    let refused = |error: &dyn std::fmt::Display| ApiError::new(code, format!("Index `{uid}`: {error}"));
+    let filter = resolve(filter, &snapshot.settings, context, code)?;
+    let filter = match context.imposed_filter(uid, code)? {
+        Some(imposed) => imposed.and(filter),
+        None => filter,
+    };
+    let prepared =
+        PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields).map_err(|error| refused(&error))?;
+    let passing: Vec<DocSet> = snapshot.segments.iter().map(|segment| prepared.evaluate(segment)).collect();
+    let count: u64 = passing.iter().map(|docs| u64::from(docs.len())).sum();
+    if count > REFERRED_MAX {
+        return Err(refused(&format_args!(
+            "`_foreign` stands for {count} documents, and may for {REFERRED_MAX} at most. Make its filter narrower."
+        )));
+    }
+    let addresses = snapshot.documents_among(&passing, 0, u64::MAX).into_iter();
+    let id = |address| {
+        let document = snapshot.document(address).map_err(refusal::unretrievable)?;
+        let id = document_id(&document, primary_key).map_err(refusal::unretrievable)?;
+        Ok(id.as_str().to_owned())
+    };
+    addresses.map(id).collect()
+}
+
+/// Puts documents of other indexes in the place of their ids.
+#[derive(Debug, Default)]
+pub(super) struct ForeignDocuments(Vec<Referred>);
+
+/// One foreign key and the index it refers to.
+#[derive(Debug)]
+struct Referred {
+    field: String,
+    snapshot: Arc<Snapshot>,
+    /// What the caller may see, when that is not everything: one set per segment.
+    visible: Option<Vec<DocSet>>,
+    projection: Projection,
+}
+
+impl ForeignDocuments {
+    /// For hits of an index with these settings. Indexes that are not there or that the caller may not search are left
+    /// alone: their ids stay ids.
+    ///
+    /// # Errors
+    /// A filter of the caller's rights that can't be applied.
+    pub(super) fn of(settings: &Settings, context: &Context) -> ApiResult<ForeignDocuments> {
+        let Some(instance) = &context.foreign else { return Ok(ForeignDocuments::default()) };
+        let mut all = Vec::new();
+        for ForeignKey { foreign_index_uid: uid, field_name } in &settings.foreign_keys {
+            if !context.rights.admits(uid) || !instance.contains(uid) {
+                continue;
+            }
+            let snapshot = instance.snapshot(uid)?;
+            let visible = match context.imposed_filter(uid, Code::InvalidSearchFilter)? {
+                Some(imposed) => {
+                    let prepared = PreparedFilter::new(&imposed, &snapshot.settings, &snapshot.fields);
+                    let prepared = prepared
+                        .map_err(|error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}")))?;
+                    Some(snapshot.segments.iter().map(|segment| prepared.evaluate(segment)).collect())
+                }
+                None => None,
+            };
+            let displayed = match &snapshot.settings.displayed_attributes {
+                AttributeList::All => Selection::All,
+                AttributeList::These(names) => Selection::new(names),
+            };
+            let projection = Projection { displayed, retrieved: Selection::All, with_vectors: false };
+            all.push(Referred { field: field_name.clone(), snapshot, visible, projection });
+        }
+        Ok(ForeignDocuments(all))
+    }
+
+    /// Changes `hit`, the text of a JSON object.
+    ///
+    /// # Errors
+    /// A stored document that can't be read.
+    pub(super) fn fill(&self, hit: &mut Vec<u8>) -> ApiResult<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let mut value: Value = serde_json::from_slice(hit).map_err(refusal::unretrievable)?;
+        for referred in &self.0 {
+            referred.fill(&mut value, &referred.field)?;
+        }
+        hit.clear();
+        serde_json::to_writer(hit, &value).expect("a Vec takes everything");
+        Ok(())
+    }
+}
+
+impl Referred {
+    /// Follows `path` through objects and arrays of objects.
+    fn fill(&self, value: &mut Value, path: &str) -> ApiResult<()> {
+        match value {
+            Value::Array(elements) => elements.iter_mut().try_for_each(|element| self.fill(element, path)),
+            Value::Object(members) => match (members.contains_key(path), path.split_once('.')) {
+                (true, _) => self.replace(&mut members[path]),
+                (false, Some((head, rest))) => members.get_mut(head).map_or(Ok(()), |value| self.fill(value, rest)),
+                (false, None) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn replace(&self, value: &mut Value) -> ApiResult<()> {
+        let id = match value {
+            Value::Array(elements) => return elements.iter_mut().try_for_each(|element| self.replace(element)),
+            Value::String(id) => id.clone(),
+            Value::Number(id) => id.to_string(),
+            _ => return Ok(()),
+        };
+        let Some(address) = self.snapshot.find(&id) else { return Ok(()) };
+        let is_visible = |visible: &Vec<DocSet>| visible[address.segment as usize].contains(address.doc);
+        if !self.visible.as_ref().is_none_or(is_visible) {
+            return Ok(());
+        }
+        let document = self.snapshot.document(address).map_err(refusal::unretrievable)?;
+        let mut shown = Vec::with_capacity(document.len());
+        self.projection.write(&document, &mut shown).map_err(refusal::unretrievable)?;
+        *value = serde_json::from_slice(&shown).map_err(refusal::unretrievable)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! `foreignKeys`: filters on documents of other indexes, and these documents in hits.
+
+use serde_json::json;
+
+use crate::server::Server;
+
+fn library() -> Server {
+    let server = Server::start();
+    server.patch("/experimental-features", json!({"foreignKeys": true})).ok();
+    server.add(
+        "authors",
+        json!([
+            {"id": "leguin", "name": "Ursula K. Le Guin", "born": 1929, "secret": 1},
+            {"id": "lem", "name": "Stanisław Lem", "born": 1921, "secret": 2},
+            {"id": "butler", "name": "Octavia E. Butler", "born": 1947, "secret": 3},
+        ]),
+    );
+    server.set("authors", json!({"filterableAttributes": ["born", "name"], "displayedAttributes": ["id", "name"]}));
+    server.add(
+        "books",
+        json!([
+            {"id": 1, "title": "Solaris", "by": {"author": "lem"}},
+            {"id": 2, "title": "Kindred", "by": {"author": "butler"}},
+            {"id": 3, "title": "An anthology", "by": {"author": ["leguin", "butler", "nobody"]}},
+            {"id": 4, "title": "Anonymous"},
+        ]),
+    );
+    let key = json!({"foreignIndexUid": "authors", "fieldName": "by.author"});
+    server.set("books", json!({"filterableAttributes": ["by.author", "title"], "foreignKeys": [key]}));
+    server
+}
+
+#[test]
+fn filters_ask_the_other_index() {
+    let server = library();
+    for (filter, expected) in [
+        ("_foreign(by.author, born > 1940)", &[2, 3][..]),
+        ("_foreign(by.author, born < 1930 AND name STARTS WITH stan)", &[1]),
+        ("NOT _foreign(by.author, born > 1940)", &[1, 4]),
+        ("title = Kindred OR _foreign(\"by.author\", born = 1921)", &[1, 2]),
+        ("_foreign(by.author, born > 2000)", &[]),
+    ] {
+        assert_eq!(server.ids("books", json!({"filter": filter})), expected, "{filter}");
+    }
+    for filter in ["_foreign(title, born > 1)", "_foreign(by.author, secret = 1)", "_foreign(by.author)"] {
+        server.post("/indexes/books/search", json!({"filter": filter})).refused(400, "invalid_search_filter");
+    }
+    server.patch("/experimental-features", json!({"foreignKeys": false})).ok();
+    let filter = json!({"filter": "_foreign(by.author, born > 1940)"});
+    server.post("/indexes/books/search", filter).refused(400, "feature_not_enabled");
+}
+
+#[test]
+fn hits_show_the_documents_they_refer_to() {
+    let server = library();
+    let author = |query: serde_json::Value| server.search("books", query)["hits"][0]["by"]["author"].clone();
+    let lem = json!({"id": "lem", "name": "Stanisław Lem"});
+    assert_eq!(author(json!({"q": "solaris"})), lem);
+    let several = json!([
+        {"id": "leguin", "name": "Ursula K. Le Guin"}, {"id": "butler", "name": "Octavia E. Butler"}, "nobody",
+    ]);
+    assert_eq!(author(json!({"q": "anthology"})), several);
+    let merged =
+        server.post("/multi-search", json!({"federation": {}, "queries": [{"indexUid": "books", "q": "solaris"}]}));
+    assert_eq!(merged.ok()["hits"][0]["by"]["author"], lem);
+    server.patch("/experimental-features", json!({"foreignKeys": false})).ok();
+    assert_eq!(author(json!({"q": "solaris"})), "lem");
+}
+
+#[test]
+fn the_setting_is_there_with_its_feature() {
+    let server = library();
+    let keys = json!([{"foreignIndexUid": "authors", "fieldName": "by.author"}]);
+    assert_eq!(server.get("/indexes/books/settings").ok()["foreignKeys"], keys);
+    assert_eq!(server.get("/indexes/books/settings/foreign-keys").ok(), keys);
+    assert_eq!(server.get("/indexes/authors/settings").ok()["foreignKeys"], json!([]));
+    server.patch("/indexes/books/settings", json!({"foreignKeys": 1})).refused(400, "invalid_settings_foreign_keys");
+    server.patch("/experimental-features", json!({"foreignKeys": false})).ok();
+    assert!(server.get("/indexes/books/settings").ok().get("foreignKeys").is_none());
+    server.put("/indexes/books/settings/foreign-keys", json!([])).refused(400, "feature_not_enabled");
+}
