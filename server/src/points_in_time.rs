@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lamina_engine::index::Snapshot;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult, Code};
@@ -97,12 +98,12 @@ impl PointsInTime {
     }
 
     /// Ends a view in time even if no search comes any more: what it holds back is disk.
-    pub fn watch(self: &Arc<Self>, held: &Held) {
+    pub fn watch(self: &Arc<Self>, held: &Held, runtime: &Handle) {
         if !held.is_new {
             return;
         }
         let (points, id) = (Arc::downgrade(self), held.id);
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             while let Some(remaining) = points.upgrade().and_then(|points| points.remaining(id)) {
                 tokio::time::sleep(remaining).await;
             }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use warp::Filter;
-use warp::http::{HeaderMap, HeaderValue, StatusCode, header};
-use warp::reply::Response;
-
 use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
 use serde_json::json;
+use tokio::runtime::Handle;
+use warp::Filter;
+use warp::http::{HeaderMap, HeaderValue, StatusCode, header};
+use warp::reply::Response;
 
 use super::embed::{embed, wanted};
 use super::multi_search::search_network;
@@ -156,9 +156,11 @@ async fn search(
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let is_told = state.telemetry.is_on();
-    let points = Arc::clone(&state.points_in_time);
+    let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let found = state.searches.run(move || {
         let held = point_in_time.map(|asked| points.hold(&uid, asked, || instance.snapshot(&uid))).transpose()?;
+        // Also when the search fails.
+        held.iter().for_each(|held| points.watch(held, &runtime));
         let snapshot = held.as_ref().map_or_else(|| instance.snapshot(&uid), |held| Ok(Arc::clone(&held.snapshot)))?;
         let target = Target { uid: &uid, snapshot: &snapshot };
         let found = run(target, &query, &context)?;
@@ -174,12 +176,9 @@ async fn search(
         if let Some(held) = &held {
             append_field(&mut body, "pointInTime", shown(held).to_string().as_bytes());
         }
-        ApiResult::Ok((body, seen, cuts, tag, held))
+        ApiResult::Ok((body, seen, cuts, tag))
     });
-    let (body, seen, cuts, tag, held) = found.await??;
-    if let Some(held) = &held {
-        state.points_in_time.watch(held);
-    }
+    let (body, seen, cuts, tag) = found.await??;
     let mut answer = json_text(body);
     if !cuts.is_empty() {
         answer.headers_mut().insert(LIMITS_HEADER, limits(&cuts));
