@@ -45,6 +45,10 @@ page:
 clients:
     scripts/test-clients.sh
 
+# A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
+fuzz target:
+    cd fuzz && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}
+
 # Criterion suites, e.g. `just bench search`.
 bench suite="":
     cargo bench -p lamina-benches {{ if suite == "" { "" } else { "--bench " + suite } }}
