@@ -75,7 +75,8 @@ fn malformed_shapes_and_polygons_are_refused() {
     {
         let answer = server.post("/indexes/places/documents", json!([{"id": id, "_geojson": shape}]));
         let task = server.fails(&answer, "invalid_document_geojson_field");
-        assert!(task["error"]["message"].as_str().expect("text").starts_with("Malformed geojson"), "{task}");
+        let message = task["error"]["message"].as_str().expect("text");
+        assert!(message.starts_with("Index `places`: Malformed geojson"), "{task}");
     }
     for (polygon, message) in [
         ("_geoPolygon([0, 0], [1, 1])", "The `_geoPolygon` filter expects at least 3 points but only 2 were specified"),
