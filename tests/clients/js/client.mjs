@@ -1,6 +1,7 @@
 // The official JavaScript client against a running server: LAMINA_URL and LAMINA_KEY say where.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
 import { Meilisearch } from "meilisearch";
 import { generateTenantToken } from "meilisearch/token";
 
@@ -80,8 +81,8 @@ const token = await generateTenantToken({
 });
 const tenant = new Meilisearch({ host, apiKey: token });
 assert.deepEqual(ids(await tenant.index("js2").search("")), [1, 3]);
-const both = await tenant.multiSearch({ federation: {}, queries: [{ indexUid: "js2", q: "future" }] });
-assert.deepEqual(ids(both), [1]);
+const federated = await tenant.multiSearch({ federation: {}, queries: [{ indexUid: "js2", q: "future" }] });
+assert.deepEqual(ids(federated), [1]);
 await refused(tenant.index("js2").getDocuments());
 await client.deleteKey(key.uid);
 await refused(tenant.index("js2").search(""));
@@ -123,4 +124,40 @@ const merged = await client.multiSearch({
 assert.deepEqual(merged.hits.map((hit) => hit._federation.remote).sort(), ["here", "there"]);
 await client.updateNetwork({ remotes: { there: null } });
 await done(client.deleteIndex("js3"));
+
+// An embedder that asks a model server, made and used by the client: words for the one, meaning for the other.
+const meanings = { fox: 0, vulpine: 0, bus: 1, coach: 1 };
+const model = createServer(async (request, response) => {
+  const body = [];
+  for await (const piece of request) body.push(piece);
+  const { texts } = JSON.parse(Buffer.concat(body).toString());
+  const weight = (text, axis) => 0.1 + text.split(" ").filter((word) => meanings[word] === axis).length;
+  response.end(JSON.stringify({ vectors: texts.map((text) => [weight(text, 0), weight(text, 1)]) }));
+});
+await new Promise((listening) => model.listen(0, "127.0.0.1", listening));
+const animals = client.index("js-animals");
+await done(
+  animals.updateEmbedders({
+    model: {
+      source: "rest",
+      url: `http://127.0.0.1:${model.address().port}/`,
+      request: { texts: ["{{text}}", "{{..}}"] },
+      response: { vectors: ["{{embedding}}", "{{..}}"] },
+      documentTemplate: "{{ doc.name }}",
+    },
+  }),
+);
+const named = ["red fox", "vulpine animal", "red bus"];
+await done(animals.addDocuments(named.map((name, id) => ({ id, name }))));
+assert.equal((await animals.getEmbedders()).model.source, "rest");
+const hybrid = (semanticRatio) => animals.search("fox", { hybrid: { embedder: "model", semanticRatio } });
+assert.deepEqual(ids(await hybrid(0)), [0]);
+assert.deepEqual(ids(await hybrid(1)), [0, 1, 2]);
+const both = await hybrid(0.5);
+assert.deepEqual(ids(both).slice(0, 2), [0, 1]);
+assert.ok(both.semanticHitCount >= 1);
+assert.deepEqual(ids(await animals.searchSimilarDocuments({ id: 1, embedder: "model" })), [0, 2]);
+await done(client.deleteIndex("js-animals"));
+model.close();
+model.closeAllConnections();
 console.log("js client: passed");

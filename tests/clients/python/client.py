@@ -188,4 +188,52 @@ assert sorted(hit["_federation"]["remote"] for hit in both["hits"]) == ["here", 
 assert both["remoteErrors"] == {}
 assert client.add_or_update_networks({"remotes": {"there": None}})["remotes"] == {}
 done(client.delete_index("books"))
+
+# An embedder that asks a model server, made and used by the client: words for the one, meaning for the other.
+MEANINGS = {"fox": 0, "vulpine": 0, "bus": 1, "coach": 1}
+
+
+class Model(Receiver):
+    def do_POST(self):
+        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["texts"]
+        vectors = [[0.1 + sum(MEANINGS.get(word) == axis for word in text.split()) for axis in (0, 1)] for text in texts]
+        body = json.dumps({"vectors": vectors}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+threading.Thread(target=model.serve_forever, daemon=True).start()
+animals = client.index("python-animals")
+done(
+    animals.update_embedders(
+        {
+            "model": {
+                "source": "rest",
+                "url": f"http://127.0.0.1:{model.server_port}/",
+                "request": {"texts": ["{{text}}", "{{..}}"]},
+                "response": {"vectors": ["{{embedding}}", "{{..}}"]},
+                "documentTemplate": "{{ doc.name }}",
+            }
+        }
+    )
+)
+named = ["red fox", "vulpine animal", "red bus"]
+done(animals.add_documents([{"id": number, "name": name} for number, name in enumerate(named)]))
+assert animals.get_embedders().embedders["model"].source == "rest"
+
+
+def hybrid(ratio):
+    found = animals.search("fox", {"hybrid": {"embedder": "model", "semanticRatio": ratio}})
+    return ids(found), found.get("semanticHitCount")
+
+
+assert hybrid(0.0)[0] == [0], "only words"
+assert hybrid(1.0) == ([0, 1, 2], 3), "only meaning"
+assert hybrid(0.5)[0][:2] == [0, 1], "both"
+similar = animals.get_similar_documents({"id": 1, "embedder": "model"})
+assert ids(similar) == [0, 2], similar
+done(animals.delete())
 print("python client: passed")
