@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::provider::Provider;
+use super::tokens::cut_to_tokens;
 use crate::outbound::{Outbound, OutboundError};
 
 /// Longest answer that is read.
@@ -43,16 +44,15 @@ pub(super) async fn embed(
     cancelled: &AtomicBool,
 ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
     let mut body = provider.request.fill(texts);
-    let mut is_cut = false;
+    let mut cuts = 0;
     let mut failures = 0;
     loop {
         let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
             Ok(vectors) => return Ok(vectors),
             Err(Failed::GiveUp(failure)) => return Err(failure),
-            Err(Failed::Refused(failure)) => match shortened(provider, texts).filter(|_| !is_cut) {
+            Err(Failed::Refused(failure)) => match shortened(provider, texts, &mut cuts) {
                 Some(texts) => {
                     body = provider.request.fill(&texts);
-                    is_cut = true;
                     continue;
                 }
                 None => return Err(failure),
@@ -77,11 +77,18 @@ fn wait(failures: u32, at_least: Duration) -> Duration {
     wait.mul_f64(0.5 + random / 2.0)
 }
 
-/// The texts cut to what the provider takes for certain; `None` when there is nothing to cut.
-fn shortened(provider: &Provider, texts: &[String]) -> Option<Vec<String>> {
-    let bytes_max = provider.fallback_bytes?;
-    let shortened = |text: &String| cut(text, bytes_max).to_owned();
-    texts.iter().any(|text| text.len() > bytes_max).then(|| texts.iter().map(shortened).collect())
+/// The texts cut to what the provider should take, then (a token has a byte at least) to what it takes for certain; `None`
+/// when there is nothing more to cut. `cuts` counts the ways tried.
+fn shortened(provider: &Provider, texts: &[String], cuts: &mut usize) -> Option<Vec<String>> {
+    let tokens_max = provider.fallback_tokens?;
+    let ways: [fn(&str, usize) -> &str; 2] = [cut_to_tokens, cut];
+    while let Some(way) = ways.get(*cuts) {
+        *cuts += 1;
+        if texts.iter().any(|text| way(text, tokens_max).len() < text.len()) {
+            return Some(texts.iter().map(|text| way(text, tokens_max).to_owned()).collect());
+        }
+    }
+    None
 }
 
 async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Result<T, EmbedFailure> {

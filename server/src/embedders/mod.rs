@@ -11,6 +11,7 @@ mod call;
 mod provider;
 mod remote;
 mod template;
+mod tokens;
 
 use std::collections::HashMap;
 use std::sync::Arc;

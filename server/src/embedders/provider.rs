@@ -34,8 +34,8 @@ pub(super) struct Provider {
     pub(super) batch_length: usize,
     /// `None`: to be measured.
     pub(super) dimensions: Option<u32>,
-    /// Longest text in bytes to fall back to when the provider refuses a request.
-    pub(super) fallback_bytes: Option<usize>,
+    /// Tokens of a text to fall back to when the provider refuses a request.
+    pub(super) fallback_tokens: Option<usize>,
 }
 
 /// Without what may be secret: key, headers, address.
@@ -98,8 +98,7 @@ fn open_ai(
         response: known(&json!({"data": [{"embedding": "{{embedding}}"}, "{{..}}"]}), "response", "{{embedding}}"),
         batch_length: BATCH_LENGTH_LARGE,
         dimensions: dimensions.or(native),
-        // The provider takes 8191 tokens, and a token has a byte at least.
-        fallback_bytes: Some(8191),
+        fallback_tokens: Some(8191),
     })
 }
 
@@ -132,7 +131,7 @@ fn ollama(
         response: known(&response, "response", "{{embedding}}"),
         batch_length,
         dimensions,
-        fallback_bytes: None,
+        fallback_tokens: None,
     })
 }
 
@@ -172,7 +171,7 @@ fn rest(
         request,
         response,
         dimensions,
-        fallback_bytes: None,
+        fallback_tokens: None,
     })
 }
 

@@ -194,6 +194,28 @@ fn ollama_in_both_dialects() {
 }
 
 #[test]
+fn texts_that_are_too_long_are_cut() {
+    // Takes what has at most so many bytes, as it would so many tokens.
+    let strict = |bytes_max: usize| {
+        Stub::start(&[], move |seen| match seen.body["input"][0].as_str().unwrap().len() {
+            length if length > bytes_max => (400, "too many tokens".to_owned()),
+            _ => open_ai(seen),
+        })
+    };
+    let fixture = Fixture::new(0);
+    let text = "word ".repeat(20_000);
+    for (bytes_max, kept) in [(50_000, 40_955), (10_000, 8191)] {
+        let stub = strict(bytes_max);
+        let configuration = json!({"source": "openAi", "url": stub.url, "model": "any", "dimensions": 2});
+        assert_eq!(fixture.embed(&configuration, &[&text]).unwrap(), [[kept as f32, 1.0]]);
+    }
+    let stub = strict(10);
+    let configuration = json!({"source": "openAi", "url": stub.url, "model": "any", "dimensions": 2});
+    fixture.embed(&configuration, &[&text]).unwrap_err();
+    assert_eq!(stub.seen().len(), 3, "as it is, cut, and cut for certain");
+}
+
+#[test]
 fn passing_troubles_are_waited_for() {
     let (stub, fixture) = (Stub::start(&[200, 429, 500, 503], rest_answer), Fixture::new(0));
     // The first answer is no vector, the others no answers.
