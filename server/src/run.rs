@@ -96,7 +96,9 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
-    let embedders = Arc::new(Embedders::new(outbound.clone(), options.outbound.experimental_embedding_cache_entries));
+    let cached_queries = options.outbound.experimental_embedding_cache_entries;
+    let models = options.service.db_path.join("models");
+    let embedders = Arc::new(Embedders::new(outbound.clone(), cached_queries, models));
     let index_options = index_options(&options, &embedders);
     backup::import(&options, &index_options)?;
     let (instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;

@@ -1,4 +1,5 @@
-//! Embedders that are asked over HTTP: `openAi`, `ollama`, `rest`, and pairs of them.
+//! Embedders: those that are asked over HTTP (`openAi`, `ollama`, `rest`), models that run here (`huggingFace`), and
+//! pairs of them.
 //!
 //! All providers are the same machinery: a JSON request made from a template, sent, retried, and an answer that
 //! another template finds the vectors in. What is special about a provider is a template of its own.
@@ -8,12 +9,15 @@
 
 mod cache;
 mod call;
+#[cfg(feature = "local-models")]
+mod local;
 mod provider;
 mod remote;
 mod template;
 mod tokens;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -25,7 +29,7 @@ use serde_json::{Map, Value};
 
 use crate::outbound::Outbound;
 use cache::VectorCache;
-use provider::{Provider, Side};
+use provider::{Provider, Side, side_of};
 use remote::RemoteEmbedder;
 
 /// Opened embedders kept for later batches and queries, at most.
@@ -35,8 +39,10 @@ const OPENED_MAX: usize = 256;
 pub struct Embedders {
     outbound: Outbound,
     /// By configuration and side: what was measured once need not be measured again.
-    opened: Mutex<HashMap<String, Arc<RemoteEmbedder>>>,
+    opened: Mutex<HashMap<String, Arc<dyn Embedder>>>,
     queries: VectorCache,
+    #[cfg(feature = "local-models")]
+    models: Arc<local::LocalModels>,
 }
 
 /// Configurations hold secrets.
@@ -47,9 +53,20 @@ impl std::fmt::Debug for Embedders {
 }
 
 impl Embedders {
-    /// Embedders that send their requests through `outbound`; `cached_queries` texts of queries are remembered.
-    pub fn new(outbound: Outbound, cached_queries: usize) -> Embedders {
-        Embedders { outbound, opened: Mutex::default(), queries: VectorCache::new(cached_queries) }
+    /// Embedders that send their requests through `outbound`; `cached_queries` texts of queries are remembered. Models
+    /// are kept in `models_folder`, which need not be there.
+    #[cfg_attr(not(feature = "local-models"), expect(unused_variables, reason = "no models run here"))]
+    pub fn new(outbound: Outbound, cached_queries: usize, models_folder: PathBuf) -> Embedders {
+        Embedders {
+            #[cfg(feature = "local-models")]
+            models: Arc::new(local::LocalModels::new(local::ModelStore::from_environment(
+                models_folder,
+                outbound.clone(),
+            ))),
+            outbound,
+            opened: Mutex::default(),
+            queries: VectorCache::new(cached_queries),
+        }
     }
 
     /// The vector of a query's text, by `deadline`.
@@ -66,12 +83,10 @@ impl Embedders {
         if let Some(vector) = self.queries.get(&key, text) {
             return Ok(vector);
         }
-        let provider = Provider::new(&settings.configuration, Side::Search)?;
-        let texts = [text.to_owned()];
-        let never = AtomicBool::new(false);
-        let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), &never);
-        let in_time = tokio::time::timeout_at(deadline.into(), call).await;
-        let vectors = in_time.map_err(|_| EmbedFailure::runtime("the embedding server did not answer in time"))??;
+        let vectors = match self.embed_query_here(settings, text, deadline).await {
+            Some(vectors) => vectors?,
+            None => self.ask(settings, text, deadline).await?,
+        };
         let vector = vectors.into_iter().next().ok_or_else(|| EmbedFailure::runtime("a text got no vector"))?;
         let vector: Arc<[f32]> = vector.into();
         self.queries.insert(key, text, Arc::clone(&vector));
@@ -79,16 +94,71 @@ impl Embedders {
     }
 }
 
+impl Embedders {
+    async fn ask(
+        &self,
+        settings: &EmbedderSettings,
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+        let provider = Provider::new(&settings.configuration, Side::Search)?;
+        let texts = [text.to_owned()];
+        let never = AtomicBool::new(false);
+        let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), &never);
+        let in_time = tokio::time::timeout_at(deadline.into(), call).await;
+        in_time.map_err(|_| EmbedFailure::runtime("the embedding server did not answer in time"))?
+    }
+
+    /// The vector that a model of this server makes; `None` when the configuration names none. A model that is not loaded by
+    /// the deadline serves a later query.
+    #[cfg(feature = "local-models")]
+    async fn embed_query_here(
+        &self,
+        settings: &EmbedderSettings,
+        text: &str,
+        deadline: Instant,
+    ) -> Option<Result<Vec<Vec<f32>>, EmbedFailure>> {
+        let wanted = local::LocalModel::of(side_of(&settings.configuration, Side::Search))?;
+        let (models, texts) = (Arc::clone(&self.models), [text.to_owned()]);
+        let work = tokio::task::spawn_blocking(move || models.open(&wanted)?.embed(&texts, &AtomicBool::new(false)));
+        Some(match tokio::time::timeout_at(deadline.into(), work).await {
+            Ok(Ok(vectors)) => vectors,
+            Ok(Err(panic)) => Err(EmbedFailure::runtime(format!("the model failed: {panic}"))),
+            Err(_) => Err(EmbedFailure::runtime("the model did not answer in time")),
+        })
+    }
+
+    #[cfg(not(feature = "local-models"))]
+    #[expect(clippy::unused_async, reason = "it waits where models run")]
+    async fn embed_query_here(
+        &self,
+        _: &EmbedderSettings,
+        _: &str,
+        _: Instant,
+    ) -> Option<Result<Vec<Vec<f32>>, EmbedFailure>> {
+        None
+    }
+
+    /// The embedder of one side.
+    fn open_side(&self, configuration: &Map<String, Value>, side: Side) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        #[cfg(feature = "local-models")]
+        if let Some(wanted) = local::LocalModel::of(side_of(configuration, side)) {
+            return Ok(self.models.open(&wanted)?);
+        }
+        let provider = Provider::new(configuration, side)?;
+        Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone(), provider)?))
+    }
+}
+
 impl EmbedderProvider for Embedders {
     fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         let key = key(&settings.configuration, Side::Indexing);
         if let Some(opened) = self.opened.lock().get(&key) {
-            return Ok(Arc::clone(opened) as Arc<dyn Embedder>);
+            return Ok(Arc::clone(opened));
         }
-        let provider = Provider::new(&settings.configuration, Side::Indexing)?;
-        let opened = Arc::new(RemoteEmbedder::open(self.outbound.clone(), provider)?);
+        let opened = self.open_side(&settings.configuration, Side::Indexing)?;
         if settings.configuration.contains_key("searchEmbedder") {
-            self.check_pair(&opened, &settings.configuration)?;
+            self.check_pair(&*opened, &settings.configuration)?;
         }
         let mut all = self.opened.lock();
         if all.len() >= OPENED_MAX {
@@ -105,8 +175,8 @@ const PAIR_TEXTS: [&str; 3] = ["test", "a red fox in the snow", "How does the en
 
 impl Embedders {
     /// Refuses a pair whose sides do not make the same vectors.
-    fn check_pair(&self, indexing: &RemoteEmbedder, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
-        let search = RemoteEmbedder::open(self.outbound.clone(), Provider::new(configuration, Side::Search)?)?;
+    fn check_pair(&self, indexing: &dyn Embedder, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
+        let search = self.open_side(configuration, Side::Search)?;
         if search.dimensions() != indexing.dimensions() {
             return Err(EmbedFailure::user(format!(
                 "the dimensions of the search embedder ({}) and of the indexing embedder ({}) differ",

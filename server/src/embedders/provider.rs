@@ -22,6 +22,15 @@ pub(super) enum Side {
     Search,
 }
 
+/// The part of a configuration that is about `side`.
+pub(super) fn side_of(configuration: &Map<String, Value>, side: Side) -> &Map<String, Value> {
+    let nested = configuration.get(match side {
+        Side::Indexing => "indexingEmbedder",
+        Side::Search => "searchEmbedder",
+    });
+    nested.and_then(Value::as_object).unwrap_or(configuration)
+}
+
 /// A provider as it is spoken to.
 #[derive(Clone)]
 pub(super) struct Provider {
@@ -51,11 +60,7 @@ impl Provider {
     /// # Errors
     /// Templates and addresses that can't work, and sources that are not asked over HTTP.
     pub(super) fn new(configuration: &Map<String, Value>, side: Side) -> Result<Provider, EmbedFailure> {
-        let nested = configuration.get(match side {
-            Side::Indexing => "indexingEmbedder",
-            Side::Search => "searchEmbedder",
-        });
-        let configuration = nested.and_then(Value::as_object).unwrap_or(configuration);
+        let configuration = side_of(configuration, side);
         let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
         let dimensions =
             configuration.get("dimensions").and_then(Value::as_u64).and_then(|size| u32::try_from(size).ok());
@@ -64,8 +69,8 @@ impl Provider {
             "ollama" => ollama(&text("model").unwrap_or_default(), text("url"), text("apiKey"), dimensions),
             "rest" => rest(configuration, text("apiKey"), dimensions),
             "huggingFace" => Err(EmbedFailure::user(
-                "this server runs no models itself: let a model server answer, and use the source `rest`, `ollama` or \
-                 `openAi` with its `url`",
+                "this server was built without the feature `local-models`: let a model server answer, and use the source \
+                 `rest`, `ollama` or `openAi` with its `url`",
             )),
             other => Err(EmbedFailure::user(format!("source `{other}` makes no vectors"))),
         }

@@ -1,0 +1,191 @@
+//! Models that run inside the server: the source `huggingFace`.
+//!
+//! A model is a folder of files, [found or downloaded](files); its tokens go through a [network](network), and the
+//! vectors of the tokens are [pooled](pooling) into one. Texts of the same number of tokens go through together, so
+//! nothing is padded and no text changes the vector of another.
+
+mod files;
+mod network;
+mod pooling;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use candle_core::{Device, Tensor};
+use lamina_engine::index::embedding::{EmbedFailure, Embedder};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokenizers::{Tokenizer, TruncationParams};
+
+pub(super) use files::ModelStore;
+use network::Network;
+use pooling::Pooling;
+
+/// Tokens that go through the network together, at most; one text may have more.
+const BATCH_TOKENS: usize = 4096;
+
+const DEFAULT_MODEL: &str = "BAAI/bge-base-en-v1.5";
+const DEFAULT_REVISION: &str = "617ca489d9e86b49b8167676d8220688b99db36e";
+/// What a model without a revision is taken from.
+const MAIN_REVISION: &str = "main";
+
+/// Which model runs, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LocalModel {
+    pub(super) model: String,
+    pub(super) revision: String,
+    /// As configured.
+    pub(super) pooling: String,
+}
+
+impl LocalModel {
+    /// The model that a configuration names; `None` when its source is another.
+    pub(super) fn of(configuration: &Map<String, Value>) -> Option<LocalModel> {
+        let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
+        if text("source")? != "huggingFace" {
+            return None;
+        }
+        let model = text("model");
+        let default_revision = if model.is_none() { DEFAULT_REVISION } else { MAIN_REVISION };
+        Some(LocalModel {
+            revision: text("revision").unwrap_or_else(|| default_revision.to_owned()),
+            model: model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+            pooling: text("pooling").unwrap_or_else(|| "useModel".to_owned()),
+        })
+    }
+}
+
+/// Models kept in memory, at most; more make all others leave.
+const OPENED_MAX: usize = 8;
+
+/// Set by the first who needs the model; the others wait.
+type Opening = Arc<Mutex<Option<Arc<LocalEmbedder>>>>;
+
+/// All models of the server.
+#[derive(Debug)]
+pub(super) struct LocalModels {
+    store: ModelStore,
+    opened: Mutex<HashMap<String, Opening>>,
+}
+
+impl LocalModels {
+    pub(super) fn new(store: ModelStore) -> LocalModels {
+        LocalModels { store, opened: Mutex::default() }
+    }
+
+    /// The model, loaded if it is not. Blocks as [`LocalEmbedder::open`] does.
+    ///
+    /// # Errors
+    /// As [`LocalEmbedder::open`].
+    pub(super) fn open(&self, wanted: &LocalModel) -> Result<Arc<LocalEmbedder>, EmbedFailure> {
+        let opening = {
+            let mut opened = self.opened.lock();
+            let key = format!("{} {} {}", wanted.model, wanted.revision, wanted.pooling);
+            if opened.len() >= OPENED_MAX && !opened.contains_key(&key) {
+                opened.clear();
+            }
+            Arc::clone(opened.entry(key).or_default())
+        };
+        let mut opening = opening.lock();
+        if let Some(open) = &*opening {
+            return Ok(Arc::clone(open));
+        }
+        let open = Arc::new(LocalEmbedder::open(&self.store, wanted)?);
+        *opening = Some(Arc::clone(&open));
+        Ok(open)
+    }
+}
+
+/// A model in memory.
+pub(super) struct LocalEmbedder {
+    name: String,
+    tokenizer: Tokenizer,
+    network: Network,
+    pooling: Pooling,
+    device: Device,
+    dimensions: u32,
+}
+
+impl std::fmt::Debug for LocalEmbedder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalEmbedder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl LocalEmbedder {
+    /// Loads the model, after downloading it if it is not there. Blocks, for minutes when it is downloaded; takes the memory of its
+    /// weights.
+    ///
+    /// # Errors
+    /// When it can't be had, or is of a kind that does not run here.
+    pub(super) fn open(store: &ModelStore, wanted: &LocalModel) -> Result<LocalEmbedder, EmbedFailure> {
+        let files = store.files(&wanted.model, &wanted.revision)?;
+        let failed = |what: &str, reason: String| {
+            EmbedFailure::user(format!("{what} of model `{}` can't be used: {reason}", wanted.model))
+        };
+        let device = device();
+        let network =
+            Network::load(&files, &device).map_err(|reason| failed("the weights or `config.json`", reason))?;
+        let mut tokenizer =
+            Tokenizer::from_file(&files.tokenizer).map_err(|error| failed("`tokenizer.json`", error.to_string()))?;
+        let truncation = TruncationParams { max_length: network.token_count_max(), ..TruncationParams::default() };
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(Some(truncation)).map_err(|error| failed("`tokenizer.json`", error.to_string()))?;
+        let pooling = Pooling::choose(&wanted.pooling, files.pooling.as_deref())
+            .map_err(|reason| failed("`1_Pooling/config.json`", reason))?;
+        let mut opened =
+            LocalEmbedder { name: wanted.model.clone(), tokenizer, network, pooling, device, dimensions: 0 };
+        let measured = opened.embed(&["test".to_owned()], &AtomicBool::new(false))?;
+        opened.dimensions = measured.first().and_then(|vector| u32::try_from(vector.len()).ok()).unwrap_or(0);
+        Ok(opened)
+    }
+
+    fn failed(&self, reason: impl std::fmt::Display) -> EmbedFailure {
+        EmbedFailure::runtime(format!("model `{}` failed: {reason}", self.name))
+    }
+
+    /// The vectors of texts that all have `length` tokens.
+    fn run(&self, tokens: &[&[u32]], length: usize) -> Result<Vec<Vec<f32>>, candle_core::Error> {
+        let flat: Vec<u32> = tokens.iter().flat_map(|tokens| tokens.iter().copied()).collect();
+        let tokens = Tensor::from_vec(flat, (tokens.len(), length), &self.device)?;
+        self.pooling.pool(&self.network.forward(&tokens)?)?.to_vec2()
+    }
+}
+
+impl Embedder for LocalEmbedder {
+    fn dimensions(&self) -> u32 {
+        self.dimensions
+    }
+
+    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+        let inputs: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let encodings = self.tokenizer.encode_batch(inputs, true).map_err(|error| self.failed(error))?;
+        let mut order: Vec<usize> = (0..encodings.len()).collect();
+        order.sort_by_key(|place| encodings[*place].len());
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for same_length in order.chunk_by(|one, other| encodings[*one].len() == encodings[*other].len()) {
+            let length = encodings[same_length[0]].len();
+            if length == 0 {
+                return Err(self.failed("a text has no tokens, not even those that mark its start and end"));
+            }
+            for batch in same_length.chunks((BATCH_TOKENS / length).max(1)) {
+                if cancelled.load(Ordering::Relaxed) {
+                    return Err(EmbedFailure::undecided("cancelled"));
+                }
+                let tokens: Vec<&[u32]> = batch.iter().map(|place| encodings[*place].get_ids()).collect();
+                let made = self.run(&tokens, length).map_err(|error| self.failed(error))?;
+                batch.iter().zip(made).for_each(|(place, vector)| vectors[*place] = vector);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+/// The graphics card, if the server was built for one and there is one.
+fn device() -> Device {
+    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
+}
+
+#[cfg(test)]
+mod tests;
