@@ -129,7 +129,6 @@ impl Embedders {
     }
 
     #[cfg(not(feature = "local-models"))]
-    #[expect(clippy::unused_async, reason = "it waits where models run")]
     async fn embed_query_here(
         &self,
         _: &EmbedderSettings,
