@@ -48,12 +48,19 @@ pub(crate) struct EarlierLists<'e> {
     codes: &'e VectorCodes,
     /// By number in the earlier segment, one more than the list; 0 before it was asked for.
     list_of: Vec<u32>,
+    /// The number that a vector of the new segment had in the earlier one, if it was there.
+    number_of: &'e dyn Fn(usize) -> Option<u32>,
 }
 
 impl<'e> EarlierLists<'e> {
     /// Takes some bytes for each vector of `codes`; `None` when it has no lists.
-    pub(crate) fn new(codes: &'e VectorCodes) -> Option<EarlierLists<'e>> {
-        codes.has_lists().then(|| EarlierLists { list_of: codes.lists_of_rows(), codes })
+    pub(crate) fn new(codes: &'e VectorCodes, number_of: &'e dyn Fn(usize) -> Option<u32>) -> Option<EarlierLists<'e>> {
+        codes.has_lists().then(|| EarlierLists { list_of: codes.lists_of_rows(), codes, number_of })
+    }
+
+    /// The list that a vector of the new segment is in already.
+    fn list(&self, row: usize) -> Option<u32> {
+        self.list_of.get((self.number_of)(row)? as usize)?.checked_sub(1)
     }
 
     /// Whether its centres are enough for so many vectors.
@@ -64,28 +71,22 @@ impl<'e> EarlierLists<'e> {
 }
 
 /// Writes the codes of `rows` (little-endian `f32`, in order), unless they are too few to need any. `earlier` are the
-/// lists of the largest part that was coded before, and for each vector the number it had there.
+/// lists of the largest part that was coded before.
 pub(crate) fn write_codes(
     file: &mut SectionWriter,
     number: u16,
     shape: VectorShape,
     rows: &[&[u8]],
-    earlier: Option<(EarlierLists<'_>, &dyn Fn(usize) -> Option<u32>)>,
+    earlier: Option<EarlierLists<'_>>,
     check: &Check<'_>,
 ) -> Result<(), SegmentError> {
     if !are_coded(shape, rows.len()) {
         return Ok(());
     }
     let rows = RowSource::new(shape.dimensions as usize, rows);
-    let lists = match earlier.filter(|(earlier, _)| earlier.serves(rows.len())) {
+    let lists = match earlier.filter(|earlier| earlier.serves(rows.len())) {
         _ if rows.len() < LISTED_MIN => None,
-        Some((earlier, earlier_number)) => {
-            let known = |row| {
-                let list = earlier.list_of.get(earlier_number(row)? as usize)?;
-                list.checked_sub(1)
-            };
-            Some(Lists::sort(&rows, earlier.codes.centres(), &known, check)?)
-        }
+        Some(earlier) => Some(Lists::sort(&rows, earlier.codes.centres(), &|row| earlier.list(row), check)?),
         None => Some(Lists::sort(&rows, Centres::train(&rows, check)?, &|_| None, check)?),
     };
     write_section(file, number, &rows, lists.as_ref(), check)

@@ -71,7 +71,6 @@ fn merge_codes(
         }
     }
     let number_in_largest = |row: usize| numbers.get(row).copied().filter(|number| *number != u32::MAX);
-    let earlier = largest.and_then(|(_, codes)| EarlierLists::new(codes));
-    let earlier = earlier.map(|earlier| (earlier, &number_in_largest as &dyn Fn(usize) -> Option<u32>));
+    let earlier = largest.and_then(|(_, codes)| EarlierLists::new(codes, &number_in_largest));
     write_codes(file, number, shape, &rows, earlier, &|| merger.check_cancelled())
 }
