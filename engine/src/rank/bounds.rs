@@ -10,7 +10,7 @@ use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::rank::groups::{Groups, Slot};
-use crate::rank::key::{Key, KeyLayout, Slice};
+use crate::rank::key::{Key, KeyLayout};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::level::Level;
 use crate::rank::path::{bucketed_position, position_cost};
@@ -28,8 +28,7 @@ const EXACT_POSITIONS: u16 = 16;
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
 
-/// How the least costs of a document are packed into a slot: the costs of several words are added, and slots of equal
-/// words compare as `attributeRank` and `wordPosition` do in the order of the rules.
+/// How the least costs of a document are packed into a slot: the costs of several words are added.
 #[derive(Clone, Copy, Debug)]
 struct Packing {
     rank: Part,
@@ -50,6 +49,10 @@ impl Part {
     fn get(self, slot: Slot) -> u32 {
         u32::from(slot) >> self.shift & ((1 << self.bits) - 1)
     }
+
+    fn mask(self) -> Slot {
+        ((1 << self.bits) - 1) << self.shift
+    }
 }
 
 impl Packing {
@@ -66,15 +69,9 @@ impl Packing {
         if bounded == 0 || bounded >= Slot::BITS {
             return None;
         }
-        let rank_first = rank.map(Slice::mask) > position.map(Slice::mask);
-        let (rank_shift, position_shift) = if rank_first {
-            (attribute_bits + position_bits, attribute_bits)
-        } else {
-            (attribute_bits, attribute_bits + rank_bits)
-        };
         Some(Packing {
-            rank: Part { shift: rank_shift, bits: rank_bits },
-            position: Part { shift: position_shift, bits: position_bits },
+            rank: Part { shift: attribute_bits + position_bits, bits: rank_bits },
+            position: Part { shift: attribute_bits, bits: position_bits },
             attribute: Part { shift: 0, bits: attribute_bits },
             bits: bounded + attribute_bits,
             single: words == 1,
@@ -84,6 +81,14 @@ impl Packing {
     fn pack(&self, rank: u32, position: u32, attribute: u32) -> Slot {
         let put = |part: Part, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
         (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as Slot
+    }
+
+    /// The least of each cost: one term may come in the best attribute, and another one first.
+    #[inline]
+    fn least(&self, a: Slot, b: Slot) -> Slot {
+        let (a_rank, b_rank) = (a & self.rank.mask(), b & self.rank.mask());
+        let (a_position, b_position) = (a & self.position.mask(), b & self.position.mask());
+        a_rank.min(b_rank) | a_position.min(b_position)
     }
 
     /// What the costs of a slot add to a key.
@@ -245,7 +250,7 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
             for ordinal in words.clone().filter(|o| query.stop().binary_search(o).is_err()) {
                 postings.for_each_with_zone(ordinal, |doc, code, zone| {
                     if let Some(least) = least.get_mut(doc as usize) {
-                        *least = (*least).min(table.get(code, zone));
+                        *least = packing.least(*least, table.get(code, zone));
                     }
                 });
             }

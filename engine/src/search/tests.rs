@@ -133,3 +133,18 @@ fn words_and_nearness_together() {
     found.sort_unstable();
     assert_eq!(found, [1, 3, 5]);
 }
+
+/// In one document one completion of the prefix is in the best attribute, and another one comes first.
+#[test]
+fn completions_of_a_prefix_count_with_the_best_of_each() {
+    let mut documents: Vec<Value> = (0..1500).map(|id| json!({"id": id, "title": "flame"})).collect();
+    documents[1] = json!({"id": 1, "title": "the five faults of flo", "cast": "florence"});
+    documents[2] = json!({"id": 2, "title": "the five faults of flo"});
+    let index = index(json!({"searchableAttributes": ["title", "cast"]}), &[&documents]);
+    let snapshot = index.snapshot();
+    let query = Some("fl".to_owned());
+    let few = search(&snapshot, &SearchRequest { query: query.clone(), limit: 4, ..SearchRequest::default() }).unwrap();
+    assert_eq!(ids(&snapshot, &few), [0, 1, 3, 4]);
+    let all = SearchRequest { query, limit: 2000, ..SearchRequest::default() };
+    assert_eq!(ids(&snapshot, &search(&snapshot, &all).unwrap())[..4], [0, 1, 3, 4]);
+}

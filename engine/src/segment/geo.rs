@@ -6,9 +6,10 @@
 //!
 //! The layout is in `segment-format.md`.
 
-use super::SegmentError;
+use super::boxes::{BoxTree, curve_position, put_boxes};
 use super::error::Damage;
 use super::format::{SectionKind, SectionWriter};
+use super::{BoxRelation, GeoBox, SegmentError};
 use crate::bits::bitpack::{bit_width, get_bits, pack, packed_bytes};
 use crate::bits::little_endian::{put_u32, put_u64, read_f64, read_u32, read_u64};
 use crate::bits::monotone::{Monotone, put_monotone};
@@ -23,48 +24,6 @@ const FIXED: u8 = 1;
 /// Fixed-point coordinates count ten-millionths of a degree, about a centimetre.
 const FIXED_SCALE: f64 = 1e7;
 const LEAF_POINTS: usize = 64;
-const FAN_OUT: usize = 16;
-const BOX_BYTES: usize = 32;
-
-/// A box of points, in degrees. Never crosses the antimeridian.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GeoBox {
-    /// Smallest latitude.
-    pub lat_min: f64,
-    /// Largest latitude.
-    pub lat_max: f64,
-    /// Smallest longitude.
-    pub lng_min: f64,
-    /// Largest longitude.
-    pub lng_max: f64,
-}
-
-impl GeoBox {
-    pub(super) const EMPTY: GeoBox = GeoBox {
-        lat_min: f64::INFINITY,
-        lat_max: f64::NEG_INFINITY,
-        lng_min: f64::INFINITY,
-        lng_max: f64::NEG_INFINITY,
-    };
-
-    pub(super) fn include(&mut self, other: &GeoBox) {
-        self.lat_min = self.lat_min.min(other.lat_min);
-        self.lat_max = self.lat_max.max(other.lat_max);
-        self.lng_min = self.lng_min.min(other.lng_min);
-        self.lng_max = self.lng_max.max(other.lng_max);
-    }
-}
-
-/// How a box of points relates to the wanted region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BoxRelation {
-    /// No point of the box is wanted.
-    Outside,
-    /// Every point of the box is wanted.
-    Inside,
-    /// Points have to be looked at one by one.
-    Crossing,
-}
 
 /// The points of a segment's documents, clustered so that a region is found without reading all of them.
 pub struct Geo {
@@ -81,15 +40,6 @@ const DOCS: usize = 0;
 const POINTS: usize = 1;
 const ORDER: usize = 2;
 const BOXES: usize = 3;
-
-/// Number of boxes per level, from the leaves up, for that many points.
-fn level_sizes(point_count: usize) -> Vec<usize> {
-    let mut sizes = vec![point_count.div_ceil(LEAF_POINTS)];
-    while let Some(&last) = sizes.last().filter(|&&last| last > 1) {
-        sizes.push(last.div_ceil(FAN_OUT));
-    }
-    sizes
-}
 
 impl Geo {
     pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Geo, Damage> {
@@ -117,7 +67,7 @@ impl Geo {
         let consistent = encoding <= FIXED
             && part(POINTS).len() == count * point_bytes(encoding)
             && part(ORDER).len() == packed_bytes(count, order_width)
-            && part(BOXES).len() == level_sizes(count).iter().sum::<usize>() * BOX_BYTES;
+            && part(BOXES).len() == BoxTree::byte_len(count, LEAF_POINTS);
         let geo_bytes = bytes.clone();
         consistent.then_some(Geo { bytes: geo_bytes, doc_count, point_count, encoding, order_width, parts, docs })
     }
@@ -180,86 +130,41 @@ impl Geo {
         }
     }
 
-    fn geo_box(&self, number: usize) -> Option<GeoBox> {
-        let (bytes, at) = (self.part(BOXES), number * BOX_BYTES);
-        Some(GeoBox {
-            lat_min: read_f64(bytes, at)?,
-            lat_max: read_f64(bytes, at + 8)?,
-            lng_min: read_f64(bytes, at + 16)?,
-            lng_max: read_f64(bytes, at + 24)?,
-        })
+    fn boxes(&self) -> BoxTree<'_> {
+        BoxTree::new(self.part(BOXES), self.point_count as usize, LEAF_POINTS)
     }
 
     /// Documents of a region: `relate` judges boxes, `contains(lat, lng)` single points of crossing boxes.
     pub fn search(
         &self,
-        mut relate: impl FnMut(&GeoBox) -> BoxRelation,
+        relate: impl FnMut(&GeoBox) -> BoxRelation,
         mut contains: impl FnMut(f64, f64) -> bool,
     ) -> DocSet {
         let mut set = BitsetBuilder::new(self.doc_count);
-        if self.is_empty() {
-            return set.finish();
-        }
-        let sizes = level_sizes(self.point_count as usize);
-        let starts: Vec<usize> =
-            sizes.iter().scan(0, |start, &size| Some(std::mem::replace(start, *start + size))).collect();
-        let mut open = vec![(sizes.len() - 1, 0)];
-        while let Some((level, number)) = open.pop() {
-            let Some(bounds) = self.geo_box(starts[level] + number) else { continue };
-            match relate(&bounds) {
-                BoxRelation::Outside => {}
-                BoxRelation::Inside => {
-                    let points = LEAF_POINTS * FAN_OUT.pow(level as u32);
-                    self.each_on_curve(number * points..(number + 1) * points, |index| set.insert(self.doc_at(index)));
+        self.boxes().search(relate, |ranks, relation| {
+            self.each_on_curve(ranks, |index| {
+                let is_wanted = relation == BoxRelation::Inside
+                    || self.coordinates(index).is_some_and(|(lat, lng)| contains(lat, lng));
+                if is_wanted {
+                    set.insert(self.doc_at(index));
                 }
-                BoxRelation::Crossing if level > 0 => {
-                    let children = number * FAN_OUT..((number + 1) * FAN_OUT).min(sizes[level - 1]);
-                    open.extend(children.map(|child| (level - 1, child)));
-                }
-                BoxRelation::Crossing => {
-                    self.each_on_curve(number * LEAF_POINTS..(number + 1) * LEAF_POINTS, |index| {
-                        if self.coordinates(index).is_some_and(|(lat, lng)| contains(lat, lng)) {
-                            set.insert(self.doc_at(index));
-                        }
-                    });
-                }
-            }
-        }
+            });
+        });
         set.finish()
     }
 
     /// Visits documents roughly from near to far: boxes in the order of `distance(box)`, a lower bound for its points.
     /// `visit(doc, lat, lng)` answers the distance beyond which nothing is wanted any more.
-    pub fn nearest(&self, mut distance: impl FnMut(&GeoBox) -> f64, mut visit: impl FnMut(DocId, f64, f64) -> f64) {
-        if self.is_empty() {
-            return;
-        }
-        let sizes = level_sizes(self.point_count as usize);
-        let starts: Vec<usize> =
-            sizes.iter().scan(0, |start, &size| Some(std::mem::replace(start, *start + size))).collect();
-        let mut open = std::collections::BinaryHeap::new();
+    pub fn nearest(&self, distance: impl FnMut(&GeoBox) -> f64, mut visit: impl FnMut(DocId, f64, f64) -> f64) {
         let mut limit = f64::INFINITY;
-        let mut push = |open: &mut std::collections::BinaryHeap<_>, level: usize, number: usize| {
-            if let Some(bounds) = self.geo_box(starts[level] + number) {
-                open.push(NearBox { distance: distance(&bounds), level, number });
-            }
-        };
-        push(&mut open, sizes.len() - 1, 0);
-        while let Some(NearBox { distance, level, number }) = open.pop() {
-            if distance > limit {
-                return;
-            }
-            if level > 0 {
-                let children = number * FAN_OUT..((number + 1) * FAN_OUT).min(sizes[level - 1]);
-                children.for_each(|child| push(&mut open, level - 1, child));
-            } else {
-                self.each_on_curve(number * LEAF_POINTS..(number + 1) * LEAF_POINTS, |index| {
-                    if let Some((lat, lng)) = self.coordinates(index) {
-                        limit = visit(self.doc_at(index), lat, lng);
-                    }
-                });
-            }
-        }
+        self.boxes().nearest(distance, |ranks| {
+            self.each_on_curve(ranks, |index| {
+                if let Some((lat, lng)) = self.coordinates(index) {
+                    limit = visit(self.doc_at(index), lat, lng);
+                }
+            });
+            limit
+        });
     }
 
     fn each_on_curve(&self, ranks: std::ops::Range<usize>, mut f: impl FnMut(usize)) {
@@ -290,46 +195,8 @@ impl std::fmt::Debug for Geo {
     }
 }
 
-/// A box in a heap whose top is the nearest one.
-#[derive(PartialEq)]
-struct NearBox {
-    distance: f64,
-    level: usize,
-    number: usize,
-}
-
-impl Eq for NearBox {}
-
-impl Ord for NearBox {
-    fn cmp(&self, other: &NearBox) -> std::cmp::Ordering {
-        other.distance.total_cmp(&self.distance).then_with(|| other.number.cmp(&self.number))
-    }
-}
-
-impl PartialOrd for NearBox {
-    fn partial_cmp(&self, other: &NearBox) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 const fn point_bytes(encoding: u8) -> usize {
     if encoding == FLOATS { 16 } else { 8 }
-}
-
-/// Position on the Z-curve: the bits of both coordinates by turns.
-pub(super) fn curve_position(lat: f64, lng: f64) -> u64 {
-    let cell = |value: f64, half: f64| ((value + half) / (2.0 * half) * f64::from(u32::MAX)) as u32;
-    spread(cell(lat, 90.0)) << 1 | spread(cell(lng, 180.0))
-}
-
-/// The bits of `value` at the even positions.
-fn spread(value: u32) -> u64 {
-    let mut x = u64::from(value);
-    x = (x | x << 16) & 0x0000_ffff_0000_ffff;
-    x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
-    x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    x = (x | x << 2) & 0x3333_3333_3333_3333;
-    (x | x << 1) & 0x5555_5555_5555_5555
 }
 
 /// Collects points and writes the section.
@@ -380,7 +247,13 @@ impl GeoBuilder {
         let width = bit_width((points.len() as u32).saturating_sub(1));
         pack(&mut parts, curve.iter().map(|entry| entry.1), width);
         ends.push(parts.len() as u64);
-        put_boxes(&mut parts, &points, &curve);
+        let leaf = |leaf: &[(u64, u32)]| {
+            GeoBox::around(leaf.iter().map(|&(_, index)| {
+                let (_, lat, lng) = points[index as usize];
+                GeoBox::point(lat, lng)
+            }))
+        };
+        put_boxes(&mut parts, curve.chunks(LEAF_POINTS).map(leaf).collect());
         ends.push(parts.len() as u64);
 
         let mut header = Vec::with_capacity(HEADER_BYTES);
@@ -418,33 +291,5 @@ fn put_points(out: &mut Vec<u8>, points: &[(DocId, f64, f64)]) -> u8 {
             }
             FLOATS
         }
-    }
-}
-
-fn put_boxes(out: &mut Vec<u8>, points: &[(DocId, f64, f64)], curve: &[(u64, u32)]) {
-    let around = |boxes: &mut dyn Iterator<Item = GeoBox>| {
-        let mut all = GeoBox::EMPTY;
-        boxes.for_each(|one| all.include(&one));
-        all
-    };
-    let mut level: Vec<GeoBox> = curve
-        .chunks(LEAF_POINTS)
-        .map(|leaf| {
-            around(&mut leaf.iter().map(|&(_, index)| {
-                let (_, lat, lng) = points[index as usize];
-                GeoBox { lat_min: lat, lat_max: lat, lng_min: lng, lng_max: lng }
-            }))
-        })
-        .collect();
-    loop {
-        for bounds in &level {
-            for side in [bounds.lat_min, bounds.lat_max, bounds.lng_min, bounds.lng_max] {
-                put_u64(out, side.to_bits());
-            }
-        }
-        if level.len() <= 1 {
-            return;
-        }
-        level = level.chunks(FAN_OUT).map(|boxes| around(&mut boxes.iter().copied())).collect();
     }
 }

@@ -20,6 +20,7 @@
 //! Accessors are total functions: bytes that were damaged later give wrong, missing or cut values, or an error where
 //! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
 
+mod boxes;
 mod cache;
 mod columns;
 #[cfg(test)]
@@ -46,10 +47,11 @@ mod vector_codes;
 mod vectors;
 mod writer;
 
+pub use boxes::{BoxRelation, GeoBox};
 pub(crate) use cache::{TypoKey, TypoTerms};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
-pub use geo::{BoxRelation, Geo, GeoBox};
+pub use geo::Geo;
 pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};

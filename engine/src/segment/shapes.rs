@@ -6,11 +6,11 @@
 //!
 //! The layout is in `segment-format.md`.
 
+use super::boxes::{BoxTree, curve_position, put_boxes};
 use super::error::Damage;
 use super::format::{SectionKind, SectionWriter};
-use super::geo::curve_position;
 use super::{BoxRelation, GeoBox, SegmentError};
-use crate::bits::little_endian::{put_u32, put_u64, read_f64, read_u32, read_u64};
+use crate::bits::little_endian::{put_u32, put_u64, read_u32, read_u64};
 use crate::bits::monotone::{Monotone, put_monotone};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::document::{Position, Shape};
@@ -19,8 +19,8 @@ use crate::storage::OwnedBytes;
 
 const PART_COUNT: usize = 4;
 const HEADER_BYTES: usize = 8 + PART_COUNT * 8;
-const FAN_OUT: usize = 16;
-const BOX_BYTES: usize = 32;
+/// A box of the lowest level is that of one shape.
+const LEAF_SHAPES: usize = 1;
 
 const DOCS: usize = 0;
 const ENDS: usize = 1;
@@ -35,15 +35,6 @@ pub struct Shapes {
     count: usize,
     parts: [usize; PART_COUNT + 1],
     ends: Monotone,
-}
-
-/// Number of boxes per level, from those of single shapes up.
-fn level_sizes(count: usize) -> Vec<usize> {
-    let mut sizes = vec![count];
-    while let Some(&last) = sizes.last().filter(|&&last| last > 1) {
-        sizes.push(last.div_ceil(FAN_OUT));
-    }
-    sizes
 }
 
 impl Shapes {
@@ -64,8 +55,7 @@ impl Shapes {
         let part = |index: usize| &bytes[parts[index]..parts[index + 1]];
         let count = count as usize;
         let ends = Monotone::open(part(ENDS)).filter(|ends| ends.len() == count)?;
-        let consistent =
-            part(DOCS).len() == count * 4 && part(BOXES).len() == level_sizes(count).iter().sum::<usize>() * BOX_BYTES;
+        let consistent = part(DOCS).len() == count * 4 && part(BOXES).len() == BoxTree::byte_len(count, LEAF_SHAPES);
         let bytes = bytes.clone();
         consistent.then_some(Shapes { bytes, doc_count, count, parts, ends })
     }
@@ -92,67 +82,35 @@ impl Shapes {
         Some((read_u32(self.part(DOCS), index * 4)?, self.part(DATA).get(range)?))
     }
 
-    fn geo_box(&self, number: usize) -> Option<GeoBox> {
-        let (bytes, at) = (self.part(BOXES), number * BOX_BYTES);
-        Some(GeoBox {
-            lat_min: read_f64(bytes, at)?,
-            lat_max: read_f64(bytes, at + 8)?,
-            lng_min: read_f64(bytes, at + 16)?,
-            lng_max: read_f64(bytes, at + 24)?,
-        })
+    fn boxes(&self) -> BoxTree<'_> {
+        BoxTree::new(self.part(BOXES), self.count, LEAF_SHAPES)
     }
 
     /// Documents of a region: `relate` judges the boxes of shapes, `touches` the shapes of crossing boxes. Cost: the
     /// boxes that the border of the region crosses, and the shapes in them.
     pub fn search(
         &self,
-        mut relate: impl FnMut(&GeoBox) -> BoxRelation,
+        relate: impl FnMut(&GeoBox) -> BoxRelation,
         mut touches: impl FnMut(&Shape) -> bool,
     ) -> DocSet {
         let mut set = BitsetBuilder::new(self.doc_count);
-        if self.is_empty() {
-            return set.finish();
-        }
-        let sizes = level_sizes(self.count);
-        let starts: Vec<usize> =
-            sizes.iter().scan(0, |start, &size| Some(std::mem::replace(start, *start + size))).collect();
-        let mut insert = |doc: DocId| {
-            if doc < self.doc_count {
-                set.insert(doc);
-            }
-        };
-        let mut open = vec![(sizes.len() - 1, 0)];
-        while let Some((level, number)) = open.pop() {
-            let Some(bounds) = self.geo_box(starts[level] + number) else { continue };
-            match relate(&bounds) {
-                BoxRelation::Outside => {}
-                BoxRelation::Inside => {
-                    let shapes = FAN_OUT.pow(level as u32);
-                    let range = number * shapes..((number + 1) * shapes).min(self.count);
-                    range.filter_map(|index| self.raw(index)).for_each(|(doc, _)| insert(doc));
-                }
-                BoxRelation::Crossing if level > 0 => {
-                    let children = number * FAN_OUT..((number + 1) * FAN_OUT).min(sizes[level - 1]);
-                    open.extend(children.map(|child| (level - 1, child)));
-                }
-                BoxRelation::Crossing => {
-                    if let Some((doc, bytes)) = self.raw(number)
-                        && Shape::decode(bytes).is_some_and(|shape| touches(&shape))
-                    {
-                        insert(doc);
-                    }
+        self.boxes().search(relate, |shapes, relation| {
+            for (doc, bytes) in shapes.filter_map(|index| self.raw(index)) {
+                if relation == BoxRelation::Inside || Shape::decode(bytes).is_some_and(|shape| touches(&shape)) {
+                    set.insert(doc);
                 }
             }
-        }
+        });
         set.finish()
     }
 
     pub(crate) fn validate(&self) -> Result<(), Damage> {
+        let boxes = self.boxes();
         let mut seen = vec![false; self.doc_count as usize];
         for index in 0..self.count {
             let shape = self.raw(index).and_then(|(doc, bytes)| Some((doc, Shape::decode(bytes)?)));
             let mut fresh = |doc: DocId| seen.get_mut(doc as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-            if !shape.is_some_and(|(doc, shape)| self.geo_box(index) == Some(bounds(&shape)) && fresh(doc)) {
+            if !shape.is_some_and(|(doc, shape)| boxes.leaf(index) == Some(bounds(&shape)) && fresh(doc)) {
                 return Err(Damage("a shape cannot be read or is not the one of its box and document"));
             }
         }
@@ -169,10 +127,7 @@ impl std::fmt::Debug for Shapes {
 
 /// The smallest box around a shape.
 fn bounds(shape: &Shape) -> GeoBox {
-    shape.positions().fold(GeoBox::EMPTY, |mut bounds, Position { x, y }| {
-        bounds.include(&GeoBox { lat_min: y, lat_max: y, lng_min: x, lng_max: x });
-        bounds
-    })
+    GeoBox::around(shape.positions().map(|Position { x, y }| GeoBox::point(y, x)))
 }
 
 /// Collects shapes and writes the section.
@@ -266,24 +221,4 @@ impl ShapesBuilder {
 
 fn middle_on_curve(bounds: &GeoBox) -> u64 {
     curve_position(bounds.lat_min.midpoint(bounds.lat_max), bounds.lng_min.midpoint(bounds.lng_max))
-}
-
-fn put_boxes(out: &mut Vec<u8>, mut level: Vec<GeoBox>) {
-    loop {
-        for bounds in &level {
-            for side in [bounds.lat_min, bounds.lat_max, bounds.lng_min, bounds.lng_max] {
-                put_u64(out, side.to_bits());
-            }
-        }
-        if level.len() <= 1 {
-            return;
-        }
-        let around = |boxes: &[GeoBox]| {
-            boxes.iter().fold(GeoBox::EMPTY, |mut all, one| {
-                all.include(one);
-                all
-            })
-        };
-        level = level.chunks(FAN_OUT).map(around).collect();
-    }
 }
