@@ -38,6 +38,13 @@ fn make(folder: &Path, corpus: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Milliseconds of one query.
+struct Timing<'a> {
+    best: f64,
+    first: f64,
+    text: &'a str,
+}
+
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)]
 }
@@ -54,7 +61,7 @@ fn main() -> Result<()> {
     let snapshot = index.snapshot();
     println!("{} segments", snapshot.segments.len());
     let mut told = String::new();
-    let mut kinds: Vec<(&str, Vec<(f64, f64, &str)>)> = Vec::new();
+    let mut kinds: Vec<(&str, Vec<Timing<'_>>)> = Vec::new();
     let list = std::fs::read_to_string(list)?;
     for (kind, text) in list.lines().filter_map(|line| line.split_once('\t')) {
         let matching = if kind.starts_with("any") { MatchingStrategy::Any } else { MatchingStrategy::Last };
@@ -70,8 +77,8 @@ fn main() -> Result<()> {
             ms = ms.min(start.elapsed().as_secs_f64() * 1e3);
         }
         match kinds.last_mut().filter(|k| k.0 == kind) {
-            Some((_, times)) => times.push((ms, first, text)),
-            None => kinds.push((kind, vec![(ms, first, text)])),
+            Some((_, times)) => times.push(Timing { best: ms, first, text }),
+            None => kinds.push((kind, vec![Timing { best: ms, first, text }])),
         }
         writeln!(told, "{kind}\t{text}\t{}", result.total)?;
         for hit in &result.hits {
@@ -79,10 +86,11 @@ fn main() -> Result<()> {
         }
     }
     for (kind, mut times) in kinds {
-        for (label, pick) in [("", (|t| t.0) as fn(&(f64, f64, &str)) -> f64), ("first", |t| t.1)] {
+        for (label, pick) in [("", (|t| t.best) as fn(&Timing<'_>) -> f64), ("first", |t| t.first)] {
             times.sort_by(|a, b| pick(a).total_cmp(&pick(b)));
             let ms: Vec<f64> = times.iter().map(pick).collect();
-            let slowest: Vec<String> = times.iter().rev().take(4).map(|t| format!("{} {:.1}", t.2, pick(t))).collect();
+            let slowest: Vec<String> =
+                times.iter().rev().take(4).map(|t| format!("{} {:.1}", t.text, pick(t))).collect();
             println!(
                 "{kind:<12} {label:<5} p50 {:>8.3} p90 {:>8.3} p99 {:>8.3}  {}",
                 percentile(&ms, 0.5),

@@ -35,7 +35,7 @@ struct Group {
 impl Groups {
     /// The bases themselves, best first.
     pub(crate) fn whole(mut bases: Vec<(Key, DocSet)>) -> Groups {
-        bases.sort_by(|a, b| b.0.cmp(&a.0));
+        bases.sort_by_key(|base| std::cmp::Reverse(base.0));
         Groups { bases: Vec::new(), slots: Vec::new(), left: Vec::new(), listed: bases, wanted: 0 }
     }
 
@@ -64,7 +64,7 @@ impl Groups {
                 len: count as usize,
             }));
         }
-        left.sort_by(|a, b| b.bound.cmp(&a.bound));
+        left.sort_by_key(|group| std::cmp::Reverse(group.bound));
         Groups { bases, slots, left, listed: Vec::new(), wanted: FIRST_LISTED }
     }
 
