@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 
 use crate::outbound::Outbound;
 use cache::VectorCache;
-use provider::{Provider, Side, side_of};
+use provider::{Provider, Side};
 use remote::RemoteEmbedder;
 
 /// Opened embedders kept for later batches and queries, at most.
@@ -118,7 +118,7 @@ impl Embedders {
         text: &str,
         deadline: Instant,
     ) -> Option<Result<Vec<Vec<f32>>, EmbedFailure>> {
-        let wanted = local::LocalModel::of(side_of(&settings.configuration, Side::Search))?;
+        let wanted = local::LocalModel::of(provider::side_of(&settings.configuration, Side::Search))?;
         let (models, texts) = (Arc::clone(&self.models), [text.to_owned()]);
         let work = tokio::task::spawn_blocking(move || models.open(&wanted)?.embed(&texts, &AtomicBool::new(false)));
         Some(match tokio::time::timeout_at(deadline.into(), work).await {
@@ -141,7 +141,7 @@ impl Embedders {
     /// The embedder of one side.
     fn open_side(&self, configuration: &Map<String, Value>, side: Side) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         #[cfg(feature = "local-models")]
-        if let Some(wanted) = local::LocalModel::of(side_of(configuration, side)) {
+        if let Some(wanted) = local::LocalModel::of(provider::side_of(configuration, side)) {
             return Ok(self.models.open(&wanted)?);
         }
         let provider = Provider::new(configuration, side)?;
