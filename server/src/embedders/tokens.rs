@@ -2,7 +2,7 @@
 //!
 //! The vocabularies of models are megabytes and change; what is needed is a start of the text that is not refused and
 //! not much shorter than it has to be. So pieces are cut as the tokenisers of these models cut them (a word with the
-//! space before it, up to three digits, each mark) and words are given the tokens that words of their length and
+//! space before it, up to three digits, each mark) and words are given as many tokens as words of their length and
 //! script usually have. Where that is too little, the caller cuts by bytes: a token has one at least.
 
 /// The longest start of `text` that should have at most `tokens_max` tokens.
@@ -49,20 +49,20 @@ impl Kind {
         }
     }
 
-    /// Characters of a piece.
+    /// Characters of a piece: of a token, but for spaces.
     fn length_max(self) -> usize {
-        if self == Kind::Digits { 3 } else { usize::MAX }
+        match self {
+            Kind::Space => usize::MAX,
+            Kind::Digits => 3,
+            Kind::Latin => 6,
+            Kind::Letters => 2,
+            Kind::Signs | Kind::Marks => 1,
+        }
     }
 
     fn tokens(self, length: usize) -> usize {
-        match self {
-            // One space belongs to the word after it; more of them are one token together.
-            Kind::Space => usize::from(length > 1),
-            Kind::Digits => 1,
-            Kind::Latin => length.div_ceil(6),
-            Kind::Letters => length.div_ceil(2),
-            Kind::Signs | Kind::Marks => length,
-        }
+        // One space belongs to the word after it; more of them are one token together.
+        usize::from(self != Kind::Space || length > 1)
     }
 }
 

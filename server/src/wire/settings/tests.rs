@@ -51,10 +51,11 @@ fn every_setting_refuses_a_wrong_type_with_its_own_code() {
 #[test]
 fn null_resets_every_setting_and_absent_keys_are_left_alone() {
     assert_eq!(read(&json!({})), Ok(SettingsPatch::default()));
-    let all: Map<String, Value> = SETTINGS.iter().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
+    let every = || SETTINGS.iter().chain([&FOREIGN_KEYS]);
+    let all: Map<String, Value> = every().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
     assert_eq!(read(&Value::Object(all.clone())), Ok(SettingsPatch::reset_all()));
     let mut told = all;
-    for setting in &SETTINGS {
+    for setting in every() {
         let star = ["displayedAttributes", "searchableAttributes"].contains(&setting.key);
         let reset = if star { json!(["*"]) } else { Value::Null };
         assert_eq!(Value::Object(details(&setting.reset())), json!({setting.key: reset}));
