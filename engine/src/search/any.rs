@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 
 use super::explain::Explainer;
-use super::{Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching};
+use super::{
+    Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, segment_input,
+};
 use crate::index::Snapshot;
 use crate::query::expand::NodeAutomata;
 use crate::query::split::choose_splits;
@@ -11,7 +13,6 @@ use crate::query::{QueryGraph, SegmentQuery};
 use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
 use crate::rank::keyword::SegmentInput;
 use crate::rank::plan::Plan;
-use crate::sort::SegmentSort;
 
 /// Searches for any of the words of `prepared`.
 pub(super) fn search_any(
@@ -51,13 +52,7 @@ pub(super) fn search_any(
         .segments
         .par_iter()
         .zip(queries)
-        .map(|(view, query)| {
-            let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
-            for excluded in &parsed.excluded {
-                universe.and_not_assign(&query.excluded(excluded));
-            }
-            SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
-        })
+        .map(|(view, query)| segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan))
         .collect();
     clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
     let search = Bm25Search {

@@ -21,11 +21,11 @@ use crate::condition::{ConditionError, PreparedFilter};
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
-use crate::index::{DocumentAddress, Snapshot};
+use crate::index::{DocumentAddress, SegmentView, Snapshot};
 use crate::query::expand::NodeAutomata;
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
-use crate::query::{ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
+use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
 use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
 use crate::rank::merge::{Distinct, RankedHit, RankedList, merge};
 use crate::rank::plan::Plan;
@@ -223,11 +223,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         .par_iter()
         .map(|view| {
             let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &automata, &options);
-            let mut universe = filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
-            for excluded in &parsed.excluded {
-                universe.and_not_assign(&query.excluded(excluded));
-            }
-            SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
+            segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan)
         })
         .collect();
     clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
@@ -311,6 +307,22 @@ struct Prepared<'a> {
     filter: Option<PreparedFilter>,
     distinct: Option<Distinct>,
     clock: Clock,
+}
+
+/// One segment of a search: its documents that pass the filter and hold nothing excluded.
+fn segment_input<'a>(
+    snapshot: &'a Snapshot,
+    view: &'a SegmentView,
+    query: SegmentQuery<'a>,
+    filter: Option<&PreparedFilter>,
+    excluded: &[Excluded],
+    plan: &'a Plan,
+) -> SegmentInput<'a> {
+    let mut universe = filter.map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
+    for excluded in excluded {
+        universe.and_not_assign(&query.excluded(excluded));
+    }
+    SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
 }
 
 /// The live documents of each segment that pass the filter, and that hold no excluded word of the query if these count.
