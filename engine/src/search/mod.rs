@@ -49,7 +49,8 @@ pub struct SearchRequest {
     pub offset: usize,
     /// Hits returned at most.
     pub limit: usize,
-    /// Totals must be exact after `distinct` and the threshold (page mode) rather than estimates.
+    /// A search by vectors with a threshold counts all documents above it (page mode), not only those it ranks. Totals
+    /// of searches by words are always exact.
     pub exhaustive: bool,
     pub matching: MatchingStrategy,
     /// `attributesToSearchOn`: names or patterns; `None` searches every searchable attribute.
@@ -119,8 +120,8 @@ pub struct Hit {
 #[derive(Debug)]
 pub struct SearchResult {
     pub hits: Vec<Hit>,
-    /// Documents that match: exact when the request asked for it, else an estimate that may count documents which
-    /// `distinct` would remove.
+    /// Documents that match. A search by vectors counts documents below its threshold too where it did not rank them,
+    /// unless it was asked for exact totals.
     pub total: u64,
     /// Matching documents of each segment, for facets.
     pub candidates: Vec<DocSet>,

@@ -32,7 +32,7 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         segment.postings().docs_among(ordinal, &list);
     }
     segment.postings().prefix_docs(b"a");
-    segment.postings().add_range_to(segment.terms().prefix_range(b"a"), &mut set);
+    segment.terms().prefix_range(b"a").for_each(|ordinal| segment.postings().add_to(ordinal, &mut set));
     assert!(set.finish().iter().all(|doc| doc < docs));
     for field in segment.columns().fields().collect::<Vec<_>>() {
         let column = segment.columns().get(field).expect("it was listed");

@@ -208,7 +208,7 @@ fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
     for prefix in ["", "a", "ab", "b", "zz"] {
         let range = segment.terms().prefix_range(prefix.as_bytes());
         let mut union = BitsetBuilder::new(segment.doc_count());
-        segment.postings().add_range_to(range.clone(), &mut union);
+        range.clone().for_each(|ordinal| segment.postings().add_to(ordinal, &mut union));
         let expected: BTreeSet<u32> = postings
             .iter()
             .filter(|(word, _)| word.starts_with(prefix))

@@ -100,19 +100,6 @@ impl Postings {
         }
     }
 
-    /// Adds the documents of all terms of the range. Terms with one document cost one load and one store.
-    pub fn add_range_to(&self, range: Range<TermOrdinal>, set: &mut BitsetBuilder) {
-        let first = range.start.saturating_sub(FIRST_TERM) as usize * 8;
-        let last = range.end.saturating_sub(FIRST_TERM).min(self.term_count) as usize * 8;
-        let infos = self.infos.as_slice().get(first..last).unwrap_or_default();
-        for chunk in infos.as_chunks::<8>().0 {
-            match TermInfo::unpack(u64::from_le_bytes(*chunk)) {
-                TermInfo::Single { doc, .. } => set.insert(doc),
-                TermInfo::List { doc_freq, offset } => self.list(doc_freq, offset).add_to(set),
-            }
-        }
-    }
-
     /// Adds the documents that hold the term in an allowed field set (`allowed[code]`).
     pub fn add_to_filtered(&self, ordinal: TermOrdinal, allowed: &[bool], set: &mut BitsetBuilder) {
         self.for_each(ordinal, |doc, code| {
@@ -182,7 +169,8 @@ impl Postings {
     }
 
     /// Prefixes with a stored union, in byte order.
-    pub fn union_prefixes(&self) -> impl Iterator<Item = &[u8]> {
+    #[cfg(test)]
+    pub(crate) fn union_prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.unions.prefixes()
     }
 

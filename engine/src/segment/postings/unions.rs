@@ -248,6 +248,7 @@ impl Unions {
         &self.field_sets
     }
 
+    #[cfg(test)]
     pub(super) fn prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().map(|entry| &*entry.0)
     }
