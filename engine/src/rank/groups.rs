@@ -8,8 +8,10 @@ use crate::rank::key::Key;
 
 /// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
 const FIRST_LISTED: usize = 512;
+/// Place of a group that is not listed in this pass; so many groups are at most.
+const NOT_WANTED: u16 = u16::MAX;
 
-/// A number of costs that bound a key: below it, and a slot of [`Groups`].
+/// The least costs of a document, packed: documents with the same ones are a group.
 pub(crate) type Slot = u16;
 
 /// Disjoint groups of the documents of a level, best first.
@@ -86,6 +88,7 @@ impl Groups {
         let mut count = 0;
         let mut batch = Vec::new();
         while count < self.wanted
+            && batch.len() < usize::from(NOT_WANTED)
             && let Some(group) = self.left.pop()
         {
             count += group.len;
@@ -94,7 +97,6 @@ impl Groups {
         self.wanted *= 2;
         let mut lists: Vec<Vec<DocId>> = batch.iter().map(|group| Vec::with_capacity(group.len)).collect();
         for (base, (_, docs)) in self.bases.iter().enumerate() {
-            const NOT_WANTED: u16 = u16::MAX;
             let Some(last) = batch.iter().filter(|g| g.base == base).map(|g| g.slot).max() else { continue };
             let mut places = vec![NOT_WANTED; usize::from(last) + 1];
             for (place, group) in (0..NOT_WANTED).zip(&batch).filter(|(_, g)| g.base == base) {

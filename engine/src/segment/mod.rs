@@ -7,6 +7,7 @@
 //! | what does a document say, word by word | tokens | [`TokenColumn`] |
 //! | which values does a field have | columns, geo, shapes | [`Columns`], [`Geo`], [`Shapes`] |
 //! | which vectors has a document | vectors | [`Vectors`] |
+//! | which vectors may be near another one | vector codes | [`VectorCodes`] |
 //! | what was the document | store | [`Store`] |
 //! | which document has this primary key | keys | [`Keys`] |
 //!
