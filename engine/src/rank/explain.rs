@@ -36,9 +36,9 @@ impl Ranked<'_> {
         let matching: u64 = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
         let mut told = Vec::new();
         let words = self.search.graph.word_count();
-        let of_levels = self.levels.iter().map(|ranked| {
-            let kept = words - ranked.level.missing_words;
-            (format!("{kept} of {words} words"), u64::from(ranked.documents))
+        let of_levels = self.levels.chunk_by(|a, b| a.level.missing_words == b.level.missing_words).map(|levels| {
+            let kept = words - levels[0].level.missing_words;
+            (format!("{kept} of {words} words"), levels.iter().map(|level| u64::from(level.documents)).sum())
         });
         if words > 0 {
             told.push(RuleCandidates { rules: vec!["words"], documents: matching, groups: of_levels.collect() });

@@ -115,9 +115,17 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         scanned: AtomicU64::new(0),
     };
     let mut tops: Vec<TopK> = segments.iter().map(|_| TopK::new(search.wanted, parts.clone())).collect();
-    for kept in kept_terms(graph, search.strategy, &frequencies) {
+    for step in kept_terms(graph, search.strategy, &frequencies) {
         let complete = search.plan.words_first() && collected(&tops) >= search.wanted;
-        ranked.level(kept, complete, &mut tops);
+        let first = ranked.levels.len();
+        for kept in step {
+            ranked.level(kept, complete, &mut tops);
+        }
+        // The scores of documents that miss equally many words have one scale.
+        let step = &mut ranked.levels[first..];
+        let with_documents = step.iter().filter(|level| level.documents > 0);
+        let max_typos = with_documents.map(|level| level.max_typos).max();
+        step.iter_mut().for_each(|level| level.max_typos = max_typos.unwrap_or(level.max_typos));
     }
     ranked.entries = tops.into_iter().map(TopK::into_entries).collect();
     if ranked.degraded {

@@ -3,6 +3,9 @@
 use crate::query::MatchingStrategy;
 use crate::query::graph::QueryGraph;
 
+/// Ways to leave out equally many terms that are looked at. Those beyond are found among the documents of fewer terms.
+const ALTERNATIVES_MAX: usize = 32;
+
 /// Terms that a document must match, and the nodes that may cover them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
@@ -87,28 +90,95 @@ impl Level {
     }
 }
 
-/// The kept terms of each level, best first. `frequencies`: documents of each term, 0 when unknown.
-pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Vec<usize>> {
+/// The kept terms of each level, best first; levels that leave out equally many are together. `frequencies`: documents
+/// of each term, 0 when unknown.
+pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Vec<Vec<usize>>> {
     let all: Vec<usize> = (0..graph.terms.len()).collect();
-    let mut droppable: Vec<usize> = all.iter().copied().filter(|&t| !graph.terms[t].is_phrase()).collect();
-    let has_phrase = droppable.len() < all.len();
-    // Groups in the order in which they are dropped.
-    let mut groups: Vec<Vec<usize>> = match strategy {
-        MatchingStrategy::All | MatchingStrategy::Any => Vec::new(),
-        MatchingStrategy::Last => droppable.iter().rev().map(|&t| vec![t]).collect(),
+    let droppable = || all.iter().copied().filter(|&t| !graph.terms[t].is_phrase());
+    let has_phrase = droppable().count() < all.len();
+    match strategy {
+        MatchingStrategy::All | MatchingStrategy::Any => vec![vec![all]],
+        MatchingStrategy::Last => {
+            let dropped: Vec<usize> = droppable().rev().collect();
+            let number = if has_phrase { dropped.len() } else { dropped.len().saturating_sub(1) };
+            let without = |count: usize| all.iter().copied().filter(|t| !dropped[..count].contains(t)).collect();
+            (0..=number).map(|count| vec![without(count)]).collect()
+        }
         MatchingStrategy::Frequency => {
             let frequency = |t: usize| if frequencies[t] == 0 { u64::MAX } else { frequencies[t] };
-            droppable.sort_by_key(|&t| std::cmp::Reverse(frequency(t)));
-            droppable.chunk_by(|&a, &b| frequency(a) == frequency(b)).map(<[usize]>::to_vec).collect()
+            let rarest = droppable().map(frequency).min();
+            let removable: Vec<Option<u64>> = all
+                .iter()
+                .map(|&t| Some(frequency(t)).filter(|_| !graph.terms[t].is_phrase()))
+                .map(|frequency| frequency.filter(|_| has_phrase || frequency != rarest))
+                .collect();
+            let number = removable.iter().flatten().count();
+            let step = |dropped| kept_by_frequency(&removable, dropped);
+            (0..=number).map(step).filter(|step| !step.is_empty()).collect()
         }
-    };
-    if !has_phrase {
-        groups.pop();
     }
-    let mut levels = vec![all];
-    for group in groups {
-        let last = levels.last().expect("starts with one level");
-        levels.push(last.iter().copied().filter(|t| !group.contains(t)).collect());
+}
+
+/// The ways to leave out `dropped` terms, of those that have a frequency, such that no term that stands after one that
+/// is left out, and is kept, is more frequent than that. Of terms before it nothing is asked: a frequent word early in
+/// the query can stay in the place of a rarer one behind it.
+fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Vec<Vec<usize>> {
+    struct Partial {
+        kept: Vec<usize>,
+        at: usize,
+        dropped: usize,
+        /// The rarest term that is left out so far; more frequent ones can't be kept any more.
+        rarest: u64,
     }
-    levels
+    let mut out = Vec::new();
+    let mut stack = vec![Partial { kept: Vec::new(), at: 0, dropped, rarest: u64::MAX }];
+    while let Some(mut partial) = stack.pop() {
+        let Some(&frequency) = removable.get(partial.at) else {
+            if partial.dropped == 0 {
+                out.push(partial.kept);
+                if out.len() == ALTERNATIVES_MAX {
+                    break;
+                }
+            }
+            continue;
+        };
+        let left = removable[partial.at..].iter().flatten().count();
+        if partial.dropped > left {
+            continue;
+        }
+        let at = partial.at;
+        partial.at += 1;
+        let can_stay = frequency.is_none_or(|frequency| frequency <= partial.rarest);
+        if can_stay {
+            let kept = partial.kept.iter().copied().chain([at]).collect();
+            stack.push(Partial { kept, ..partial });
+        }
+        if let Some(frequency) = frequency.filter(|_| partial.dropped > 0) {
+            let rarest = partial.rarest.min(frequency);
+            stack.push(Partial { dropped: partial.dropped - 1, rarest, ..partial });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_terms_are_left_out_first_but_may_stay_before_rarer_ones() {
+        let kept = |frequencies: &[u64], dropped| {
+            let removable: Vec<_> = frequencies.iter().map(|&f| Some(f).filter(|&f| f > 1)).collect();
+            kept_by_frequency(&removable, dropped)
+        };
+        assert_eq!(kept(&[5, 9, 1], 0), [[0, 1, 2]]);
+        // The most frequent one; or the rarer one before it, which then takes it along.
+        assert_eq!(kept(&[5, 9, 1], 1), [[0, 2]]);
+        assert_eq!(kept(&[5, 9, 1], 2), [[2]]);
+        // The rarer one stands behind: it can go while the frequent one stays.
+        assert_eq!(kept(&[9, 5, 1], 1), [[1, 2], [0, 2]]);
+        assert_eq!(kept(&[7, 7, 1], 1), [[1, 2], [0, 2]]);
+        assert_eq!(kept(&[7, 7, 1], 3), Vec::<Vec<usize>>::new());
+        assert_eq!(kept(&[9, 8, 7, 6, 5, 4, 3, 2, 1], 4).len(), ALTERNATIVES_MAX.min(70));
+    }
 }
