@@ -1,6 +1,6 @@
 //! States of indexes that searches hold on to, so that several pages are pages of the same hits.
 //!
-//! A view is a snapshot of an index: it costs no copy. What it holds back is disk: files that merges and updates have
+//! A view is a snapshot of an index, or of each of the indexes of a multi-search: it costs no copy. What it holds back is disk: files that merges and updates have
 //! replaced stay until the last view of them ends. Views end when nobody used them for the time they asked for, and with
 //! the process; the next start removes the files that only they needed.
 
@@ -8,12 +8,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult, Code};
+use crate::search::Snapshots;
 use crate::timestamp::Timestamp;
 use crate::wire::point_in_time::PointInTime;
 
@@ -28,8 +31,7 @@ pub struct PointsInTime {
 
 #[derive(Debug)]
 struct View {
-    index_uid: String,
-    snapshot: Arc<Snapshot>,
+    snapshots: Snapshots,
     expires: Instant,
 }
 
@@ -38,24 +40,31 @@ struct View {
 pub struct Held {
     /// To ask for it again.
     pub id: Uuid,
-    /// The state.
-    pub snapshot: Arc<Snapshot>,
+    /// The states, those asked for among them.
+    pub snapshots: Snapshots,
     /// When it ends unless it is used again; now, if it has just ended.
     pub expires_at: Timestamp,
     /// Whether somebody has to see to its end: it is new.
     is_new: bool,
 }
 
+impl Held {
+    /// `pointInTime` of an answer.
+    pub fn shown(&self) -> Value {
+        json!({ "id": self.id, "expiresAt": self.expires_at })
+    }
+}
+
 impl PointsInTime {
-    /// The view that a search of `index_uid` asks for; `present` is the state that a new one holds.
+    /// The view that a search of the indexes `uids` asks for; `present` are the states that a new one holds.
     ///
     /// # Errors
-    /// `point_in_time_not_found` when it is of another index, unknown or has ended; `too_many_points_in_time`.
-    pub fn hold(
+    /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`.
+    pub fn hold<'a>(
         &self,
-        index_uid: &str,
+        mut uids: impl Iterator<Item = &'a String>,
         asked: PointInTime,
-        present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
+        present: impl FnOnce() -> ApiResult<Snapshots>,
     ) -> ApiResult<Held> {
         // Before the lock: the first use of an index takes time.
         let present = if asked.id.is_none() { Some(present()?) } else { None };
@@ -63,27 +72,64 @@ impl PointsInTime {
         let expires = now + asked.keep_alive;
         let mut views = self.views.lock();
         views.retain(|_, view| view.expires > now);
-        let (id, snapshot) = match (asked.id, present) {
+        let (id, snapshots) = match (asked.id, present) {
             (Some(id), _) => {
-                let view = views.get_mut(&id).filter(|view| view.index_uid == index_uid).ok_or_else(|| unknown(id))?;
+                let view = views.get_mut(&id).filter(|view| uids.all(|uid| view.snapshots.contains_key(uid)));
+                let view = view.ok_or_else(|| unknown(id))?;
                 view.expires = expires;
-                (id, Arc::clone(&view.snapshot))
+                (id, view.snapshots.clone())
             }
             (None, present) => {
                 if views.len() >= VIEWS_MAX {
                     return Err(too_many());
                 }
-                let (id, snapshot) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
-                let view = View { index_uid: index_uid.to_owned(), snapshot: Arc::clone(&snapshot), expires };
-                views.insert(id, view);
-                (id, snapshot)
+                let (id, snapshots) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
+                views.insert(id, View { snapshots: snapshots.clone(), expires });
+                (id, snapshots)
             }
         };
         if asked.keep_alive.is_zero() {
             views.remove(&id);
         }
         let expires_at = (SystemTime::now() + asked.keep_alive).into();
-        Ok(Held { id, snapshot, expires_at, is_new: asked.id.is_none() && !asked.keep_alive.is_zero() })
+        Ok(Held { id, snapshots, expires_at, is_new: asked.id.is_none() && !asked.keep_alive.is_zero() })
+    }
+
+    /// Answers with what a search of one index sees: the view that it asks for, or else the present state. The answer,
+    /// a JSON object, gets the view's `pointInTime`.
+    ///
+    /// # Errors
+    /// Those of [`PointsInTime::hold`], and those of `present` and `answer`.
+    pub fn within<T>(
+        self: &Arc<Self>,
+        uid: &String,
+        asked: Option<PointInTime>,
+        runtime: &Handle,
+        present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
+        answer: impl FnOnce(&Snapshot) -> ApiResult<(Vec<u8>, T)>,
+    ) -> ApiResult<(Vec<u8>, T)> {
+        let Some(asked) = asked else { return answer(&*present()?) };
+        let states = || Ok(Snapshots::from([(uid.clone(), present()?)]));
+        let held = self.hold(std::iter::once(uid), asked, states)?;
+        let (mut body, rest) = answer(&held.snapshots[uid]).inspect_err(|_| self.give_up(&held))?;
+        self.watch(&held, runtime);
+        append_field(&mut body, "pointInTime", held.shown().to_string().as_bytes());
+        Ok((body, rest))
+    }
+
+    /// The refusal of searches that ask other servers too.
+    pub fn not_over_network() -> ApiError {
+        ApiError::new(
+            Code::InvalidSearchPointInTime,
+            "`pointInTime` holds a state of this server, and other servers are asked as well: use one of them.",
+        )
+    }
+
+    /// Gives up a view that nobody will ask for: it is new, and the answer that was to name it is an error.
+    pub fn give_up(&self, held: &Held) {
+        if held.is_new {
+            self.views.lock().remove(&held.id);
+        }
     }
 
     /// Time until a view ends; `None` when it has, and then it is gone.
@@ -124,7 +170,9 @@ impl PointsInTime {
 fn unknown(id: Uuid) -> ApiError {
     ApiError::new(
         Code::PointInTimeNotFound,
-        format!("The point in time `{id}` is unknown, has expired, or belongs to another index. Begin with a new one."),
+        format!(
+            "The point in time `{id}` is unknown, has expired, or holds no state of the index. Begin with a new one."
+        ),
     )
 }
 
@@ -154,10 +202,13 @@ mod tests {
     #[test]
     fn views_are_found_until_they_end() {
         let (points, index) = (PointsInTime::default(), index());
-        let hold = |uid: &str, asked| points.hold(uid, asked, || Ok(index.snapshot()));
+        let hold = |uid: &str, asked| {
+            let uid = uid.to_owned();
+            points.hold(std::iter::once(&uid), asked, || Ok(Snapshots::from([(uid.clone(), index.snapshot())])))
+        };
         let held = hold("films", ask(None, 60_000)).unwrap();
         let again = hold("films", ask(Some(held.id), 60_000)).unwrap();
-        assert!(Arc::ptr_eq(&held.snapshot, &again.snapshot) && held.is_new && !again.is_new);
+        assert!(Arc::ptr_eq(&held.snapshots["films"], &again.snapshots["films"]) && held.is_new && !again.is_new);
         let other = hold("books", ask(Some(held.id), 60_000)).unwrap_err();
         assert_eq!((other.code, other.status()), (Code::PointInTimeNotFound, 404));
         hold("films", ask(Some(held.id), 0)).expect("the last use");
@@ -166,12 +217,30 @@ mod tests {
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(hold("films", ask(Some(short.id), 60_000)).unwrap_err().code, Code::PointInTimeNotFound);
         assert!(points.is_empty());
+        let (used, unused) = (hold("films", ask(None, 60_000)).unwrap(), hold("films", ask(None, 60_000)).unwrap());
+        points.give_up(&unused);
+        points.give_up(&hold("films", ask(Some(used.id), 60_000)).unwrap());
+        assert_eq!(points.len(), 1, "a view that somebody knows of stays");
+    }
+
+    #[test]
+    fn views_of_several_indexes_serve_each_of_them() {
+        let (points, index) = (PointsInTime::default(), index());
+        let all = ["films".to_owned(), "books".to_owned()];
+        let states = || Ok(all.iter().map(|uid| (uid.clone(), index.snapshot())).collect());
+        let held = points.hold(all.iter(), ask(None, 60_000), states).unwrap();
+        let again = |uids: &[String]| points.hold(uids.iter(), ask(Some(held.id), 60_000), || unreachable!());
+        assert_eq!(again(&all).unwrap().snapshots.len(), 2);
+        again(&all[..1]).unwrap();
+        let more = [all[0].clone(), "songs".to_owned()];
+        assert_eq!(again(&more).unwrap_err().code, Code::PointInTimeNotFound);
     }
 
     #[test]
     fn their_number_is_bounded() {
         let (points, index) = (PointsInTime::default(), index());
-        let hold = |asked| points.hold("films", asked, || Ok(index.snapshot()));
+        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let hold = |asked| points.hold(std::iter::once(&uid), asked, states);
         let first = hold(ask(None, 60_000)).unwrap();
         for _ in 1..VIEWS_MAX {
             hold(ask(None, 60_000)).unwrap();

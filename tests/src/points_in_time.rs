@@ -90,9 +90,11 @@ fn views_end_by_themselves_and_belong_to_their_index() {
         assert_eq!(answer.status, 400, "{}", answer.text);
     }
     server.get("/indexes/films/search?pointInTime=x").refused(400, "invalid_search_point_in_time");
-    let many = json!({"queries": [{"indexUid": "films", "pointInTime": {}}]});
-    server.post("/multi-search", many).refused(400, "bad_request");
-
+    // A search that fails holds nothing: otherwise the last of these would be one too many.
+    for _ in 0..101 {
+        let refused = server.post("/indexes/films/search", json!({"pointInTime": {}, "filter": "year = 1"}));
+        refused.refused(400, "invalid_search_filter");
+    }
     for _ in 0..100 {
         let answer = server.post("/indexes/films/search", json!({"pointInTime": {"keepAliveMs": 3_600_000}}));
         if answer.status == 429 {
@@ -101,6 +103,57 @@ fn views_end_by_themselves_and_belong_to_their_index() {
         answer.ok();
     }
     server.post("/indexes/films/search", json!({"pointInTime": {}})).refused(429, "too_many_points_in_time");
+}
+
+#[test]
+fn multi_searches_and_facet_searches_see_the_same_state() {
+    let server = Server::start();
+    let genres = |genres: &[&str]| -> Value {
+        genres.iter().enumerate().map(|(id, genre)| json!({"id": id, "title": "film", "genre": genre})).collect()
+    };
+    for index in ["films", "books"] {
+        server.set(index, json!({"filterableAttributes": ["genre"]}));
+        server.add(index, genres(&["War", "Noir"]));
+    }
+    let queries = json!([{"indexUid": "films", "q": "film"}, {"indexUid": "books", "limit": 1}]);
+    let opened = server.post("/multi-search", json!({"queries": queries, "pointInTime": {}})).ok();
+    let point = opened["pointInTime"].clone();
+    assert!(point["expiresAt"].is_string() && opened["results"][0]["pointInTime"].is_null(), "{opened}");
+    let point = json!({"id": point["id"]});
+    let own = json!({"queries": [{"indexUid": "films", "pointInTime": {}}, {"indexUid": "films"}]});
+    let own = server.post("/multi-search", own).ok()["results"][0]["pointInTime"]["id"].clone();
+    for index in ["films", "books"] {
+        server.add(index, genres(&["Crime", "Comedy", "Drama"]));
+    }
+
+    let totals = |body: Value| -> Vec<Value> {
+        let results = server.post("/multi-search", body).ok()["results"].clone();
+        results.as_array().expect("results").iter().map(|result| result["estimatedTotalHits"].clone()).collect()
+    };
+    assert_eq!(totals(json!({"queries": queries, "pointInTime": point})), [2, 2]);
+    assert_eq!(totals(json!({"queries": queries})), [3, 3]);
+    let with_own = json!([{"indexUid": "films", "pointInTime": {"id": own}}, {"indexUid": "films"}]);
+    assert_eq!(totals(json!({"queries": with_own})), [2, 3]);
+    let federated = json!({"queries": [{"indexUid": "films"}, {"indexUid": "books"}], "pointInTime": point,
+        "federation": {"facetsByIndex": {"films": ["genre"]}}});
+    let merged = server.post("/multi-search", federated).ok();
+    assert_eq!((&merged["estimatedTotalHits"], &merged["pointInTime"]["id"]), (&json!(4), &point["id"]));
+    assert_eq!(merged["facetsByIndex"]["films"]["distribution"]["genre"], json!({"Noir": 1, "War": 1}));
+    // One of its indexes alone, by any route.
+    assert_eq!(server.ids("books", json!({"pointInTime": point})).len(), 2);
+    let values = |body: Value| server.post("/indexes/films/facet-search", body).ok();
+    let found = values(json!({"facetName": "genre", "pointInTime": point}));
+    assert_eq!(found["facetHits"], json!([{"value": "Noir", "count": 1}, {"value": "War", "count": 1}]));
+    assert_eq!(found["pointInTime"]["id"], point["id"]);
+    assert_eq!(values(json!({"facetName": "genre"}))["facetHits"].as_array().map(Vec::len), Some(3));
+
+    let refused = |status, code, body| server.post("/multi-search", body).refused(status, code);
+    refused(404, "point_in_time_not_found", json!({"queries": [{"indexUid": "songs"}], "pointInTime": point}));
+    let foreign = json!([{"indexUid": "films"}, {"indexUid": "books", "pointInTime": {"id": own}}]);
+    refused(404, "point_in_time_not_found", json!({"queries": foreign}));
+    let inside = json!({"queries": [{"indexUid": "films", "pointInTime": {}}], "federation": {}});
+    refused(400, "invalid_search_point_in_time", inside);
+    refused(400, "invalid_search_point_in_time", json!({"queries": [], "pointInTime": "now"}));
 }
 
 #[test]

@@ -117,12 +117,13 @@ fn a_document_tells_why_it_is_no_hit() {
 #[test]
 fn what_a_limit_cuts_is_told() {
     let server = films();
-    let limits = |query: Value| {
-        let request = server.request(Method::POST, "/indexes/films/search").header("Content-Type", "application/json");
+    let limits_of = |path: &str, query: Value| {
+        let request = server.request(Method::POST, path).header("Content-Type", "application/json");
         let answer = request.body(query.to_string()).send().expect("an answer");
         let told = answer.headers().get("lamina-limits").map(|told| told.to_str().expect("plain text").to_owned());
         (told, serde_json::from_slice::<Value>(&answer.bytes().expect("a body")).expect("JSON"))
     };
+    let limits = |query: Value| limits_of("/indexes/films/search", query);
     let (told, answer) = limits(json!({"q": "sea"}));
     assert_eq!((told, answer.get("degraded")), (None, None));
     let (told, answer) = limits(json!({"q": "sea ".repeat(101)}));
@@ -134,4 +135,21 @@ fn what_a_limit_cuts_is_told() {
     assert_eq!(answer["explanation"]["limits"], json!(["maxTotalHits", "maxValuesPerFacet:kind"]));
     assert!(answer.get("degraded").is_none(), "bodies stay as clients know them");
     assert_eq!(limits(json!({"q": "garden", "facets": ["kind"]})).0, None);
+
+    // Of several searches, each limit once.
+    let all = json!({"indexUid": "films", "facets": ["kind"]});
+    let long = json!({"indexUid": "films", "q": "sea ".repeat(101), "limit": 1});
+    let (told, answer) = limits_of("/multi-search", json!({"queries": [all, long, all]}));
+    assert_eq!(told.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind, queryTerms"));
+    assert_eq!(answer["results"][1]["degradedReasons"], json!(["queryTerms"]));
+    let merged = |federation: Value, queries: Value| {
+        limits_of("/multi-search", json!({"federation": federation, "queries": queries}))
+    };
+    let by_index = json!({"limit": 1, "facetsByIndex": {"films": ["kind"]}});
+    assert_eq!(merged(by_index, json!([{"indexUid": "films"}])).0.as_deref(), Some("maxValuesPerFacet:kind"));
+    let in_one = json!({"limit": 2, "facetsByIndex": {"films": ["kind"]}, "mergeFacets": {"maxValuesPerFacet": 1}});
+    let (told, answer) = merged(in_one, json!([{"indexUid": "films", "q": "sea ".repeat(101)}]));
+    assert_eq!(told.as_deref(), Some("queryTerms, maxTotalHits, maxValuesPerFacet:kind"));
+    assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
+    assert_eq!(merged(json!({"limit": 1}), json!([{"indexUid": "films"}])).0, None);
 }

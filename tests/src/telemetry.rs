@@ -201,7 +201,7 @@ fn use_the_rest(server: &Server) {
     server.patch(&format!("/webhooks/{webhook}"), json!({"headers": {"a": "b"}})).ok();
 }
 
-/// Every name of the specification and none but those.
+/// Every name of the specification and those of what only this server has, and no others.
 #[test]
 fn names_are_those_that_are_promised() {
     let collector = Collector::start();

@@ -9,6 +9,7 @@ mod fields;
 mod health;
 mod indexes;
 mod keys;
+mod limits;
 mod logs;
 mod metrics;
 mod multi_search;
@@ -95,6 +96,6 @@ fn dry_run(status: StatusCode, state: &AppState, uid: u32, task: &NewTask) -> Ap
 /// Sends facts along with an answer.
 fn tell(answer: &mut Response, facts: Option<Facts>) {
     if let Some(facts) = facts {
-        answer.extensions_mut().insert(Seen { facts: Some(Box::new(facts)), ..Seen::default() });
+        answer.extensions_mut().get_or_insert_default::<Seen>().facts = Some(Box::new(facts));
     }
 }

@@ -1,14 +1,16 @@
 //! `/multi-search`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
+use super::limits::tell_limits;
 use super::search::{asks_metadata, context};
 use super::tell;
 use crate::app::AppState;
@@ -17,7 +19,9 @@ use crate::features::Feature;
 use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::instance::Instance;
 use crate::network::{NetworkSearch, PROXY_HEADER, asks_network};
-use crate::search::{Context, Snapshots, run_federated, run_multi};
+use crate::observe::Seen;
+use crate::points_in_time::{Held, PointsInTime};
+use crate::search::{Context, Snapshots, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
 use crate::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use crate::wire::search::SearchQuery;
@@ -43,6 +47,7 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
         let uids: BTreeSet<&str> = asked.queries.iter().map(|query| query.index_uid.as_str()).collect();
         let remotes: BTreeSet<&str> = asked.queries.iter().filter_map(|query| query.remote.as_deref()).collect();
         Facts::MultiSearch {
+            point_count: asked.points_in_time().count(),
             search_count: asked.queries.len(),
             distinct_index_count: uids.len(),
             distinct_remote_count: remotes.len(),
@@ -50,36 +55,88 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
         }
     });
     let is_apart = asked.federation.is_none() && asked.queries.iter().any(|query| query.query.use_network);
+    let is_spread = is_apart || asks_network(&asked);
+    if is_spread && asked.point_in_time.is_some() {
+        return Err(PointsInTime::not_over_network());
+    }
     let mut answer = if is_apart {
         one_by_one(&state, asked, context, with_metadata).await?
-    } else if asks_network(&asked) {
+    } else if is_spread {
         over_network(&state, asked, &body, context, with_metadata).await?
     } else {
-        json_text(local(&state, asked, context, with_metadata).await?)
+        let written = local(&state, asked, context, with_metadata).await?;
+        let mut answer = json_text(written.body);
+        tell_limits(&mut answer, &written.cuts);
+        answer.extensions_mut().insert(Seen { degraded_searches: written.degraded_searches, ..Seen::default() });
+        answer
     };
     tell(&mut answer, facts);
     Ok(answer)
 }
 
-/// Queries of this server alone: the body of the answer.
+/// Queries of this server alone.
 async fn local(
     state: &Arc<AppState>,
     asked: MultiSearch,
     mut context: Context,
     with_metadata: bool,
-) -> ApiResult<Vec<u8>> {
+) -> ApiResult<Written> {
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
     let texts = wanted(state, queries, context.received);
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
-    let body = state.searches.run(move || {
-        let snapshots = snapshots(&instance, &asked)?;
-        match &asked.federation {
-            Some(federation) => run_federated(&snapshots, &asked.queries, federation, &context, with_metadata),
-            None => run_multi(&snapshots, &asked.queries, &context, with_metadata),
+    let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
+    let written = state.searches.run(move || {
+        let views = Views::hold(&asked, &instance, &points)?;
+        let written = match &asked.federation {
+            Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
+            None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
+        };
+        let mut written = written.inspect_err(|_| views.held().for_each(|held| points.give_up(held)))?;
+        views.held().for_each(|held| points.watch(held, &runtime));
+        if let Some(whole) = &views.whole {
+            written.append_field("pointInTime", &whole.shown());
         }
+        Ok(written)
     });
-    body.await?
+    written.await?
+}
+
+/// The states that the queries of a request see.
+struct Views {
+    /// Those of its indexes.
+    shared: Snapshots,
+    /// The view that `shared` is of, if the request holds one.
+    whole: Option<Held>,
+    /// Views of queries that have their own, by position.
+    own: BTreeMap<usize, Held>,
+}
+
+impl Views {
+    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime) -> ApiResult<Views> {
+        let present = || snapshots(instance, indexes(asked));
+        let whole = asked.point_in_time.map(|point| points.hold(indexes(asked), point, present)).transpose()?;
+        let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
+        let mut views = Views { shared, whole, own: BTreeMap::new() };
+        // Merged lists refuse them.
+        let apart = asked.queries.iter().filter(|_| asked.federation.is_none());
+        for (position, query) in apart.enumerate() {
+            let Some(point) = query.query.point_in_time else { continue };
+            let uid = || std::iter::once(&query.index_uid);
+            match points.hold(uid(), point, || snapshots(instance, uid())) {
+                Ok(held) => drop(views.own.insert(position, held)),
+                Err(error) => {
+                    views.held().for_each(|held| points.give_up(held));
+                    return Err(at_query(error, position));
+                }
+            }
+        }
+        Ok(views)
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.whole.iter().chain(self.own.values())
+    }
 }
 
 /// Searches that are not merged with each other, some of which ask all servers.
@@ -91,17 +148,21 @@ async fn one_by_one(
 ) -> ApiResult<Response> {
     let mut results = Vec::with_capacity(asked.queries.len());
     for (position, query) in asked.queries.into_iter().enumerate() {
-        let named = |error: ApiError| error.prefixed(format_args!("Inside `.queries[{position}]`: "));
+        let named = |error: ApiError| at_query(error, position);
         if query.query.use_network {
+            if query.query.point_in_time.is_some() {
+                return Err(named(PointsInTime::not_over_network()));
+            }
             let uid = query.index_uid.clone();
             let found = search_network(state, query.index_uid, query.query, context.clone(), with_metadata).await;
             let mut fields = found.map_err(named)?;
             fields.insert("indexUid".to_owned(), uid.into());
             results.push(Value::Object(fields));
         } else {
-            let alone = MultiSearch { queries: vec![query], federation: None };
-            let body = local(state, alone, context.clone(), with_metadata).await.map_err(named)?;
-            let body: Value = serde_json::from_slice(&body).expect("our own answers are JSON");
+            let query = IndexQuery { query_position: Some(position), ..query };
+            let alone = MultiSearch { queries: vec![query], federation: None, point_in_time: None };
+            let written = local(state, alone, context.clone(), with_metadata).await?;
+            let body: Value = serde_json::from_slice(&written.body).expect("our own answers are JSON");
             results.extend(body["results"].as_array().cloned().unwrap_or_default());
         }
     }
@@ -160,8 +221,8 @@ async fn merged_over_network(
     let network = NetworkSearch::new(state.network.topology(), &asked, body, &context.rights)?;
     let here = async {
         let Some(asked) = network.local()? else { return Ok::<_, ApiError>(None) };
-        let answer = local(state, asked, Context { proxied: true, ..context }, with_metadata).await?;
-        Ok(Some(serde_json::from_slice(&answer).expect("our own answers are JSON")))
+        let written = local(state, asked, Context { proxied: true, ..context }, with_metadata).await?;
+        Ok(Some(serde_json::from_slice(&written.body).expect("our own answers are JSON")))
     };
     let (here, elsewhere) = futures_util::future::join(here, network.ask(&state.outbound, with_metadata)).await;
     let federation = asked.federation.as_ref().ok_or_else(|| ApiError::internal("only merged lists are spread"))?;
@@ -179,9 +240,9 @@ fn indexes(asked: &MultiSearch) -> impl Iterator<Item = &String> {
 }
 
 /// Those that are there: each once, so that its queries see the same state.
-fn snapshots(instance: &Instance, asked: &MultiSearch) -> ApiResult<Snapshots> {
+fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
-    for uid in indexes(asked) {
+    for uid in uids {
         if snapshots.contains_key(uid) {
             continue;
         }

@@ -22,8 +22,8 @@ pub struct FacetSearch {
     pub query: SearchQuery,
 }
 
-/// The parameters of a search that matter for the documents selected.
-const SELECTING: [&str; 9] = [
+/// The parameters of a search that matter for the documents selected, and the state that they are selected in.
+const SELECTING: [&str; 10] = [
     "q",
     "vector",
     "media",
@@ -33,6 +33,7 @@ const SELECTING: [&str; 9] = [
     "attributesToSearchOn",
     "rankingScoreThreshold",
     "locales",
+    "pointInTime",
 ];
 
 impl FacetSearch {

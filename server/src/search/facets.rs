@@ -22,6 +22,11 @@ impl Facets {
         Ok(Facets(distributions(snapshot, candidates, &fields)))
     }
 
+    /// The facets of which values were left out, as limits of an answer.
+    pub fn cuts(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter(|facet| facet.is_cut).map(|facet| format!("maxValuesPerFacet:{}", facet.name))
+    }
+
     /// `facetDistribution`
     pub fn distribution(&self) -> Value {
         let values = |facet: &FieldFacet| -> Map<String, Value> {

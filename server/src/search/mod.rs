@@ -36,7 +36,8 @@ pub use facets::Facets;
 pub(crate) use federation::federated;
 pub use federation::run_federated;
 pub use hits::HitWriter;
-pub use multi::{Snapshots, run_multi};
+pub(crate) use multi::at_query;
+pub use multi::{Snapshots, Written, run_multi};
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, parse_filter};
 pub use similar::run_similar;
@@ -44,7 +45,7 @@ pub use similar::run_similar;
 use crate::access::Rights;
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
-use crate::wire::search::SearchQuery;
+use crate::wire::search::{SearchQuery, Window};
 use meaning::{Searched, search_by_kind};
 
 /// The index that is searched.
@@ -139,8 +140,7 @@ impl Found {
         if self.window.is_cut && self.result.total > self.window.total_max as u64 {
             cuts.push("maxTotalHits".to_owned());
         }
-        let facets = self.facets.iter().flat_map(|facets| &facets.0).filter(|facet| facet.is_cut);
-        cuts.extend(facets.map(|facet| format!("maxValuesPerFacet:{}", facet.name)));
+        cuts.extend(self.facets.iter().flat_map(Facets::cuts));
         cuts
     }
 }
@@ -151,28 +151,25 @@ impl Found {
 /// What the settings of the index do not allow, with the code of the parameter.
 pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
-    run_window(target, query, context, query.window().bounds(total_max))
+    run_window(target, query, context, Reach::new(query.window(), total_max))
 }
 
-/// How far a query may reach in a list of hits.
-fn reach(target: Target<'_>, query: &SearchQuery, (offset, limit): (usize, usize)) -> Reach {
-    let total_max = target.snapshot.settings.pagination.max_total_hits;
-    let (first, number) = query.window().bounds(usize::MAX);
-    Reach { offset, limit, is_cut: first.saturating_add(number) > total_max, total_max }
+impl Reach {
+    /// The hits of `window`, of which an index returns the first `total_max`.
+    pub fn new(window: Window, total_max: usize) -> Reach {
+        let (first, number) = window.bounds(usize::MAX);
+        let (offset, limit) = window.bounds(total_max);
+        Reach { offset, limit, is_cut: first.saturating_add(number) > total_max, total_max }
+    }
 }
 
-/// As [`run`], for the hits `(offset, limit)` instead of those that the query asks for.
+/// As [`run`], for the hits of `window` instead of those that the query asks for.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_window(
-    target: Target<'_>,
-    query: &SearchQuery,
-    context: &Context,
-    (offset, limit): (usize, usize),
-) -> ApiResult<Found> {
+pub fn run_window(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach) -> ApiResult<Found> {
     let mut request = engine_request(target, query, context)?;
-    (request.offset, request.limit) = (offset, limit);
+    (request.offset, request.limit) = (window.offset, window.limit);
     let start = Instant::now();
     let Searched { result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
     let mut steps = vec![("search", start.elapsed())];
@@ -186,6 +183,5 @@ pub fn run_window(
         }
         _ => None,
     };
-    let window = reach(target, query, (offset, limit));
     Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps, window })
 }

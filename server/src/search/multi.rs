@@ -1,15 +1,45 @@
 //! Several searches answered one by one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
 
 use super::{Answer, Context, Metadata, Target, run};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::points_in_time::Held;
 use crate::wire::multi_search::IndexQuery;
 
 /// The snapshots that the queries of a multi-search work on; queries of one index share one.
 pub type Snapshots = std::collections::HashMap<String, Arc<Snapshot>>;
+
+/// The answer to several searches.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The body.
+    pub body: Vec<u8>,
+    /// The limits that changed it, as of one search, each once.
+    pub cuts: Vec<String>,
+    /// Searches that were cut short.
+    pub degraded_searches: u64,
+}
+
+impl Written {
+    /// Adds limits that are not known yet.
+    pub(super) fn cut_by(&mut self, cuts: impl IntoIterator<Item = String>) {
+        for cut in cuts {
+            if !self.cuts.contains(&cut) {
+                self.cuts.push(cut);
+            }
+        }
+    }
+
+    /// Adds a field to the body, which is an object.
+    pub fn append_field(&mut self, name: &str, value: &serde_json::Value) {
+        append_field(&mut self.body, name, value.to_string().as_bytes());
+    }
+}
 
 /// The snapshot of `uid`.
 pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Target<'a>> {
@@ -20,34 +50,49 @@ pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Ta
     }
 }
 
-/// Runs the queries in order and writes the body of the answer.
+/// Runs the queries in order and writes the answer. Those at the positions of `own` search views of their own, and tell
+/// them in their results.
 ///
 /// # Errors
 /// The first query that fails, named by its position.
 pub fn run_multi(
     snapshots: &Snapshots,
+    own: &BTreeMap<usize, Held>,
     queries: &[IndexQuery],
     context: &Context,
     with_metadata: bool,
-) -> ApiResult<Vec<u8>> {
-    let mut out = b"{\"results\":[".to_vec();
+) -> ApiResult<Written> {
+    let mut out = Written { body: b"{\"results\":[".to_vec(), ..Written::default() };
     for (position, asked) in queries.iter().enumerate() {
         if position > 0 {
-            out.push(b',');
+            out.body.push(b',');
         }
-        let answer = one(snapshots, asked, context, with_metadata).map_err(|error| at_query(error, position))?;
-        out.extend_from_slice(&answer);
+        let own = own.get(&position);
+        let snapshots = own.map_or(snapshots, |held| &held.snapshots);
+        let found = one(snapshots, asked, context, with_metadata, &mut out);
+        let mut result = found.map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
+        if let Some(held) = own {
+            append_field(&mut result, "pointInTime", held.shown().to_string().as_bytes());
+        }
+        out.body.append(&mut result);
     }
-    out.extend_from_slice(b"]}");
+    out.body.extend_from_slice(b"]}");
     Ok(out)
 }
 
 /// The error as one of the query at `position`.
-pub(super) fn at_query(error: ApiError, position: usize) -> ApiError {
+pub(crate) fn at_query(error: ApiError, position: usize) -> ApiError {
     error.prefixed(format_args!("Inside `.queries[{position}]`: "))
 }
 
-fn one(snapshots: &Snapshots, asked: &IndexQuery, context: &Context, with_metadata: bool) -> ApiResult<Vec<u8>> {
+/// The result of one query; what limits it is added to `out`.
+fn one(
+    snapshots: &Snapshots,
+    asked: &IndexQuery,
+    context: &Context,
+    with_metadata: bool,
+    out: &mut Written,
+) -> ApiResult<Vec<u8>> {
     if asked.options.is_some() {
         return Err(ApiError::new(
             Code::InvalidMultiSearchFederationOptions,
@@ -57,6 +102,8 @@ fn one(snapshots: &Snapshots, asked: &IndexQuery, context: &Context, with_metada
     }
     let target = target(snapshots, &asked.index_uid)?;
     let found = run(target, &asked.query, context)?;
+    out.cut_by(found.cuts());
+    out.degraded_searches += u64::from(found.result.degraded);
     let metadata = with_metadata.then(|| Metadata::new(target));
     Answer { target, query: &asked.query, context, found, names_index: true, metadata }.write()
 }

@@ -1,5 +1,6 @@
 //! Answers of whole searches over small indexes in memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -307,9 +308,9 @@ fn multi(body: Value) -> ApiResult<Value> {
     let context = Context::now();
     let answer = match &asked.federation {
         Some(federation) => run_federated(&snapshots, &asked.queries, federation, &context, false),
-        None => run_multi(&snapshots, &asked.queries, &context, false),
+        None => run_multi(&snapshots, &BTreeMap::new(), &asked.queries, &context, false),
     }?;
-    Ok(serde_json::from_slice(&answer).unwrap())
+    Ok(serde_json::from_slice(&answer.body).unwrap())
 }
 
 #[test]

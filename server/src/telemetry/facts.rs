@@ -100,7 +100,15 @@ pub(crate) enum Facts {
     /// A search.
     Search(SearchFacts),
     /// Several in one request.
-    MultiSearch { search_count: usize, distinct_index_count: usize, distinct_remote_count: usize, is_federated: bool },
+    MultiSearch {
+        search_count: usize,
+        distinct_index_count: usize,
+        distinct_remote_count: usize,
+        is_federated: bool,
+        point_count: usize,
+    },
+    /// A search among the values of a facet.
+    FacetSearch { has_point: bool },
     /// A list of documents that was asked for by a body.
     Fetch { has_filter: bool, filters_vectors: bool, retrieves_vectors: bool, limit: u64, offset: u64 },
     /// A change of settings.
@@ -143,6 +151,7 @@ pub(crate) struct SearchFacts {
     retrieves_vectors: bool,
     has_hybrid: bool,
     has_own_ratio: bool,
+    has_point: bool,
     is_degraded: bool,
 }
 
@@ -151,6 +160,9 @@ struct FilterFacts {
     is_array: bool,
     uses: [bool; 3],
 }
+
+/// How often `pointInTime` was asked for.
+const POINTS: &str = "point_in_time.total_number_of_uses";
 
 const GEO_RADIUS: &str = "_geoRadius";
 const GEO_BOX: &str = "_geoBoundingBox";
@@ -206,6 +218,7 @@ impl SearchFacts {
                 .hybrid
                 .as_ref()
                 .is_some_and(|hybrid| hybrid.semantic_ratio != crate::wire::search::Hybrid::DEFAULT_RATIO),
+            has_point: query.point_in_time.is_some(),
             is_degraded,
         }
     }
@@ -269,6 +282,7 @@ impl SearchFacts {
         event.any("hybrid.enabled", self.has_hybrid);
         event.any("hybrid.semantic_ratio", self.has_own_ratio);
         event.count("hybrid.total_media", 0);
+        event.count(POINTS, self.has_point.into());
     }
 }
 
@@ -307,7 +321,14 @@ impl Facts {
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         match self {
             Facts::Search(search) => search.add_to(event),
-            Facts::MultiSearch { search_count, distinct_index_count, distinct_remote_count, is_federated } => {
+            Facts::MultiSearch {
+                search_count,
+                distinct_index_count,
+                distinct_remote_count,
+                is_federated,
+                point_count,
+            } => {
+                event.count(POINTS, *point_count as u64);
                 event.average("searches.avg_search_count", *search_count as f64);
                 event.count("searches.total_search_count", *search_count as u64);
                 event.average("indexes.avg_distinct_index_count", *distinct_index_count as f64);
@@ -317,6 +338,7 @@ impl Facts {
                 event.count("remotes.total_distinct_remote_count", *distinct_remote_count as u64);
                 event.any("federation.use_federation", *is_federated);
             }
+            Facts::FacetSearch { has_point } => event.count(POINTS, (*has_point).into()),
             Facts::Fetch { has_filter, filters_vectors, retrieves_vectors, limit, offset } => {
                 event.any("per_filter", *has_filter);
                 event.any("with_vector_filter", *filters_vectors);

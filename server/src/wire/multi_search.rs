@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::json::{At, required};
-use super::search::{DEFAULT_LIMIT, FIELDS, SearchQuery, Window};
+use super::point_in_time::PointInTime;
+use super::search::{self, DEFAULT_LIMIT, SearchQuery, Window};
 use crate::error::{ApiError, ApiResult, Code};
 
 /// The body of a multi-search.
@@ -15,7 +16,12 @@ pub struct MultiSearch {
     pub queries: Vec<IndexQuery>,
     /// Present: one merged list of hits.
     pub federation: Option<Federation>,
+    /// The states of all its indexes to search, if not the present ones; queries may have points of their own.
+    pub point_in_time: Option<PointInTime>,
 }
+
+/// The fields of a body, in the order in which messages list them.
+pub const FIELDS: [&str; 3] = ["queries", "federation", "pointInTime"];
 
 /// One search and the index it is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +44,11 @@ pub struct IndexQuery {
 pub const USING_NETWORK: &str = "passing `useNetwork` in a search query";
 
 impl MultiSearch {
+    /// The points in time of the request and of its queries.
+    pub fn points_in_time(&self) -> impl Iterator<Item = PointInTime> {
+        self.point_in_time.into_iter().chain(self.queries.iter().filter_map(|asked| asked.query.point_in_time))
+    }
+
     /// One search of all servers, as a merged list.
     pub fn over_network(index_uid: String, query: SearchQuery) -> MultiSearch {
         let facets_by_index: BTreeMap<String, Vec<String>> =
@@ -51,7 +62,7 @@ impl MultiSearch {
         };
         let query =
             IndexQuery { index_uid, query, options: None, paging_field: None, remote: None, query_position: None };
-        MultiSearch { queries: vec![query], federation: Some(federation) }
+        MultiSearch { queries: vec![query], federation: Some(federation), point_in_time: None }
     }
 
     /// The body that [`MultiSearch::over_network`] is read from; its pages are left out.
@@ -114,16 +125,17 @@ impl MultiSearch {
     /// # Errors
     /// The first thing wrong in the order of the text.
     pub fn from_body(body: &Value) -> ApiResult<MultiSearch> {
-        let (mut queries, mut federation) = (None, None);
+        let (mut queries, mut federation, mut point_in_time) = (None, None, None);
         let root = At::root(body);
-        root.fields(&["queries", "federation"], |name, field| {
+        root.fields(&FIELDS, |name, field| {
             match name {
                 "queries" => queries = Some(field.list(IndexQuery::read)?),
-                _ => federation = field.optional(Federation::read)?,
+                "federation" => federation = field.optional(Federation::read)?,
+                _ => point_in_time = field.code(Code::InvalidSearchPointInTime).optional(PointInTime::read)?,
             }
             Ok(())
         })?;
-        Ok(MultiSearch { queries: required(queries, &root, "queries", Code::BadRequest)?, federation })
+        Ok(MultiSearch { queries: required(queries, &root, "queries", Code::BadRequest)?, federation, point_in_time })
     }
 }
 
@@ -141,7 +153,7 @@ impl IndexQuery {
     }
 
     fn read(at: At<'_>) -> ApiResult<IndexQuery> {
-        let accepted: Vec<&str> = ["indexUid"].into_iter().chain(FIELDS).chain(["federationOptions"]).collect();
+        let accepted: Vec<&str> = ["indexUid"].into_iter().chain(search::FIELDS).chain(["federationOptions"]).collect();
         let (mut index_uid, mut options, mut paging_field) = (None, None, None);
         let (mut remote, mut query_position) = (None, None);
         let mut query = SearchQuery::default();

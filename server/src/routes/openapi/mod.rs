@@ -11,8 +11,7 @@ use warp::Filter;
 use super::table::ROUTES;
 use crate::app::AppState;
 use crate::http::{Routes, json_text, request};
-use crate::wire::query_string::joined;
-use crate::wire::{point_in_time, search, tasks};
+use crate::wire::{search, tasks};
 use types::{body_of, kind_of};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -72,10 +71,7 @@ const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
 const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "customMetadata", "wait"];
 const DELETION: &[&str] = &["customMetadata", "wait"];
 const WAIT: &[&str] = &["wait"];
-const SEARCH: &[&str] = &joined::<_, _, { search::PARAMETERS.len() + point_in_time::PARAMETERS.len() }>(
-    search::PARAMETERS,
-    point_in_time::PARAMETERS,
-);
+const SEARCH: &[&str] = &search::PARAMETERS;
 
 /// Summary, body, answer and query parameters of a route of the table.
 fn describe(method: &str, pattern: &str) -> Option<Description> {

@@ -27,10 +27,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
             json!({ "type": "array", "items": { "type": ["string", "integer"] } })
         }
         ("POST", "/indexes/{indexUid}/documents/edit") => object(&["function", "context", "filter"], &["function"]),
-        ("POST", "/indexes/{indexUid}/search") => {
-            let fields: Vec<&str> = search::FIELDS.into_iter().chain(["pointInTime"]).collect();
-            object(&fields, &[])
-        }
+        ("POST", "/indexes/{indexUid}/search") => object(&search::FIELDS, &[]),
         ("POST", "/indexes/{indexUid}/similar") => object(&similar::FIELDS, &["id", "embedder"]),
         ("POST", "/indexes/{indexUid}/facet-search") => {
             let own = ["facetQuery", "facetName", "exhaustiveFacetCount"];
@@ -44,6 +41,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
                 "properties": {
                     "queries": { "type": "array", "items": object(&fields, &["indexUid"]) },
                     "federation": { "type": ["object", "null"] },
+                    "pointInTime": kind_of("pointInTime"),
                 },
                 "required": ["queries"],
                 "additionalProperties": false,
@@ -123,6 +121,12 @@ pub(super) fn kind_of(name: &str) -> Value {
             "properties": { "embedder": { "type": "string" }, "semanticRatio": { "type": "number", "minimum": 0, "maximum": 1 } },
             "required": ["embedder"],
         }),
+        // A text in query strings.
+        "pointInTime" => json!({
+            "type": ["object", "string", "null"],
+            "properties": { "id": { "type": ["string", "null"] }, "keepAliveMs": { "type": ["integer", "null"], "minimum": 0 } },
+            "additionalProperties": false,
+        }),
         "headers" | "remotes" | "context" | "federationOptions" | "shards" => json!({ "type": ["object", "null"] }),
         "matchingStrategy" => json!({ "enum": search::strategy_names() }),
         "mode" => json!({ "enum": ["human", "json"] }),
@@ -143,7 +147,7 @@ mod tests {
     fn bodies_name_their_fields() {
         let search = body_of("POST", "/indexes/{indexUid}/search");
         assert_eq!(search["properties"]["limit"]["type"], "integer");
-        assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len() + 1);
+        assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len());
         assert_eq!(body_of("POST", "/keys")["required"], json!(["actions", "indexes", "expiresAt"]));
         assert_eq!(kind_of("explain"), json!({}), "anything, where nothing is said");
     }

@@ -39,6 +39,13 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
             "keep only `federation.distinct`".into(),
         );
     }
+    if asked.query.point_in_time.is_some() {
+        return refuse(
+            Code::InvalidSearchPointInTime,
+            "`pointInTime`".into(),
+            "pass `pointInTime` beside `federation` to hold the states of all indexes".into(),
+        );
+    }
     if asked.query.show_performance_details {
         return refuse(
             Code::InvalidMultiSearchQueryShowPerformanceDetails,
@@ -176,6 +183,7 @@ mod tests {
         assert_eq!(refused(json!({"page": 1}), json!({})), Code::InvalidMultiSearchQueryPagination);
         assert_eq!(refused(json!({"facets": ["x"]}), json!({})), Code::InvalidMultiSearchQueryFacets);
         assert_eq!(refused(json!({"distinct": "x"}), json!({"distinct": "y"})), Code::InvalidMultiSearchDistinct);
+        assert_eq!(refused(json!({"pointInTime": {}}), json!({})), Code::InvalidSearchPointInTime);
         let (asked, federation) = first(json!({"federation": {}, "queries": [{"indexUid": "a", "facets": []}]}));
         assert_eq!(query(&asked, &federation, 0), Ok(()));
     }

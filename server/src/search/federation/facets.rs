@@ -67,6 +67,7 @@ pub(crate) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult
             FacetOrder::Alpha => facet.values.sort_by(|a, b| a.0.cmp(&b.0)),
             FacetOrder::Count => facet.values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))),
         }
+        facet.is_cut |= facet.values.len() > limit;
         facet.values.truncate(limit);
         facet
     });
@@ -128,6 +129,7 @@ mod tests {
         assert_eq!(sum, facet(&[("Action", 5), ("Drama", 1), ("War", 5)], Some((0.5, 2.0))));
         let cut = merged(&counted, MergeFacets { max_values_per_facet: Some(1) }).unwrap();
         assert_eq!(cut.0[0].values, [("Action".to_owned(), 5)]);
+        assert!(cut.0[0].is_cut && !sum.0[0].is_cut);
     }
 
     #[test]

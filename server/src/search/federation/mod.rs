@@ -23,11 +23,11 @@ use self::facets::{count_by_index, merged, unused_note};
 use self::merge::{MergedHit, merge};
 use self::order::Weighted;
 use super::answer::paging;
-use super::multi::{Snapshots, at_query, target};
-use super::{Context, Found, HitWriter, Metadata, Target, run_window};
+use super::multi::{Snapshots, Written, at_query, target};
+use super::{Context, Found, HitWriter, Metadata, Reach, Target, run_window};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
-use crate::wire::search::SearchQuery;
+use crate::wire::search::{SearchQuery, Window};
 
 /// One query of a federated search that has run.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Ran<'a> {
     weighted: Vec<Weighted>,
 }
 
-/// Runs the queries, merges their hits and writes the body of the answer.
+/// Runs the queries, merges their hits and writes the answer.
 ///
 /// # Errors
 /// What no federated query may ask for, queries whose orders can't be compared, or the first query that fails.
@@ -52,7 +52,7 @@ pub fn run_federated(
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
-) -> ApiResult<Vec<u8>> {
+) -> ApiResult<Written> {
     for (position, asked) in queries.iter().enumerate() {
         check::query(asked, federation, position)
             .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
@@ -73,21 +73,21 @@ pub fn run_federated(
         writers.push(HitWriter::new(one.target, one.query, &mut one.found).with_foreign(context)?);
     }
     let hits = merge(&ran, federation.distinct.as_deref(), offset, limit)?;
-    let mut out = b"{\"hits\":[".to_vec();
+    let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     for (place, merged) in hits.iter().enumerate() {
         if place > 0 {
-            out.push(b',');
+            out.body.push(b',');
         }
-        out.append(&mut written(&ran, &writers, merged, context)?);
+        out.body.append(&mut written(&ran, &writers, merged, context)?);
     }
-    out.push(b']');
-    for (key, value) in around(snapshots, &ran, &hits, federation, context, with_metadata)? {
-        out.push(b',');
-        out.extend_from_slice(json!(key).to_string().as_bytes());
-        out.push(b':');
-        out.extend_from_slice(value.to_string().as_bytes());
+    out.body.extend_from_slice(b"]}");
+    for one in &ran {
+        out.cut_by(one.found.cuts());
+        out.degraded_searches += u64::from(one.found.result.degraded);
     }
-    out.push(b'}');
+    for (key, value) in around(snapshots, &ran, &hits, federation, context, with_metadata, &mut out)? {
+        out.append_field(&key, &value);
+    }
     Ok(out)
 }
 
@@ -108,13 +108,14 @@ fn one<'a>(
     context: &Context,
     wanted: usize,
 ) -> ApiResult<Ran<'a>> {
-    let wanted = wanted.min(target.snapshot.settings.pagination.max_total_hits);
+    let window = Window::Offset { offset: 0, limit: wanted };
+    let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
     let found = match &federation.distinct {
         Some(attribute) => {
             let query = SearchQuery { distinct: Some(attribute.clone()), ..asked.query.clone() };
-            run_window(target, &query, context, (0, wanted))?
+            run_window(target, &query, context, window)?
         }
-        None => run_window(target, &asked.query, context, (0, wanted))?,
+        None => run_window(target, &asked.query, context, window)?,
     };
     let weight = asked.options.unwrap_or_default().weight;
     let weighted = found.result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
@@ -137,7 +138,7 @@ fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit, conte
     Ok(out)
 }
 
-/// Everything but the hits.
+/// Everything but the hits; limits of facets are added to those of `out`.
 fn around(
     snapshots: &Snapshots,
     ran: &[Ran<'_>],
@@ -145,6 +146,7 @@ fn around(
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
+    out: &mut Written,
 ) -> ApiResult<Map<String, Value>> {
     let candidates = merge::candidates(ran);
     let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
@@ -171,10 +173,12 @@ fn around(
     match federation.merge_facets {
         Some(options) => {
             let facets = merged(&counted, options)?;
+            out.cut_by(facets.cuts());
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
         }
         None if !federation.facets_by_index.is_empty() => {
+            out.cut_by(counted.iter().flat_map(|(_, _, facets)| facets.cuts()));
             let by_index = counted.iter().map(|(uid, _, facets)| {
                 (uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }))
             });

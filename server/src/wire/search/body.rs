@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::{ExplainQuery, Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
+use crate::wire::point_in_time::PointInTime;
 
 /// The fields of a search, in the order in which messages list them.
-pub const FIELDS: [&str; 31] = [
+pub const FIELDS: [&str; 32] = [
     "q",
     "vector",
     "media",
@@ -39,6 +40,7 @@ pub const FIELDS: [&str; 31] = [
     "locales",
     "personalize",
     "explain",
+    "pointInTime",
 ];
 
 impl SearchQuery {
@@ -113,6 +115,7 @@ impl SearchQuery {
                 self.locales = locales.unwrap_or_default();
             }
             "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
+            "pointInTime" => self.point_in_time = field.code(InvalidSearchPointInTime).optional(PointInTime::read)?,
             "media" if !field.value().is_null() => {
                 return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
             }

@@ -12,6 +12,8 @@ use lamina_engine::search::MatchingStrategy;
 use lamina_engine::text::Language;
 use serde_json::Value;
 
+use super::point_in_time::PointInTime;
+
 pub use body::FIELDS;
 pub use kind::{Hybrid, SearchKind};
 pub use parameters::PARAMETERS;
@@ -83,6 +85,8 @@ pub struct SearchQuery {
     pub explain: Option<ExplainQuery>,
     /// Whether all servers of the network are asked.
     pub use_network: bool,
+    /// The state of the index to search, if not the present one.
+    pub point_in_time: Option<PointInTime>,
 }
 
 /// What is to be explained.
@@ -124,6 +128,7 @@ impl Default for SearchQuery {
             locales: Vec::new(),
             explain: None,
             use_network: false,
+            point_in_time: None,
         }
     }
 }

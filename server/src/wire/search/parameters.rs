@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::body::personalization_unavailable;
 use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::wire::locale;
 use crate::wire::query_string::{Parameter, QueryString};
+use crate::wire::{locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
-pub const PARAMETERS: [&str; 32] = [
+pub const PARAMETERS: [&str; 34] = [
     "q",
     "vector",
     "offset",
@@ -43,6 +43,8 @@ pub const PARAMETERS: [&str; 32] = [
     "useNetwork",
     "explain",
     "explainDocumentId",
+    "pointInTime",
+    "pointInTimeKeepAliveMs",
 ];
 
 impl SearchQuery {
@@ -149,6 +151,14 @@ impl SearchQuery {
             "explainDocumentId" => {
                 let id = parameter.code(InvalidSearchExplain).text()?.to_owned();
                 self.explain.get_or_insert_default().document_id = Some(id);
+            }
+            "pointInTime" => {
+                let id = point_in_time::id(&parameter.code(InvalidSearchPointInTime))?;
+                self.point_in_time.get_or_insert_default().id = id;
+            }
+            "pointInTimeKeepAliveMs" => {
+                let millis = parameter.code(InvalidSearchPointInTime).positive_integer()?;
+                self.point_in_time.get_or_insert_default().keep_alive = point_in_time::keep_alive(millis);
             }
             "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
             _ => return Err(personalization_unavailable()),

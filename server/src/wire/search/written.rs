@@ -40,6 +40,8 @@ impl SearchQuery {
             // Merged lists explain nothing.
             explain: _,
             use_network: _,
+            // States of this server.
+            point_in_time: _,
         } = self;
         let strategy =
             MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == *matching_strategy).map(|(name, _)| *name);
