@@ -10,9 +10,9 @@ import collections
 import json
 import os
 import random
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,32 +31,35 @@ class Gone(Exception):
 class Server:
     def __init__(self, binary):
         self.binary, self.folder = binary, tempfile.mkdtemp(prefix="lamina-soak-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.url = None
         self.process, self.starts, self.slowest_start = None, 0, 0.0
 
     def start(self):
         began = time.monotonic()
-        self.process = subprocess.Popen(
-            [self.binary, "--db-path", "db", "--http-addr", f"127.0.0.1:{self.port}", "--max-indexing-memory", "256 MB"],
-            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=open(os.path.join(self.folder, "log"), "a"),
-        )
+        path = os.path.join(self.folder, "log")
+        earlier = os.path.getsize(path) if os.path.exists(path) else 0
+        # It chooses its port itself, so that nobody else can have it, and says which one when it is ready.
+        with open(path, "a") as log:
+            self.process = subprocess.Popen(
+                [self.binary, "--db-path", "db", "--http-addr", "127.0.0.1:0", "--max-indexing-memory", "256 MB"],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+            )
         while True:
-            try:
-                self.ask("GET", "/health")
+            with open(path) as log:
+                log.seek(earlier)
+                found = re.search(r"^Listening on +(\S+)\n", log.read(), re.MULTILINE)
+            if found:
+                self.url = found.group(1)
                 break
-            except Gone:
-                if self.process.poll() is not None or time.monotonic() - began > 60:
-                    raise SystemExit("the server does not start:\n" + self.log())
-                time.sleep(0.02)
+            if self.process.poll() is not None or time.monotonic() - began > 300:
+                raise SystemExit("the server does not start:\n" + self.log())
+            time.sleep(0.02)
         self.starts += 1
         self.slowest_start = max(self.slowest_start, time.monotonic() - began)
 
     def stop(self, how):
         self.process.send_signal(how)
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=300)
 
     def log(self):
         with open(os.path.join(self.folder, "log")) as file:
@@ -69,7 +72,7 @@ class Server:
     def ask(self, method, path, body=None, timeout=60):
         """Status and JSON of an answer; 5xx other than a full queue is the end of the test."""
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}", method=method,
+            self.url + path, method=method,
             data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"},
         )
         try:

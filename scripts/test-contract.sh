@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes requests from /openapi.json, sensible and nonsensical ones, and expects that none is answered with 5xx.
+# Makes requests from /openapi.json, sensible and nonsensical ones, and expects that none is answered with 5xx and that all
+# answers are as described.
 # usage: scripts/test-contract.sh [examples for each route]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,5 +29,6 @@ PREPARE
 # The stream of logs has no end.
 export LAMINA_KEY=contract-master-key
 scripts/with-server.sh --master-key "$LAMINA_KEY" -- bash -euc "'$venv/bin/python' '$venv/prepare.py'
-  '$venv/bin/schemathesis' run \"\$LAMINA_URL/openapi.json\" --checks not_a_server_error --max-examples ${1:-30} \
+  '$venv/bin/schemathesis' run \"\$LAMINA_URL/openapi.json\" --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
+    --max-examples ${1:-30} \
     --header \"Authorization: Bearer \$LAMINA_KEY\" --exclude-path /logs/stream --seed 1 --continue-on-failure --request-timeout 20"

@@ -9,10 +9,9 @@ while [[ $1 != -- ]]; do options+=("$1") && shift; done
 shift
 
 LAMINA_DATA=$(mktemp -d)
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-export LAMINA_DATA LAMINA_URL=http://127.0.0.1:$port
+export LAMINA_DATA
 target/debug/lamina --db-path "$LAMINA_DATA/db" --dump-dir "$LAMINA_DATA/dumps" --snapshot-dir "$LAMINA_DATA/snapshots" \
-  --http-addr "127.0.0.1:$port" "${options[@]}" >"$LAMINA_DATA/server.log" 2>&1 &
+  --http-addr 127.0.0.1:0 "${options[@]}" >"$LAMINA_DATA/server.log" 2>&1 &
 server=$!
 cleanup() {
   status=$?
@@ -21,9 +20,12 @@ cleanup() {
   rm -rf "$LAMINA_DATA"
 }
 trap cleanup EXIT
-for _ in $(seq 100); do
-  python3 -c 'import os, urllib.request; urllib.request.urlopen(os.environ["LAMINA_URL"] + "/health", timeout=1)' 2>/dev/null && break
+# It chooses its port itself, so that nobody else can have it, and says which one when it is ready.
+LAMINA_URL=
+while [[ -z $LAMINA_URL ]]; do
   kill -0 $server 2>/dev/null || { echo "the server did not start"; exit 1; }
   sleep 0.1
+  LAMINA_URL=$(sed -n 's/^Listening on  *//p' "$LAMINA_DATA/server.log")
 done
+export LAMINA_URL
 "$@"

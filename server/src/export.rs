@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,7 +23,7 @@ use crate::access::matches;
 use crate::error::{ApiError, Code};
 use crate::instance::Instance;
 use crate::outbound::{Outbound, OutboundError, Reply};
-use crate::tasks::{Export, ExportedIndex};
+use crate::tasks::{Export, ExportedIndex, LiveBatch};
 
 /// For a request that carries little.
 const SMALL_TIME: Duration = Duration::from_secs(5);
@@ -85,7 +84,7 @@ pub(crate) fn export(
     instance: &Instance,
     outbound: &Outbound,
     asked: &Export,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
 ) -> Result<Map<String, Value>, ExportError> {
     let remote = Remote {
         outbound: outbound.clone(),
@@ -93,10 +92,14 @@ pub(crate) fn export(
         key: asked.api_key.clone(),
     };
     let mut sent = Map::new();
-    for uid in instance.uids() {
-        let Some(how) = asked.indexes.iter().find(|index| matches(&index.pattern, &uid)) else { continue };
+    let how = |uid: &str| asked.indexes.iter().find(|index| matches(&index.pattern, uid));
+    let uids: Vec<String> = instance.uids().into_iter().filter(|uid| how(uid).is_some()).collect();
+    live.steps.enter("sending indexes", 0, uids.len() as u64);
+    for uid in uids {
+        let Some(how) = how(&uid) else { continue };
         let snapshot = instance.snapshot(&uid)?;
-        let count = send_index(&remote, &uid, &snapshot, how, asked.payload_bytes, cancelled)?;
+        let count = send_index(&remote, &uid, &snapshot, how, asked.payload_bytes, live)?;
+        live.steps.leave_inner(1);
         let report =
             json!({ "filter": how.filter, "overrideSettings": how.override_settings, "matchedDocuments": count });
         sent.insert(uid, report);
@@ -112,7 +115,7 @@ fn send_index(
     snapshot: &Snapshot,
     how: &ExportedIndex,
     piece_bytes: u64,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
 ) -> Result<u64, ExportError> {
     let addresses = matching(uid, snapshot, how.filter.as_ref())?;
     prepare(remote, uid, snapshot, how.override_settings)?;
@@ -120,10 +123,11 @@ fn send_index(
         Some(key) => format!("/indexes/{uid}/documents?primaryKey={}", encoded(key)),
         None => format!("/indexes/{uid}/documents"),
     };
+    live.steps.enter_inner(1, format!("documents of `{uid}`"), addresses.len() as u64);
     let mut under_way = UnderWay { remote, path, sends: VecDeque::new() };
     let mut piece = Piece::new();
     for address in &addresses {
-        if cancelled.load(Ordering::Relaxed) {
+        if live.is_cancelled() {
             return Err(ExportError::Cancelled);
         }
         let document = snapshot
@@ -133,6 +137,7 @@ fn send_index(
             under_way.send(std::mem::replace(&mut piece, Piece::new()).finish()?)?;
         }
         piece.push(&document)?;
+        live.steps.advance();
     }
     if piece.bytes > 0 {
         under_way.send(piece.finish()?)?;

@@ -117,6 +117,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         Arc::clone(&instance),
         BackupPlaces::new(&options),
         outbound.clone(),
+        Arc::clone(embedders.requests()),
         limits(&options),
     )?;
     let state = Arc::new(AppState::new(options, instance, queue, outbound, embedders, keys, webhooks));

@@ -102,7 +102,7 @@ fn an_older_database_is_opened_on_request_only() {
     let version = server.data_folder().join("VERSION");
     std::fs::write(&version, "0.0.1").unwrap();
     let refused = |options: &[&str]| {
-        let mut command = crate::server::command(server.folder(), crate::server::free_port(), &[]);
+        let mut command = crate::server::command(server.folder(), &[]);
         let output = command.args(options).output().expect("the binary starts");
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()

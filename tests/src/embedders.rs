@@ -106,6 +106,23 @@ fn documents_and_queries_are_embedded() {
 }
 
 #[test]
+fn batches_tell_what_became_of_their_requests() {
+    let model = Model::start();
+    let server = pets(&model);
+    let requests = |task: &Value| {
+        let batch = server.get(&format!("/batches/{}", task["batchUid"])).ok();
+        batch["stats"].get("embedderRequests").cloned()
+    };
+    assert_eq!(requests(&server.wait_for(0)), None, "there was no embedder yet");
+    assert_eq!(requests(&server.wait_for(1)), Some(json!({"total": 1, "failed": 0})));
+    server.ids("pets", near("kitten"));
+    model.status.store(401, Ordering::SeqCst);
+    let failed = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 9, "text": "a cow"}])));
+    let expected = json!({"total": 1, "failed": 1, "lastError": "HTTP 401 Unauthorized"});
+    assert_eq!(requests(&failed), Some(expected), "queries are not counted");
+}
+
+#[test]
 fn only_what_changed_is_embedded_again() {
     let model = Model::start();
     let server = pets(&model);

@@ -29,7 +29,7 @@ fn source() -> Server {
 fn settle(server: &Server) {
     let begin = std::time::Instant::now();
     while server.get("/tasks?statuses=enqueued,processing&limit=1").ok()["total"] != 0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the other server does not come to rest");
+        assert!(begin.elapsed() < Duration::from_secs(300), "the other server does not come to rest");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -121,6 +121,23 @@ fn failures_are_told() {
     ] {
         source.post("/export", body).refused(400, code);
     }
+}
+
+#[test]
+fn an_export_tells_where_it_is() {
+    let source = source();
+    let silent = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(100));
+    let url = silent.url.trim_end_matches("/hook");
+    let export = source.post("/export", json!({"url": url}));
+    silent.next();
+    let batch = source.get("/batches?statuses=processing").ok()["results"][0].clone();
+    let steps = json!([
+        {"currentStep": "processing tasks", "finished": 0, "total": 2},
+        {"currentStep": "sending indexes", "finished": 0, "total": 2},
+    ]);
+    assert_eq!((&batch["progress"]["steps"], &batch["progress"]["percentage"]), (&steps, &json!(0.0)), "{batch}");
+    source.done(&source.post("/tasks/cancel?types=export", Value::Null));
+    assert_eq!(source.wait(&export)["status"], "canceled");
 }
 
 #[test]

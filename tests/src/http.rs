@@ -98,6 +98,36 @@ fn the_page_is_for_development() {
 }
 
 #[test]
+fn features_that_are_not_there_say_so_whatever_their_switches_say() {
+    let server = Server::with_options(&["--master-key", "a key of sixteen bytes"]).with_key("a key of sixteen bytes");
+    for is_on in [false, true] {
+        let switches =
+            json!({"chatCompletions": is_on, "dynamicSearchRules": is_on, "renderRoute": is_on, "network": is_on});
+        assert_eq!(server.patch("/experimental-features", switches.clone()).ok()["renderRoute"], is_on);
+        for (method, path) in [
+            ("GET", "/chats"),
+            ("DELETE", "/chats/a"),
+            ("PATCH", "/chats/a/settings"),
+            ("POST", "/chats/a/chat/completions"),
+            ("GET", "/indexes/films/settings/chat"),
+            ("PUT", "/indexes/films/settings/chat"),
+            ("POST", "/dynamic-search-rules"),
+            ("PATCH", "/dynamic-search-rules/a"),
+            ("POST", "/render-template"),
+        ] {
+            let answer = server.send(server.request(method.parse().unwrap(), path));
+            answer.refused(400, "feature_not_enabled");
+        }
+        let control = server.post("/network/control", json!({}));
+        let expected = if is_on { (451, "requires_enterprise_edition") } else { (400, "feature_not_enabled") };
+        control.refused(expected.0, expected.1);
+    }
+    let other = server.with_key("wrong");
+    other.get("/chats").refused(403, "invalid_api_key");
+    other.post("/render-template", json!({})).refused(403, "invalid_api_key");
+}
+
+#[test]
 fn every_answer_names_its_request() {
     let server = Server::start();
     let id = |request: reqwest::blocking::RequestBuilder| {

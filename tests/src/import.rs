@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
-use crate::server::{Server, binary, free_port};
+use crate::server::{NOBODY, Server, binary};
 
 fn import(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
     let mut process = Command::new(binary())
@@ -109,9 +109,8 @@ fn what_cannot_work_is_said_at_once() {
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at byte 12");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside a document");
     failed(&import(&server, &["--primary-key", "isbn"], b"{\"title\": \"x\"}"), "isbn");
-    let nobody = format!("http://127.0.0.1:{}", free_port());
     let output = Command::new(binary())
-        .args(["import", "--url", &nobody, "--index", "films", "--patience", "1"])
+        .args(["import", "--url", NOBODY, "--index", "films", "--patience", "1"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

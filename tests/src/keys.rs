@@ -44,7 +44,7 @@ pub(crate) fn value(key: &Value) -> String {
 pub(crate) fn finish(server: &Server, answer: &Answer) -> Value {
     assert!(matches!(answer.status, 200 | 202), "not accepted: {answer:?}");
     let path = format!("/tasks/{}", answer.body["taskUid"]);
-    for _ in 0..2000 {
+    for _ in 0..60_000 {
         let task = ask(server, MASTER, "GET", &path, &Value::Null).ok();
         if matches!(task["status"].as_str(), Some("succeeded" | "failed" | "canceled")) {
             return task;

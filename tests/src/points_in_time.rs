@@ -76,7 +76,7 @@ fn views_end_by_themselves_and_belong_to_their_index() {
     let server = Server::start();
     server.add("films", json!([film(1)]));
     server.add("books", json!([film(1)]));
-    let opened = server.search("films", json!({"pointInTime": {"keepAliveMs": 50}}))["pointInTime"]["id"].clone();
+    let opened = server.search("films", json!({"pointInTime": {"keepAliveMs": 300_000}}))["pointInTime"]["id"].clone();
     let query = json!({"pointInTime": {"id": opened}});
     server.post("/indexes/books/search", query.clone()).refused(404, "point_in_time_not_found");
     server.post("/indexes/films/search", query.clone()).ok();

@@ -15,6 +15,9 @@ pub(crate) enum Behaviour {
     Stall,
 }
 
+/// Longer than any request takes to come from a busy machine, shorter than all attempts of a webhook that stalls.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A request as it came.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -58,7 +61,7 @@ impl Receiver {
     /// The next request, in the order of arrival.
     #[track_caller]
     pub(crate) fn next(&self) -> Received {
-        self.received.recv_timeout(Duration::from_secs(30)).expect("a request")
+        self.received.recv_timeout(PATIENCE).expect("a request")
     }
 
     /// Expects silence.

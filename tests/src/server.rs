@@ -1,19 +1,23 @@
 //! The fixture: one running server, and answers that can be checked in one line.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use reqwest::blocking::{Client, RequestBuilder};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const START_MAX: Duration = Duration::from_secs(60);
-const TASK_MAX: Duration = Duration::from_secs(120);
+use crate::receiver::{Behaviour, Receiver};
+
+/// Bounds that only a server that hangs can reach, on however busy a machine.
+const START_MAX: Duration = Duration::from_secs(300);
+const TASK_MAX: Duration = Duration::from_secs(300);
 
 /// The `lamina` binary of this build, brought up to date once per run.
 pub(crate) fn binary() -> &'static Path {
@@ -56,7 +60,7 @@ impl Server {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
         let (process, url) = launch(folder.path(), &options);
-        let http = Client::builder().timeout(Duration::from_secs(120)).no_proxy().build().expect("an HTTP client");
+        let http = Client::builder().timeout(TASK_MAX).no_proxy().build().expect("an HTTP client");
         Server { process, url, folder, options, key: None, http }
     }
 
@@ -80,6 +84,22 @@ impl Server {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
+    /// Waits until the log holds `text`: what happens beside a request may be told after its answer.
+    #[track_caller]
+    pub(crate) fn wait_for_log(&self, text: &str) {
+        self.wait_for_log_lines(text, 1);
+    }
+
+    /// As [`Server::wait_for_log`], until `count` lines hold it.
+    #[track_caller]
+    pub(crate) fn wait_for_log_lines(&self, text: &str, count: usize) {
+        let start = Instant::now();
+        while self.log().lines().filter(|line| line.contains(text)).count() < count {
+            assert!(start.elapsed() < TASK_MAX, "not {count} times `{text}` in:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// SIGKILL: nothing is finished, nothing is cleaned up.
     pub(crate) fn kill(&mut self) {
         self.process.kill().expect("the process can be killed");
@@ -87,7 +107,8 @@ impl Server {
     }
 
     /// Lets `act` speak to the server over and over until it is killed, sometime in its first `life_max` milliseconds;
-    /// then it is started again. The times of the rounds are spread over the whole of what `act` takes.
+    /// then it is started again. The times of the rounds are spread over the whole of what `act` takes. In every second
+    /// round the time counts from the end of the first `act`, so that something gets done however slow the machine is.
     pub(crate) fn killed_while(
         &mut self,
         round: u64,
@@ -95,15 +116,30 @@ impl Server {
         mut act: impl FnMut(&Server) -> reqwest::Result<()>,
     ) {
         let life = Duration::from_millis(3 + round * 37 % life_max);
-        let (process, start) = (self.process.id(), Instant::now());
+        let process = self.process.id();
+        let killed = AtomicBool::new(false);
+        let (acted, first_act) = channel();
         std::thread::scope(|scope| {
+            let killed = &killed;
             scope.spawn(move || {
+                if round.is_multiple_of(2) {
+                    // An error means that there will be none.
+                    let _ = first_act.recv();
+                }
                 std::thread::sleep(life);
+                // Before the act, so that nobody else who gets the port is spoken to for long.
+                killed.store(true, Ordering::SeqCst);
                 let status = Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill runs");
                 assert!(status.success());
             });
+            // Dropped at the end, also of a panic.
+            let acted = acted;
             while act(self).is_ok() {
-                assert!(start.elapsed() < Duration::from_secs(30), "the process was not killed");
+                // Nobody listens after the first one.
+                let _ = acted.send(());
+                if killed.load(Ordering::SeqCst) {
+                    break;
+                }
             }
         });
         self.process.wait().expect("the process can be waited for");
@@ -235,6 +271,28 @@ impl Server {
         self.post(&format!("/indexes/{index}/search"), query).ok()
     }
 
+    /// Keeps the queue busy until [`Server::release_queue`]: with a document whose vector never comes. The server must
+    /// be allowed to ask 127.0.0.1.
+    #[track_caller]
+    pub(crate) fn hold_queue(&self) -> Receiver {
+        let model = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(1000));
+        let embedder = json!({
+            "source": "rest", "url": model.url, "dimensions": 2, "documentTemplate": "text",
+            "request": "{{text}}", "response": "{{embedding}}"
+        });
+        self.set("held", json!({"embedders": {"never": embedder}}));
+        assert_eq!(self.post("/indexes/held/documents", json!([{"id": 1}])).status, 202);
+        model.next();
+        model
+    }
+
+    /// Lets the queue go on; the task that held it is canceled.
+    #[track_caller]
+    pub(crate) fn release_queue(&self, held: Receiver) {
+        self.done(&self.post("/tasks/cancel?indexUids=held", Value::Null));
+        drop(held);
+    }
+
     /// The ids of the hits, in order.
     #[track_caller]
     pub(crate) fn ids(&self, index: &str, query: Value) -> Vec<Value> {
@@ -288,14 +346,14 @@ impl Answer {
     }
 }
 
-/// Options that look like `SVC_NAME=value` go into the environment.
-/// The command with the options every test uses: its own folder, no telemetry.
-pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
+/// The command with the options every test uses: its own folder, a port that the system chooses, no telemetry. Options
+/// that look like `SVC_NAME=value` go into the environment.
+pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
     let mut command = Command::new(binary());
     command
         .args(["--db-path"])
         .arg(folder.join("data"))
-        .args(["--http-addr", &format!("127.0.0.1:{port}")])
+        .args(["--http-addr", "127.0.0.1:0"])
         .args(options.iter().filter(|option| !option.starts_with("SVC_")))
         // A configuration file or variables of the developer must not reach the test.
         .current_dir(folder)
@@ -305,37 +363,38 @@ pub(crate) fn command(folder: &Path, port: u16, options: &[String]) -> Command {
     command
 }
 
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound address").port()
-}
+/// Nobody listens there.
+pub(crate) const NOBODY: &str = "http://127.0.0.1:1";
 
-fn launch(folder: &Path, options: &[String]) -> (Child, String) {
+/// Starts a server with its log in `folder/log`, and waits until it says where it listens, which it does last: what
+/// connects from then on is answered. Ports are never chosen here, because another test could take them first.
+pub(crate) fn launch(folder: &Path, options: &[String]) -> (Child, String) {
     // The first test waits for the build, which is no time that the server takes.
     binary();
+    let path = folder.join("log");
+    let log = File::options().create(true).append(true).open(&path).expect("a log file");
+    let earlier = log.metadata().expect("the length of the log").len() as usize;
+    let mut process = command(folder, options)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a second handle"))
+        .stderr(log)
+        .spawn()
+        .expect("the binary starts");
     let start = Instant::now();
-    // Another process may take the port between the look and the start: then it is tried again with another one.
     loop {
-        let port = free_port();
-        let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log file");
-        let mut process = command(folder, port, options)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a second handle"))
-            .stderr(log)
-            .spawn()
-            .expect("the binary starts");
-        let url = format!("http://127.0.0.1:{port}");
-        loop {
-            if reqwest::blocking::get(format!("{url}/health")).is_ok_and(|response| response.status().is_success()) {
-                return (process, url);
-            }
-            let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-            assert!(start.elapsed() < START_MAX, "the server does not answer:\n{}", log());
-            if let Some(status) = process.try_wait().expect("a status") {
-                assert!(log().contains("ddress"), "the server ended with {status}:\n{}", log());
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        // Asked before the log is read, which is then all that it said.
+        let ended = process.try_wait().expect("a status");
+        let log = std::fs::read(&path).expect("a log");
+        let said = String::from_utf8_lossy(&log[earlier..]);
+        // The last line may be half written.
+        let lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        if let Some(url) = lines.filter_map(|line| line.strip_prefix("Listening on")).next() {
+            return (process, url.trim().to_owned());
         }
+        if let Some(status) = ended {
+            panic!("the server ended with {status}:\n{said}");
+        }
+        assert!(start.elapsed() < START_MAX, "the server does not start:\n{said}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -171,19 +171,18 @@ fn a_receiver_that_stalls_holds_nobody_up() {
     let mut server = start(&[]);
     hook(&server, json!({"url": stalling.url}));
     hook(&server, json!({"url": good.url}));
-    let begin = Instant::now();
     for id in 0..10 {
         server.add("films", json!([{"id": id}]));
     }
+    // Behind the stalling one, the last of these would come after the times of several attempts.
     for _ in 0..10 {
         good.next();
     }
-    assert!(begin.elapsed() < Duration::from_secs(20), "it took {:?}", begin.elapsed());
     stalling.next();
-    // Nor the end of the server.
+    // Nor the end of the server, which would be minutes away if it waited for all attempts.
     let begin = Instant::now();
     assert!(server.terminate().success());
-    assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(60), "it took {:?}", begin.elapsed());
 }
 
 #[test]
@@ -201,8 +200,9 @@ fn redirects_are_followed_where_requests_may_go() {
     there.next();
     assert_eq!(tasks(&end.next())[0]["uid"], 0);
     elsewhere.next();
+    server.wait_for_log("Rejected IP");
     elsewhere.nothing_more();
-    assert!(server.log().contains("Rejected IP"), "{}", server.log());
+    secret.nothing_more();
 }
 
 #[test]
@@ -212,8 +212,9 @@ fn private_addresses_are_not_told_unless_allowed() {
     hook(&server, json!({"url": receiver.url}));
     hook(&server, json!({"url": receiver.url.replace("127.0.0.1", "localhost")}));
     server.add("films", json!([{"id": 1}]));
+    // One line for each of them.
+    server.wait_for_log_lines("Rejected IP", 2);
     receiver.nothing_more();
-    assert!(server.log().contains("Rejected IP"), "{}", server.log());
 }
 
 #[test]

@@ -12,14 +12,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use time::OffsetDateTime;
 
 use super::copy::{copy_durably, is_lock, link_or_copy, sync_folder};
 use super::{BackupError, BackupPlaces, stamp};
 use crate::instance::Instance;
-use crate::tasks::{Store, copy_database};
+use crate::tasks::{LiveBatch, Store, copy_database};
 
 const SUFFIX: &str = ".snapshot";
 const UNFINISHED: &str = ".unfinished-snapshot";
@@ -32,7 +31,7 @@ const UNFINISHED: &str = ".unfinished-snapshot";
 pub(crate) fn create(
     instance: &Instance,
     places: &BackupPlaces,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
     finish: impl FnOnce(&Store) -> Result<(), BackupError>,
 ) -> Result<PathBuf, BackupError> {
     let folder = &places.snapshots;
@@ -40,7 +39,7 @@ pub(crate) fn create(
     let unfinished = folder.join(format!("{}{UNFINISHED}", places.database_name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(BackupError::io(&unfinished))?;
-    let made = fill(instance, &unfinished, cancelled, finish).and_then(|()| publish(places, &unfinished));
+    let made = fill(instance, &unfinished, live, finish).and_then(|()| publish(places, &unfinished));
     if made.is_err()
         && let Err(error) = remove_if_there(&unfinished)
     {
@@ -52,12 +51,14 @@ pub(crate) fn create(
 fn fill(
     instance: &Instance,
     target: &Path,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
     finish: impl FnOnce(&Store) -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
+    live.steps.enter("copying the task queue", 0, 3);
     copy_top(instance.folder(), target)?;
     // The store first: the payloads of all tasks in the copy exist, since none is removed while a batch is under way.
     let store = Store::open(&target.join("tasks.sqlite"))?;
+    live.steps.enter("linking the documents of waiting tasks", 1, 3);
     let payloads = target.join("payloads");
     fs::create_dir(&payloads).map_err(BackupError::io(&payloads))?;
     for file in store.payload_files()? {
@@ -65,7 +66,8 @@ fn fill(
         link_or_copy(&source, &payloads.join(&file)).map_err(BackupError::io(&source))?;
     }
     sync_folder(&payloads).map_err(BackupError::io(&payloads))?;
-    link_indexes(instance, &target.join("indexes"), cancelled)?;
+    live.steps.enter("linking the indexes", 2, 3);
+    link_indexes(instance, &target.join("indexes"), live)?;
     finish(&store)?;
     // The last connection takes the write-ahead log with it.
     drop(store);
@@ -89,10 +91,12 @@ fn copy_top(source: &Path, target: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn link_indexes(instance: &Instance, target: &Path, cancelled: &AtomicBool) -> Result<(), BackupError> {
+fn link_indexes(instance: &Instance, target: &Path, live: &LiveBatch) -> Result<(), BackupError> {
     fs::create_dir(target).map_err(BackupError::io(target))?;
-    for (uid, folder) in instance.folders() {
-        if cancelled.load(Ordering::Relaxed) {
+    let folders = instance.folders();
+    live.steps.enter_inner(1, "index", folders.len() as u64);
+    for (uid, folder) in folders {
+        if live.is_cancelled() {
             return Err(BackupError::Cancelled);
         }
         let index = instance.index(&uid).map_err(BackupError::Api)?;
@@ -100,6 +104,7 @@ fn link_indexes(instance: &Instance, target: &Path, cancelled: &AtomicBool) -> R
         fs::create_dir(&folder).map_err(BackupError::io(&folder))?;
         let linked = index.snapshot().link_to(index.directory(), &folder);
         linked.map_err(|source| BackupError::Index { uid, source })?;
+        live.steps.advance();
     }
     sync_folder(target).map_err(BackupError::io(target))
 }
@@ -164,7 +169,7 @@ mod tests {
     fn make(instance: &Instance, places: &BackupPlaces) -> PathBuf {
         // Names have milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(2));
-        create(instance, places, &AtomicBool::new(false), |_| Ok(())).unwrap()
+        create(instance, places, &LiveBatch::bare(0, &[]), |_| Ok(())).unwrap()
     }
 
     #[test]
@@ -188,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (instance, _store) = Instance::open(&folder.path().join("data"), IndexOptions::default(), false).unwrap();
         let places = places(folder.path());
-        let refused = create(&instance, &places, &AtomicBool::new(false), |_| Err(BackupError::Cancelled));
+        let refused = create(&instance, &places, &LiveBatch::bare(0, &[]), |_| Err(BackupError::Cancelled));
         assert!(matches!(refused, Err(BackupError::Cancelled)));
         assert_eq!(fs::read_dir(&places.snapshots).unwrap().count(), 0);
         // After a crash there would be an unfinished folder.

@@ -27,7 +27,7 @@ use lamina_engine::index::settings::EmbedderSettings;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, Tally};
 use cache::VectorCache;
 use provider::{Provider, Side};
 use remote::RemoteEmbedder;
@@ -41,6 +41,8 @@ pub struct Embedders {
     /// By configuration and side: what was measured once need not be measured again.
     opened: Mutex<HashMap<String, Arc<dyn Embedder>>>,
     queries: VectorCache,
+    /// Requests about documents.
+    requests: Arc<Tally>,
     #[cfg(feature = "local-models")]
     models: Arc<local::LocalModels>,
 }
@@ -66,7 +68,13 @@ impl Embedders {
             outbound,
             opened: Mutex::default(),
             queries: VectorCache::new(cached_queries),
+            requests: Arc::default(),
         }
+    }
+
+    /// What became of the requests about documents.
+    pub fn requests(&self) -> &Arc<Tally> {
+        &self.requests
     }
 
     /// The vector of a query's text, by `deadline`.
@@ -145,7 +153,7 @@ impl Embedders {
             return Ok(self.models.open(&wanted)?);
         }
         let provider = Provider::new(configuration, side)?;
-        Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone(), provider)?))
+        Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone().counted_by(Arc::clone(&self.requests)), provider)?))
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod policy;
 mod resolver;
+mod tally;
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
 use thiserror::Error;
 
 pub use policy::{IpPolicy, IpPolicyError};
+pub use tally::Tally;
 
 use policy::Rejected;
 use resolver::GuardedResolver;
@@ -35,6 +37,7 @@ pub struct Outbound {
     client: Client,
     policy: Arc<IpPolicy>,
     runtime: tokio::runtime::Handle,
+    tally: Option<Arc<Tally>>,
 }
 
 /// An answer, read to its end.
@@ -151,7 +154,13 @@ impl Outbound {
             .redirect(redirects)
             .dns_resolver(Arc::new(GuardedResolver::new(Arc::clone(&policy))))
             .build()?;
-        Ok(Outbound { client, policy, runtime: tokio::runtime::Handle::current() })
+        Ok(Outbound { client, policy, runtime: tokio::runtime::Handle::current(), tally: None })
+    }
+
+    /// The same client, whose requests are counted.
+    #[must_use]
+    pub fn counted_by(self, tally: Arc<Tally>) -> Outbound {
+        Outbound { tally: Some(tally), ..self }
     }
 
     /// A request to be completed by the caller, who also sets its overall `timeout`.
@@ -169,6 +178,18 @@ impl Outbound {
     /// # Errors
     /// When there is no whole answer; one that says no is a [`Reply`].
     pub async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
+        let sent = self.send_uncounted(request, body_bytes_max).await;
+        if let Some(tally) = &self.tally {
+            tally.add(match &sent {
+                Ok(reply) if reply.status.is_success() => None,
+                Ok(reply) => Some(format!("HTTP {}", reply.status)),
+                Err(error) => Some(error.to_string()),
+            });
+        }
+        sent
+    }
+
+    async fn send_uncounted(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
         let mut response = request.send().await?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let mut body = BytesMut::new();

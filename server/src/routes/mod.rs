@@ -21,6 +21,7 @@ mod settings;
 mod stats;
 mod table;
 mod tasks;
+mod unavailable;
 mod webhooks;
 
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest =
         rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
     let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
+    let rest = rest.or(unavailable::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
 }

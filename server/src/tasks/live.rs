@@ -1,12 +1,15 @@
 //! The batch that is being processed: the part of the queue's state that is never stored.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lamina_engine::index::Progress;
 use serde_json::{Map, Value};
 
 use super::kind::Status;
+use super::steps::Steps;
 use super::task::Task;
+use crate::outbound::Tally;
 use crate::timestamp::Timestamp;
 
 /// A batch from its start until its outcome is stored.
@@ -28,11 +31,33 @@ pub struct LiveBatch {
     pub stats: Value,
     /// Written by the engine.
     pub progress: Progress,
+    /// Written by work that is not the engine's.
+    pub steps: Steps,
+    /// Requests for vectors of its documents.
+    pub embedder_requests: Arc<Tally>,
     /// Set to make the engine give up: nothing is written then.
     pub cancelled: AtomicBool,
 }
 
 impl LiveBatch {
+    /// One that is told nothing.
+    #[cfg(test)]
+    pub(crate) fn bare(uid: u32, tasks: &[u32]) -> LiveBatch {
+        LiveBatch {
+            uid,
+            started_at: Timestamp::now(),
+            strategy: "test".to_owned(),
+            tasks: tasks.to_vec(),
+            index_uid: None,
+            details: Map::new(),
+            stats: serde_json::json!({}),
+            progress: Progress::new(),
+            steps: Steps::default(),
+            embedder_requests: Arc::default(),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
     /// Whether the task belongs to the batch.
     pub fn holds(&self, uid: u32) -> bool {
         self.tasks.binary_search(&uid).is_ok()
@@ -45,6 +70,11 @@ impl LiveBatch {
             task.batch_uid = Some(self.uid);
             task.started_at = Some(self.started_at);
         }
+    }
+
+    /// Whether it was told to give up.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Asks the engine to give up. A commit that is under way ends normally.

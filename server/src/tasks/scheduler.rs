@@ -6,22 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lamina_engine::index::{Phase, Progress};
 use serde_json::Map;
 
 use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
 use super::cleanup::Retention;
 use super::content::Content;
-use super::details::{self, Progress};
+use super::details;
 use super::kind::{Kind, Status};
 use super::live::LiveBatch;
 use super::queue::TaskQueue;
 use super::run::{self, Context, Done};
+use super::steps::Steps;
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
 use super::trace::Trace;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
 use crate::timestamp::Timestamp;
 
@@ -72,6 +74,7 @@ impl Scheduler {
         instance: Arc<Instance>,
         places: BackupPlaces,
         outbound: Outbound,
+        embedder_requests: Arc<Tally>,
         limits: Limits,
     ) -> Result<Scheduler, StartError> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -80,6 +83,7 @@ impl Scheduler {
             instance,
             places,
             outbound,
+            embedder_requests,
             limits,
             next_batch: 0,
             retention: Retention::default(),
@@ -125,6 +129,8 @@ struct Worker {
     instance: Arc<Instance>,
     places: BackupPlaces,
     outbound: Outbound,
+    /// Begins anew with each batch.
+    embedder_requests: Arc<Tally>,
     limits: Limits,
     next_batch: u32,
     retention: Retention,
@@ -136,6 +142,9 @@ impl Worker {
     /// indexes with enqueued tasks can have one.
     fn recover(&mut self) -> Result<(), StartError> {
         let store = self.queue.store();
+        if let Some(uid) = store.retry_failed_upgrade()? {
+            tracing::info!(task = uid, "trying again to upgrade the database");
+        }
         self.next_batch = store.next_batch_uid()?;
         for uid in store.indexes_with_enqueued()? {
             // An index that cannot be opened fails its tasks, not the server.
@@ -278,6 +287,7 @@ impl Worker {
     }
 
     fn process(&mut self, plan: &Plan) {
+        self.embedder_requests.reset();
         let live = Arc::new(self.live(plan));
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
@@ -285,10 +295,12 @@ impl Worker {
         let has_ended = done.is_some();
         if let Some(mut done) = done {
             let trace = Trace::of(&live, &plan.tasks, &done);
-            // Work on the whole database has no steps; a snapshot holds its own batch as it was before its end.
-            if live.index_uid.is_some() {
+            // A snapshot holds its own batch, whose end must not be told differently by the original.
+            if done.batch.progress_trace.is_empty() && has_steps(&live) {
                 done.batch.progress_trace = trace.show();
             }
+            done.batch.embedder_requests = live.embedder_requests.show();
+            live.progress.enter(Phase::Finished, 0);
             self.queue.traces().add(trace);
             let free = self.publish(&done);
             let Some(files) = self.store_end(&done) else { return };
@@ -334,7 +346,7 @@ impl Worker {
     fn live(&self, plan: &Plan) -> LiveBatch {
         let mut merged = Map::new();
         for task in &plan.tasks {
-            let details = details::details(&task.content, Progress::Waiting);
+            let details = details::details(&task.content, details::Progress::Waiting);
             details::merge_into(&mut merged, &details, matches!(task.content, Content::Settings { .. }));
         }
         let stats =
@@ -347,7 +359,9 @@ impl Worker {
             index_uid: plan.tasks.first().and_then(|task| task.index_uid.clone()),
             details: merged,
             stats,
-            progress: lamina_engine::index::Progress::new(),
+            progress: Progress::new(),
+            steps: Steps::default(),
+            embedder_requests: Arc::clone(&self.embedder_requests),
             cancelled: AtomicBool::new(false),
         }
     }
@@ -387,6 +401,11 @@ impl Worker {
     }
 }
 
+/// Changes of the queue itself are over at once.
+fn has_steps(live: &LiveBatch) -> bool {
+    live.index_uid.is_some() || !live.steps.open().is_empty()
+}
+
 fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
     FinishedBatch {
         uid: live.uid,
@@ -398,6 +417,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         canceled: None,
         deleted: Vec::new(),
         progress_trace: Default::default(),
+        embedder_requests: None,
     }
 }
 

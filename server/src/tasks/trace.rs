@@ -39,7 +39,7 @@ impl Trace {
                 _ => 0,
             })
             .collect();
-        let steps: Vec<_> = live.progress.trace().into_iter().map(|(phase, time)| (step_name(phase), time)).collect();
+        let steps = times(live);
         Trace {
             batch_uid: live.uid,
             index_uid: live.index_uid.clone(),
@@ -51,10 +51,27 @@ impl Trace {
 
     /// As `GET /batches` shows it.
     pub(super) fn show(&self) -> Map<String, Value> {
-        let shown =
-            |(name, time): &(&str, Duration)| (format!("processing tasks > {name}"), format!("{time:.2?}").into());
-        self.steps.iter().map(shown).collect()
+        shown(&self.steps)
     }
+}
+
+/// The steps of a batch so far, as `GET /batches` shows them.
+pub(super) fn show_so_far(live: &LiveBatch) -> Map<String, Value> {
+    shown(&times(live))
+}
+
+fn times(live: &LiveBatch) -> Vec<(&'static str, Duration)> {
+    let own = live.steps.trace();
+    if own.is_empty() {
+        live.progress.trace().into_iter().map(|(phase, time)| (step_name(phase), time)).collect()
+    } else {
+        own
+    }
+}
+
+fn shown(steps: &[(&'static str, Duration)]) -> Map<String, Value> {
+    let shown = |(name, time): &(&str, Duration)| (format!("processing tasks > {name}"), format!("{time:.2?}").into());
+    steps.iter().map(shown).collect()
 }
 
 /// The last traces, oldest first. Shared by reference.

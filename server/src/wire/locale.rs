@@ -3,7 +3,7 @@
 use lamina_engine::text::Language;
 
 /// Every accepted code: all of two letters, then all of three.
-pub(super) fn accepted() -> Vec<&'static str> {
+pub(crate) fn accepted() -> Vec<&'static str> {
     let two = Language::ALL.iter().filter_map(|language| language.short_code());
     two.chain(Language::ALL.iter().map(|language| language.code())).collect()
 }

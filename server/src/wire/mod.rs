@@ -24,3 +24,5 @@ mod suggest;
 pub mod tasks;
 pub mod wait;
 pub mod webhooks;
+
+pub(crate) use locale::accepted as locale_codes;

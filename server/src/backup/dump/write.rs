@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
 use time::OffsetDateTime;
@@ -19,8 +18,7 @@ use crate::backup::{BackupError, BackupPlaces, stamp};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
-use crate::tasks::{Content, PayloadPlace, Store, TransferredTask};
-use crate::timestamp::Timestamp;
+use crate::tasks::{Content, LiveBatch, PayloadPlace, Store, TransferredTask};
 use crate::webhooks::export_webhooks;
 
 /// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`; returns the uid.
@@ -32,11 +30,11 @@ pub(crate) fn create(
     store: &Store,
     places: &BackupPlaces,
     task: u32,
-    started_at: Timestamp,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
 ) -> Result<String, BackupError> {
-    let time =
-        OffsetDateTime::from_unix_timestamp_nanos(i128::from(started_at.nanos())).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let nanos = i128::from(live.started_at.nanos());
+    let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    live.steps.enter("writing keys and switches", 0, 4);
     let dump_uid = stamp(time);
     let folder = &places.dumps;
     fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
@@ -47,7 +45,7 @@ pub(crate) fn create(
     let metadata = Metadata {
         dump_version: VERSION.to_owned(),
         db_version: env!("CARGO_PKG_VERSION").to_owned(),
-        dump_date: started_at,
+        dump_date: live.started_at,
         generator: Some(GENERATOR.to_owned()),
     };
     archive.add_text(METADATA, &json_text(&metadata))?;
@@ -62,11 +60,17 @@ pub(crate) fn create(
     add_features(&mut archive, instance.folder())?;
     let network = Network::open(instance.folder()).topology();
     archive.add_text(NETWORK, &network.show().to_string())?;
-    for uid in instance.uids() {
+    live.steps.enter("writing indexes", 1, 4);
+    let uids = instance.uids();
+    live.steps.enter_inner(1, "index", uids.len() as u64);
+    for uid in uids {
         let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;
-        add_index(&mut archive, &uid, &snapshot, cancelled)?;
+        add_index(&mut archive, &uid, &snapshot, live)?;
+        live.steps.leave_inner(2);
     }
-    add_queue(&mut archive, instance, store, task, cancelled)?;
+    live.steps.enter("writing tasks", 2, 4);
+    add_queue(&mut archive, instance, store, task, live)?;
+    live.steps.enter("making the archive durable", 3, 4);
     archive.finish(&folder.join(format!("{dump_uid}.dump")))?;
     Ok(dump_uid)
 }
@@ -75,8 +79,8 @@ fn json_text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("metadata is plain JSON")
 }
 
-fn give_up_if(cancelled: &AtomicBool) -> Result<(), BackupError> {
-    if cancelled.load(Ordering::Relaxed) { Err(BackupError::Cancelled) } else { Ok(()) }
+fn give_up_if_told(live: &LiveBatch) -> Result<(), BackupError> {
+    if live.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
 }
 
 fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError> {
@@ -88,12 +92,7 @@ fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError>
     }
 }
 
-fn add_index(
-    archive: &mut Archive,
-    uid: &str,
-    snapshot: &Arc<Snapshot>,
-    cancelled: &AtomicBool,
-) -> Result<(), BackupError> {
+fn add_index(archive: &mut Archive, uid: &str, snapshot: &Arc<Snapshot>, live: &LiveBatch) -> Result<(), BackupError> {
     let folder = format!("{INDEXES}/{uid}");
     let metadata = IndexMetadata {
         uid: uid.to_owned(),
@@ -104,27 +103,30 @@ fn add_index(
     archive.add_text(&format!("{folder}/{INDEX_METADATA}"), &json_text(&metadata))?;
     // Secrets in clear: without them the copy would not work.
     archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&*snapshot.settings))?;
-    let bytes = document_bytes(uid, snapshot, cancelled)?;
+    // Read twice: first for their length.
+    live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.document_count());
+    let bytes = document_bytes(uid, snapshot, live)?;
     let documents = Documents {
         snapshot: Arc::clone(snapshot),
         addresses: snapshot.documents(0, u64::MAX).into_iter(),
         line: Vec::new(),
         place: 0,
-        cancelled,
+        live,
     };
     let added = archive.add(&format!("{folder}/{DOCUMENTS}"), bytes, documents);
-    give_up_if(cancelled)?;
+    give_up_if_told(live)?;
     added
 }
 
 /// The length of all lines, for the archive wants it first. In the order of the store, where each block is read once.
-fn document_bytes(uid: &str, snapshot: &Snapshot, cancelled: &AtomicBool) -> Result<u64, BackupError> {
+fn document_bytes(uid: &str, snapshot: &Snapshot, live: &LiveBatch) -> Result<u64, BackupError> {
     let mut bytes = 0;
     for (place, segment) in (0..).zip(&snapshot.segments) {
-        give_up_if(cancelled)?;
+        give_up_if_told(live)?;
         for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
             let line = document_line(snapshot, DocumentAddress { segment: place, doc });
             bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source })?.len() as u64;
+            live.steps.advance();
         }
     }
     Ok(bytes)
@@ -143,17 +145,18 @@ struct Documents<'a> {
     addresses: std::vec::IntoIter<DocumentAddress>,
     line: Vec<u8>,
     place: usize,
-    cancelled: &'a AtomicBool,
+    live: &'a LiveBatch,
 }
 
 impl Read for Documents<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.place == self.line.len() {
             let Some(address) = self.addresses.next() else { return Ok(0) };
-            if self.cancelled.load(Ordering::Relaxed) {
+            if self.live.is_cancelled() {
                 return Err(io::Error::other("given up"));
             }
             self.line = document_line(&self.snapshot, address).map_err(io::Error::other)?;
+            self.live.steps.advance();
             self.place = 0;
         }
         let count = buffer.len().min(self.line.len() - self.place);
@@ -169,7 +172,7 @@ fn add_queue(
     instance: &Instance,
     store: &Store,
     own: u32,
-    cancelled: &AtomicBool,
+    live: &LiveBatch,
 ) -> Result<(), BackupError> {
     let last = store.uid_range()?.map_or(0, |(_, last)| last);
     let docs = ErrorDocs::default();
@@ -190,7 +193,7 @@ fn add_queue(
     })?;
     archive.add_lines(TASKS, lines)?;
     for (uid, payload) in waiting {
-        give_up_if(cancelled)?;
+        give_up_if_told(live)?;
         add_payload(archive, instance, store, uid, payload)?;
     }
     let mut lines = archive.lines()?;

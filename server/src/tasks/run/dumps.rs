@@ -7,8 +7,7 @@ use crate::backup::{BackupError, create_dump};
 use crate::error::ApiError;
 
 pub(super) fn create(context: Context<'_>, task: u32) -> Option<Done> {
-    let live = context.live;
-    match create_dump(context.instance, context.store, context.places, task, live.started_at, &live.cancelled) {
+    match create_dump(context.instance, context.store, context.places, task, context.live) {
         Ok(dump_uid) => {
             tracing::info!(dump_uid, "wrote a dump");
             let mut report = Map::new();

@@ -6,7 +6,7 @@ use crate::export::{ExportError, export};
 use crate::tasks::content::Export;
 
 pub(super) fn run(context: Context<'_>, task: u32, asked: &Export) -> Option<Done> {
-    match export(context.instance, context.outbound, asked, &context.live.cancelled) {
+    match export(context.instance, context.outbound, asked, context.live) {
         Ok(report) => Some(context.stored_only(&[reported(task, report)], &[])),
         Err(ExportError::Cancelled) => None,
         Err(error) => {

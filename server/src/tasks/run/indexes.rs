@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
+use lamina_engine::index::{CommitNote, Index, IndexError, Operation, Phase};
 use serde_json::Map;
 
 use super::documents::may_create_index;
@@ -125,6 +125,7 @@ pub(super) fn compact(context: Context<'_>, uid: &str, task: u32) -> Option<Done
         Err(error) => return Some(context.stored_only(&[failed(task, &error)], &[])),
     };
     let before = index.snapshot().disk_bytes();
+    context.live.progress.enter(Phase::RewritingSegments, index.snapshot().document_count());
     match index.compact(&context.live.cancelled) {
         Ok(()) => {
             let mut report = Map::new();
@@ -142,7 +143,14 @@ pub(super) fn compact(context: Context<'_>, uid: &str, task: u32) -> Option<Done
 
 /// Opens every index: what an older version wrote is read as it is, so that is what there is to find out.
 pub(super) fn check_all(context: Context<'_>, tasks: &[Queued]) -> Done {
-    let unusable = context.instance.uids().iter().find_map(|uid| context.instance.index(uid).err());
+    let uids = context.instance.uids();
+    context.live.steps.enter("opening indexes", 0, uids.len() as u64);
+    let open = |uid: &String| {
+        let opened = context.instance.index(uid);
+        context.live.steps.advance();
+        opened.err()
+    };
+    let unusable = uids.iter().find_map(open);
     let ended: Vec<FinishedTask> = tasks
         .iter()
         .map(|task| match &unusable {

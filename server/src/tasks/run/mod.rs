@@ -9,7 +9,6 @@ mod record;
 mod snapshots;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use lamina_engine::index::Index;
 use serde_json::{Map, Value};
@@ -99,7 +98,7 @@ impl Context<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.live.cancelled.load(Ordering::Relaxed)
+        self.live.is_cancelled()
     }
 }
 

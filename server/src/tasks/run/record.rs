@@ -29,6 +29,7 @@ impl Record {
             canceled: None,
             deleted: Vec::new(),
             progress_trace: Default::default(),
+            embedder_requests: None,
         }
     }
 }

@@ -5,15 +5,17 @@ use super::{Context, Done, failed, succeeded};
 use crate::backup::{BackupError, create_snapshot};
 use crate::error::ApiError;
 use crate::tasks::store::{FinishedTask, Queued};
+use crate::tasks::trace::show_so_far;
 
 /// One snapshot for all tasks that ask for one.
 pub(super) fn create(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
     let record = Record::new(context.live);
     let ended: Vec<FinishedTask> = tasks.iter().map(|task| succeeded(task.uid, None)).collect();
     let mut batch = None;
-    let made = create_snapshot(context.instance, context.places, &context.live.cancelled, |copy| {
+    let made = create_snapshot(context.instance, context.places, context.live, |copy| {
         // Who starts from the snapshot should not find it still to be made, and nothing else different either.
         let batch = batch.insert(record.finish(&ended, &[]));
+        batch.progress_trace = show_so_far(context.live);
         copy.finish(batch).map(drop).map_err(BackupError::from)
     });
     match made {

@@ -294,7 +294,8 @@ fn the_thread_wakes_for_work_and_stops_when_told() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     let (queue, instance) = (Arc::clone(&server.queue), Arc::clone(&server.instance));
-    let scheduler = Scheduler::start(queue, instance, server.places(), server.outbound(), LIMITS).unwrap();
+    let scheduler =
+        Scheduler::start(queue, instance, server.places(), server.outbound(), Arc::default(), LIMITS).unwrap();
     let uid = server.add("films", &[document(1)]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while server.task(uid)["finishedAt"].is_null() {

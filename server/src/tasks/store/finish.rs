@@ -37,6 +37,9 @@ pub struct FinishedBatch {
     /// How long its steps took, as text; unknown after a crash.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub progress_trace: Map<String, Value>,
+    /// What became of its requests for vectors, if there were any; unknown after a crash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedder_requests: Option<Value>,
 }
 
 /// A task of a finished batch.
@@ -144,6 +147,9 @@ impl Summary {
         if !batch.progress_trace.is_empty() {
             stats["progressTrace"] = Value::Object(batch.progress_trace.clone());
         }
+        if let Some(requests) = &batch.embedder_requests {
+            stats["embedderRequests"] = requests.clone();
+        }
         connection
             .prepare_cached(
                 "INSERT INTO batches (uid, started_at, finished_at, details, stats, strategy)
@@ -240,6 +246,39 @@ fn cancel_tasks(
         }
     }
     Ok(count)
+}
+
+impl Store {
+    /// Puts the upgrade that failed last back into the queue, under its old uid; that uid.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    pub fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
+        let mut writer = self.writer.lock();
+        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let last: Option<(u32, u8, Option<String>)> = transaction
+            .prepare_cached("SELECT uid, status, details FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?
+            .query_row([Kind::UpgradeDatabase as u8], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((uid, _, Some(details))) = last.filter(|(_, status, _)| *status == Status::Failed as u8) else {
+            return Ok(None);
+        };
+        let corrupt = |what| move |source| StoreError::Corrupt { what, uid, source };
+        // The work of a finished task is forgotten; of an upgrade its details tell all of it.
+        let details: Value = serde_json::from_str(&details).map_err(corrupt("details"))?;
+        let version = |key: &str| details[key].as_str().unwrap_or_default().trim_start_matches('v').to_owned();
+        let content = Content::UpgradeDatabase { from: version("upgradeFrom"), to: version("upgradeTo") };
+        let content = serde_json::to_string(&content).map_err(corrupt("content"))?;
+        transaction
+            .prepare_cached(
+                "UPDATE tasks SET status = 0, batch_uid = NULL, started_at = NULL, finished_at = NULL, error = NULL,
+                 content = ?2 WHERE uid = ?1",
+            )?
+            .execute(params![uid, content])?;
+        // The batch that failed stays, for it may be the highest and batch uids are not given twice.
+        transaction.commit()?;
+        Ok(Some(uid))
+    }
 }
 
 fn delete_tasks(connection: &Connection, tasks: &UidSet) -> Result<u64, StoreError> {

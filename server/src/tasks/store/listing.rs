@@ -13,6 +13,7 @@ use super::{Store, StoreError, rows};
 use crate::tasks::filter::{Bounds, TaskFilter};
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
+use crate::tasks::steps::Step;
 use crate::tasks::task::Task;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::{IsoDuration, Timestamp};
@@ -63,13 +64,21 @@ impl From<&LiveBatch> for Batch {
             uid: live.uid,
             progress: Some(progress(live)),
             details: raw(&live.details),
-            stats: raw(&live.stats),
+            stats: raw(&live_stats(live)),
             duration: None,
             started_at: live.started_at,
             finished_at: None,
             batch_strategy: live.strategy.clone(),
         }
     }
+}
+
+fn live_stats(live: &LiveBatch) -> Value {
+    let mut stats = live.stats.clone();
+    if let Some(requests) = live.embedder_requests.show() {
+        stats["embedderRequests"] = requests;
+    }
+    stats
 }
 
 fn raw(value: &impl Serialize) -> Box<RawValue> {
@@ -93,19 +102,34 @@ pub(crate) fn step_name(phase: Phase) -> &'static str {
 
 /// The public progress of the batch under way.
 pub(crate) fn progress(live: &LiveBatch) -> Value {
+    let steps = steps(live);
+    // The unit of a step is the whole of the step inside it.
+    let (mut percentage, mut unit) = (0.0, 100.0);
+    for Step { finished, total, .. } in steps.iter().filter(|step| step.total > 0) {
+        percentage += unit * *finished.min(total) as f64 / *total as f64;
+        unit /= *total as f64;
+    }
+    let shown = steps
+        .iter()
+        .map(|step| json!({ "currentStep": step.name, "finished": step.finished, "total": step.total }))
+        .collect::<Value>();
+    json!({ "steps": shown, "percentage": percentage })
+}
+
+fn steps(live: &LiveBatch) -> Vec<Step> {
+    let step = |name: &str, finished, total| Step { name: name.to_owned(), finished, total };
     let phase = live.progress.phase();
-    let (done, total) = (live.progress.done(), live.progress.total());
-    let name = step_name(phase);
-    let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
-    let finished = u8::from(phase == Phase::Finished);
-    let percentage = 100.0 * (f64::from(finished) + if finished == 1 { 0.0 } else { share }) / 2.0;
-    json!({
-        "steps": [
-            { "currentStep": if finished == 1 { "writing tasks to disk" } else { "processing tasks" }, "finished": finished, "total": 2 },
-            { "currentStep": name, "finished": done, "total": total },
-        ],
-        "percentage": percentage,
-    })
+    if phase == Phase::Finished {
+        return vec![step(step_name(phase), 1, 2)];
+    }
+    let mut steps = vec![step("processing tasks", 0, 2)];
+    let own = live.steps.open();
+    if own.is_empty() {
+        steps.push(step(step_name(phase), live.progress.done(), live.progress.total()));
+    } else {
+        steps.extend(own);
+    }
+    steps
 }
 
 /// What batches count of their tasks.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use lamina_engine::index::Progress;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::*;
 use crate::tasks::Content;
@@ -64,21 +63,12 @@ fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
         canceled: None,
         deleted: Vec::new(),
         progress_trace: Default::default(),
+        embedder_requests: None,
     }
 }
 
 fn live(uid: u32, tasks: &[u32]) -> LiveBatch {
-    LiveBatch {
-        uid,
-        started_at: Timestamp::from_nanos(7_000),
-        strategy: String::new(),
-        tasks: tasks.to_vec(),
-        index_uid: None,
-        details: Map::new(),
-        stats: json!({}),
-        progress: Progress::new(),
-        cancelled: Default::default(),
-    }
+    LiveBatch { started_at: Timestamp::from_nanos(7_000), ..LiveBatch::bare(uid, tasks) }
 }
 
 fn ok(count: u64) -> TaskResult {
@@ -298,4 +288,22 @@ fn a_full_store_takes_only_what_makes_room() {
     fixture.store.finish(&batch).unwrap();
     assert!(fixture.store.room().used_bytes < before);
     fixture.enqueue(&["a"]);
+}
+
+#[test]
+fn an_upgrade_that_failed_is_enqueued_again() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.store.retry_failed_upgrade().unwrap(), None);
+    let upgrade = || NewTask::global(Content::UpgradeDatabase { from: "0.0.1".into(), to: "0.1.0".into() });
+    let uid = fixture.store.enqueue(upgrade()).unwrap().uid;
+    assert_eq!(fixture.store.retry_failed_upgrade().unwrap(), None, "it waits already");
+    let failure = StoredError::from(&ApiError::internal("broken"));
+    fixture.store.finish(&finished(0, &[(uid, TaskResult::Failed(failure))])).unwrap();
+    assert_eq!(fixture.store.retry_failed_upgrade().unwrap(), Some(uid));
+    let task = fixture.store.task(uid).unwrap().unwrap();
+    assert_eq!((task.status, task.batch_uid, task.started_at, &task.error), (Status::Enqueued, None, None, &None));
+    let queued = fixture.store.enqueued_of_kind(Kind::UpgradeDatabase).unwrap();
+    assert_eq!(queued[0].content, upgrade().content);
+    fixture.store.finish(&finished(fixture.store.next_batch_uid().unwrap(), &[(uid, ok(0))])).unwrap();
+    assert_eq!(fixture.store.retry_failed_upgrade().unwrap(), None, "it succeeded");
 }

@@ -49,7 +49,7 @@ enum Presence {
 }
 
 /// The fields of a configuration, in the order in which they are listed and shown.
-const FIELDS: [&str; 18] = [
+pub(crate) const FIELDS: [&str; 18] = [
     "source",
     "model",
     "revision",

@@ -13,6 +13,7 @@ mod typo_tolerance;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use embedders::FIELDS as EMBEDDER_FIELDS;
 use lamina_engine::index::settings::{
     FacetOrder, FacetingPatch, PaginationPatch, PrefixSearch, ProximityPrecision, SettingsError,
 };
@@ -281,9 +282,14 @@ const FOREIGN_KEYS: SettingKind = SettingKind {
 const GATED: [(&str, &str); 1] = [("chat", "chat completions")];
 
 impl SettingKind {
+    /// All settings, whatever features are on.
+    pub fn all() -> impl Iterator<Item = &'static SettingKind> {
+        SETTINGS.iter().chain([&FOREIGN_KEYS])
+    }
+
     /// The setting whose own route ends with `route`.
     pub fn by_route(route: &str) -> Option<&'static SettingKind> {
-        SETTINGS.iter().chain([&FOREIGN_KEYS]).find(|setting| setting.route == route)
+        SettingKind::all().find(|setting| setting.route == route)
     }
 
     /// Reads the body of the setting's own route: the bare value; null resets.
@@ -313,7 +319,7 @@ impl SettingKind {
 /// `bad_request` for unknown keys, else the code of the setting.
 pub fn read(body: &Value) -> ApiResult<SettingsPatch> {
     let mut patch = SettingsPatch::default();
-    let known = || SETTINGS.iter().chain([&FOREIGN_KEYS]);
+    let known = SettingKind::all;
     let accepted: Vec<&str> = known().map(|setting| setting.key).chain(GATED.map(|(key, _)| key)).collect();
     At::root(body).fields(&accepted, |name, field| {
         if let Some(setting) = known().find(|setting| setting.key == name) {

@@ -1,0 +1,253 @@
+//! What routes answer: the schemas of the components.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts};
+use super::{searches, settings};
+use crate::features::Feature;
+use crate::tasks::{Kind, Status};
+use crate::wire::locale_codes;
+
+/// All of them.
+pub(super) fn schemas() -> Value {
+    let own = values().into_iter().chain(resources()).chain(tasks()).chain(pages());
+    let all: Map<String, Value> = own
+        .chain(searches::answers())
+        .chain(settings::answers())
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect();
+    Value::Object(all)
+}
+
+/// What stands inside of others.
+fn values() -> Vec<(&'static str, Value)> {
+    let kinds = one_of(&["invalid_request", "auth", "internal", "system"]);
+    vec![
+        ("Document", json!({ "type": "object" })),
+        ("DocumentId", json!({ "type": ["string", "integer"] })),
+        (
+            "Filter",
+            json!({
+                "description": "An expression, or arrays of expressions: the outer array is AND, inner ones are OR.",
+                "type": ["string", "array", "null"],
+                "items": { "anyOf": [text(), texts()] },
+            }),
+        ),
+        ("Locale", one_of(&locale_codes())),
+        (
+            "Size",
+            json!({ "description": "Bytes; a text with a unit for `sizeFormat=human`.", "type": ["integer", "string"] }),
+        ),
+        ("Error", all_of([("message", text()), ("code", text()), ("type", kinds), ("link", text())])),
+    ]
+}
+
+fn resources() -> Vec<(&'static str, Value)> {
+    let enabled = || open([("enabled", flag())], &["enabled"]);
+    let index_stats = open(
+        [
+            ("numberOfDocuments", count()),
+            ("rawDocumentDbSize", named("Size")),
+            ("avgDocumentSize", named("Size")),
+            ("isIndexing", flag()),
+            ("numberOfEmbeddings", count()),
+            ("numberOfEmbeddedDocuments", count()),
+            ("fieldDistribution", map_of(count())),
+            ("internalDatabaseSizes", map_of(named("Size"))),
+            ("segments", list(json!({ "type": "object" }))),
+        ],
+        &[
+            "numberOfDocuments",
+            "rawDocumentDbSize",
+            "avgDocumentSize",
+            "isIndexing",
+            "numberOfEmbeddings",
+            "numberOfEmbeddedDocuments",
+            "fieldDistribution",
+        ],
+    );
+    let remote = all_of([
+        ("url", text()),
+        ("searchApiKey", or_null(text())),
+        ("writeApiKey", or_null(text())),
+        ("status", one_of(&["available"])),
+    ]);
+    vec![
+        ("Greeting", all_of([("status", text())])),
+        ("Health", all_of([("status", one_of(&["available"]))])),
+        ("Version", all_of([("commitSha", text()), ("commitDate", text()), ("pkgVersion", text())])),
+        (
+            "Index",
+            all_of([
+                ("uid", text()),
+                ("createdAt", instant()),
+                ("updatedAt", instant()),
+                ("primaryKey", or_null(text())),
+            ]),
+        ),
+        ("IndexStats", index_stats),
+        (
+            "Stats",
+            all_of([
+                ("databaseSize", named("Size")),
+                ("usedDatabaseSize", named("Size")),
+                ("lastUpdate", or_null(instant())),
+                ("indexes", map_of(named("IndexStats"))),
+            ]),
+        ),
+        (
+            "Field",
+            all_of([
+                ("name", text()),
+                ("displayed", enabled()),
+                ("searchable", enabled()),
+                ("sortable", enabled()),
+                ("distinct", enabled()),
+                ("rankingRule", enabled()),
+                ("filterable", enabled()),
+                ("localized", all_of([("locales", texts())])),
+            ]),
+        ),
+        (
+            "Key",
+            all_of([
+                ("name", or_null(text())),
+                ("description", or_null(text())),
+                ("key", json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })),
+                ("uid", json!({ "type": "string", "format": "uuid" })),
+                ("actions", texts()),
+                ("indexes", texts()),
+                ("expiresAt", or_null(instant())),
+                ("createdAt", instant()),
+                ("updatedAt", instant()),
+            ]),
+        ),
+        (
+            "Webhook",
+            all_of([
+                ("uuid", json!({ "type": "string", "format": "uuid" })),
+                ("isEditable", flag()),
+                ("url", text()),
+                ("headers", map_of(text())),
+            ]),
+        ),
+        (
+            "Network",
+            all_of([
+                ("self", or_null(text())),
+                ("remotes", map_of(remote)),
+                ("leader", json!({ "type": "null" })),
+                ("shards", json!({ "type": "object" })),
+                ("version", text()),
+            ]),
+        ),
+        ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
+        (
+            "QueueCompaction",
+            all_of([
+                ("preSize", text()),
+                ("postSize", text()),
+                ("status", text()),
+                ("actionRequired", or_null(text())),
+            ]),
+        ),
+        ("Description", open([("openapi", text())], &["openapi", "info", "paths", "components"])),
+    ]
+}
+
+fn tasks() -> Vec<(&'static str, Value)> {
+    let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let task = exactly(
+        [
+            ("uid", count()),
+            ("batchUid", or_null(count())),
+            ("indexUid", or_null(text())),
+            ("status", one_of(&statuses)),
+            ("type", one_of(&kinds)),
+            ("canceledBy", or_null(count())),
+            ("details", json!({ "type": "object" })),
+            ("error", or_null(named("Error"))),
+            ("duration", or_null(text())),
+            ("enqueuedAt", instant()),
+            ("startedAt", or_null(instant())),
+            ("finishedAt", or_null(instant())),
+            ("customMetadata", text()),
+        ],
+        &[
+            "uid",
+            "batchUid",
+            "indexUid",
+            "status",
+            "type",
+            "canceledBy",
+            "error",
+            "duration",
+            "enqueuedAt",
+            "startedAt",
+            "finishedAt",
+        ],
+    );
+    // With `wait` it also has what the task has once it is over.
+    let registered = open(
+        [
+            ("taskUid", count()),
+            ("indexUid", or_null(text())),
+            ("status", one_of(&statuses)),
+            ("type", one_of(&kinds)),
+            ("enqueuedAt", instant()),
+            ("customMetadata", text()),
+        ],
+        &["taskUid", "indexUid", "status", "type", "enqueuedAt"],
+    );
+    let step = all_of([("currentStep", text()), ("finished", count()), ("total", count())]);
+    let percentage = json!({ "type": "number", "minimum": 0, "maximum": 100 });
+    let stats = open(
+        [
+            ("totalNbTasks", count()),
+            ("status", map_of(count())),
+            ("types", map_of(count())),
+            ("indexUids", map_of(count())),
+            ("progressTrace", map_of(text())),
+            (
+                "embedderRequests",
+                open([("total", count()), ("failed", count()), ("lastError", text())], &["total", "failed"]),
+            ),
+        ],
+        &["totalNbTasks", "status", "types", "indexUids"],
+    );
+    let batch = all_of([
+        ("uid", count()),
+        ("progress", or_null(all_of([("steps", list(step)), ("percentage", percentage)]))),
+        ("details", json!({ "type": "object" })),
+        ("stats", stats),
+        ("duration", or_null(text())),
+        ("startedAt", instant()),
+        ("finishedAt", or_null(instant())),
+        ("batchStrategy", text()),
+    ]);
+    vec![("Task", task), ("SummarizedTask", registered), ("Batch", batch)]
+}
+
+fn pages() -> Vec<(&'static str, Value)> {
+    let page =
+        |of: &str| all_of([("results", list(named(of))), ("offset", count()), ("limit", count()), ("total", count())]);
+    let queue_page = |of: &str| {
+        all_of([
+            ("results", list(named(of))),
+            ("total", count()),
+            ("limit", count()),
+            ("from", or_null(count())),
+            ("next", or_null(count())),
+        ])
+    };
+    vec![
+        ("IndexPage", page("Index")),
+        ("DocumentPage", page("Document")),
+        ("FieldPage", page("Field")),
+        ("KeyPage", page("Key")),
+        ("WebhookPage", page("Webhook")),
+        ("TaskPage", queue_page("Task")),
+        ("BatchPage", queue_page("Batch")),
+    ]
+}

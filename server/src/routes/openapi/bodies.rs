@@ -1,0 +1,202 @@
+//! What requests carry: the schema of each body and of each parameter.
+
+use serde_json::{Value, json};
+
+use super::schema::{
+    count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share, text, texts,
+};
+use super::{searches, settings};
+use crate::access::Action;
+use crate::features::Feature;
+use crate::tasks::{Kind, Status};
+use crate::wire::{documents, search};
+
+/// The schema of the JSON body of a route.
+pub(super) fn body_of(method: &str, pattern: &str) -> Value {
+    match (method, pattern) {
+        ("POST", "/indexes") => exactly([("uid", index_uid()), ("primaryKey", or_null(text()))], &["uid"]),
+        ("PATCH", "/indexes/{indexUid}") => {
+            exactly([("uid", or_null(index_uid())), ("primaryKey", or_null(text()))], &[])
+        }
+        ("POST", "/indexes/{indexUid}/fields") => fields(),
+        ("POST", "/swap-indexes") => {
+            let pair = json!({ "type": "array", "items": index_uid(), "minItems": 2, "maxItems": 2 });
+            list(exactly([("indexes", pair), ("rename", flag())], &["indexes"]))
+        }
+        ("POST", "/indexes/{indexUid}/documents/fetch") => {
+            exactly(documents::LIST_FIELDS.into_iter().map(|name| (name, of_fetch(name))), &[])
+        }
+        ("POST", "/indexes/{indexUid}/documents/delete") => exactly([("filter", named("Filter"))], &["filter"]),
+        ("POST", "/indexes/{indexUid}/documents/delete-batch") => list(named("DocumentId")),
+        ("POST", "/indexes/{indexUid}/documents/edit") => {
+            let context = json!({ "type": ["object", "null"] });
+            exactly([("function", text()), ("context", context), ("filter", named("Filter"))], &["function"])
+        }
+        ("PATCH", "/indexes/{indexUid}/settings") => settings::body(),
+        (_, "/indexes/{indexUid}/settings/{setting}") => settings::body_of_one(),
+        ("POST", "/indexes/{indexUid}/search") => searches::body(),
+        ("POST", "/indexes/{indexUid}/similar") => searches::similar_body(),
+        ("POST", "/indexes/{indexUid}/facet-search") => searches::facet_body(),
+        ("POST", "/multi-search") => searches::multi_body(),
+        ("PATCH", "/experimental-features") => {
+            exactly(Feature::ALL.iter().map(|feature| (feature.name(), or_null(flag()))), &[])
+        }
+        ("POST", "/export") => {
+            let size = json!({ "type": ["integer", "string", "null"], "minimum": 1 });
+            let how = exactly([("filter", named("Filter")), ("overrideSettings", or_null(flag()))], &[]);
+            let fields =
+                [("url", url()), ("apiKey", or_null(text())), ("payloadSize", size), ("indexes", or_null(map_of(how)))];
+            exactly(fields, &["url"])
+        }
+        ("POST", "/keys") => {
+            let actions: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
+            let fields = [
+                ("name", or_null(text())),
+                ("description", or_null(text())),
+                ("uid", json!({ "type": "string", "format": "uuid" })),
+                ("actions", list(one_of(&actions))),
+                ("indexes", list(index_pattern())),
+                // Also without a time, and without a time zone.
+                ("expiresAt", or_null(text())),
+            ];
+            exactly(fields, &["actions", "indexes", "expiresAt"])
+        }
+        ("PATCH", "/keys/{key}") => exactly([("name", or_null(text())), ("description", or_null(text()))], &[]),
+        ("POST", "/webhooks") => exactly([("url", url()), ("headers", or_null(headers()))], &["url"]),
+        ("PATCH", "/webhooks/{uuid}") => exactly([("url", url()), ("headers", or_null(headers()))], &[]),
+        ("PATCH", "/network") => network(),
+        ("POST", "/logs/stream") => {
+            let fields = [
+                ("target", text()),
+                ("mode", one_of(&["human", "json"])),
+                ("profileMemory", json!({ "const": false })),
+            ];
+            exactly(fields, &[])
+        }
+        ("POST", "/logs/stderr") => exactly([("target", text())], &[]),
+        _ => json!({ "type": "object" }),
+    }
+}
+
+/// Documents as JSON: one, or several.
+pub(super) fn documents() -> Value {
+    let document = json!({ "type": "object" });
+    json!({ "anyOf": [list(document.clone()), document] })
+}
+
+fn fields() -> Value {
+    let switches = ["displayed", "searchable", "sortable", "distinct", "rankingRule", "filterable"];
+    let filter =
+        switches.map(|name| (name, or_null(flag()))).into_iter().chain([("attributePatterns", or_null(texts()))]);
+    exactly([("offset", count()), ("limit", count()), ("filter", or_null(exactly(filter, &[])))], &[])
+}
+
+fn of_fetch(name: &str) -> Value {
+    match name {
+        "offset" | "limit" => or_null(count()),
+        "retrieveVectors" | "useNetwork" => or_null(flag()),
+        "ids" => or_null(list(named("DocumentId"))),
+        "filter" => named("Filter"),
+        _ => or_null(texts()),
+    }
+}
+
+fn url() -> Value {
+    json!({ "type": "string", "format": "uri" })
+}
+
+/// A null value removes a header.
+fn headers() -> Value {
+    map_of(or_null(text()))
+}
+
+fn network() -> Value {
+    let remote = exactly([("url", url()), ("searchApiKey", or_null(text())), ("writeApiKey", or_null(text()))], &[]);
+    // Shards belong to a leader, which this server does not have.
+    let sharding = || json!({ "type": ["object", "null"] });
+    let fields = [
+        ("self", or_null(text())),
+        ("remotes", or_null(map_of(or_null(remote)))),
+        ("leader", json!({ "type": "null" })),
+        ("shards", sharding()),
+        ("previousShards", sharding()),
+        ("previousRemotes", sharding()),
+    ];
+    exactly(fields, &[])
+}
+
+/// The schema of a parameter in the query string, where lists are texts with commas: a name means the same everywhere.
+pub(super) fn parameter(name: &str) -> Value {
+    let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    match name {
+        "offset" | "limit" | "page" | "hitsPerPage" | "cropLength" | "from" | "waitMs" | "pointInTimeKeepAliveMs" => {
+            count()
+        }
+        "rankingScoreThreshold" | "hybridSemanticRatio" => share(),
+        "retrieveVectors"
+        | "showMatchesPosition"
+        | "showRankingScore"
+        | "showRankingScoreDetails"
+        | "showPerformanceDetails"
+        | "useNetwork"
+        | "reverse"
+        | "skipCreation"
+        | "explain"
+        | "showInternalDatabaseSizes" => flag(),
+        "uids" | "batchUids" | "canceledBy" => commas("[0-9]+"),
+        "indexUids" => commas("[A-Za-z0-9_-]{1,400}"),
+        "statuses" => commas(&format!("({})", statuses.join("|"))),
+        "types" => commas(&format!("({})", kinds.join("|"))),
+        "beforeEnqueuedAt" | "afterEnqueuedAt" | "beforeStartedAt" | "afterStartedAt" | "beforeFinishedAt"
+        | "afterFinishedAt" => {
+            json!({ "anyOf": [instant(), { "type": "string", "format": "date" }, { "const": "*" }] })
+        }
+        "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
+        "matchingStrategy" => one_of(&search::strategy_names()),
+        "sizeFormat" => one_of(&["raw", "human"]),
+        "wait" => json!({ "const": "searchable" }),
+        _ => text(),
+    }
+}
+
+/// A star, or values between commas.
+fn commas(value: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^(\\*|{value}(,{value})*)$") })
+}
+
+/// The schema of a part of a path.
+pub(super) fn in_path(name: &str) -> Value {
+    match name {
+        "indexUid" => index_uid(),
+        "taskUid" | "batchUid" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        "uuid" => json!({ "type": "string", "format": "uuid" }),
+        "setting" => one_of(&settings::routes()),
+        _ => json!({ "type": "string", "minLength": 1 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_tell_types_and_bounds() {
+        let search = body_of("POST", "/indexes/{indexUid}/search");
+        assert_eq!(search["properties"]["limit"], json!({ "type": "integer", "minimum": 0 }));
+        assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len());
+        assert_eq!(body_of("POST", "/keys")["required"], json!(["actions", "indexes", "expiresAt"]));
+        let settings = body_of("PATCH", "/indexes/{indexUid}/settings");
+        let fields = &settings["properties"];
+        assert_eq!(fields["pagination"]["properties"]["maxTotalHits"]["minimum"], 1);
+        assert_eq!(fields["proximityPrecision"]["anyOf"][0]["enum"], json!(["byWord", "byAttribute"]));
+        assert_eq!(settings["additionalProperties"], false);
+    }
+
+    #[test]
+    fn parameters_tell_their_words() {
+        assert!(parameter("statuses")["pattern"].as_str().unwrap().contains("(enqueued|processing|"));
+        assert_eq!(in_path("taskUid")["maximum"], u32::MAX);
+        assert!(in_path("setting")["enum"].as_array().unwrap().contains(&json!("stop-words")));
+    }
+}

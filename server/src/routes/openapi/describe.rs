@@ -1,0 +1,165 @@
+//! What each route does, takes and answers, in words and by the names of schemas.
+
+use crate::wire::{search, similar, tasks};
+
+/// What a request carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    None,
+    /// JSON of the schema that [`body_of`](super::bodies::body_of) tells.
+    Json,
+    /// JSON, lines of JSON, or CSV.
+    Documents,
+}
+
+/// What a route answers when all is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// 200 with this schema of the components.
+    Ok(&'static str),
+    /// 201 with this schema.
+    Created(&'static str),
+    /// 200 or 202 with a registered task.
+    Task(u16),
+    /// 204
+    Nothing,
+    /// 200 with text.
+    Text,
+    /// 200 with a page, or with JSON in production.
+    Page,
+    /// 200 with a JSON object a line.
+    Lines,
+}
+
+pub(super) struct Description {
+    pub(super) summary: &'static str,
+    pub(super) body: Body,
+    pub(super) answer: Answer,
+    /// Query parameters.
+    pub(super) parameters: &'static [&'static str],
+}
+
+const PAGE: &[&str] = &["offset", "limit"];
+const TASK_FILTERS: &[&str] = &tasks::FILTERS;
+const TASK_LIST: &[&str] = &tasks::LIST;
+const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
+const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "customMetadata", "wait"];
+const DELETION: &[&str] = &["customMetadata", "wait"];
+const SIMILAR: &[&str] = &similar::FIELDS;
+const WAIT: &[&str] = &["wait"];
+const SEARCH: &[&str] = &search::PARAMETERS;
+
+/// Summary, body, answer and query parameters of a route of the table.
+pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
+    use Answer::{Created, Lines, Nothing, Ok, Page, Task, Text};
+    let (summary, body, answer, parameters): (_, _, _, &'static [&'static str]) = match (method, pattern) {
+        ("GET", "/") => ("The search page, or a greeting", Body::None, Page, &[]),
+        ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Health"), &[]),
+        ("GET", "/version") => ("The version", Body::None, Ok("Version"), &[]),
+        ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
+        ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
+        ("GET", "/indexes") => ("List indexes", Body::None, Ok("IndexPage"), PAGE),
+        ("POST", "/indexes") => ("Create an index", Body::Json, Task(202), WAIT),
+        ("GET", "/indexes/{indexUid}") => ("Get an index", Body::None, Ok("Index"), &[]),
+        ("PATCH", "/indexes/{indexUid}") => {
+            ("Set the primary key of an index, or rename it", Body::Json, Task(202), WAIT)
+        }
+        ("DELETE", "/indexes/{indexUid}") => ("Delete an index", Body::None, Task(202), WAIT),
+        ("POST", "/indexes/{indexUid}/compact") => {
+            ("Write an index anew without what is deleted", Body::None, Task(202), &[])
+        }
+        ("POST", "/indexes/{indexUid}/fields") => ("List the fields of an index", Body::Json, Ok("FieldPage"), &[]),
+        ("GET", "/indexes/{indexUid}/stats") => ("Statistics of an index", Body::None, Ok("IndexStats"), STATS),
+        ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), WAIT),
+        ("GET", "/indexes/{indexUid}/documents") => (
+            "List documents",
+            Body::None,
+            Ok("DocumentPage"),
+            &["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort"],
+        ),
+        ("POST", "/indexes/{indexUid}/documents") => ("Add or replace documents", Body::Documents, Task(202), ADDITION),
+        ("PUT", "/indexes/{indexUid}/documents") => ("Add or update documents", Body::Documents, Task(202), ADDITION),
+        ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), DELETION),
+        ("POST", "/indexes/{indexUid}/documents/fetch") => ("List documents", Body::Json, Ok("DocumentPage"), &[]),
+        ("POST", "/indexes/{indexUid}/documents/delete") => {
+            ("Delete documents that match a filter", Body::Json, Task(202), DELETION)
+        }
+        ("POST", "/indexes/{indexUid}/documents/delete-batch") => {
+            ("Delete documents by their ids", Body::Json, Task(202), DELETION)
+        }
+        ("POST", "/indexes/{indexUid}/documents/edit") => {
+            ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), DELETION)
+        }
+        ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
+            ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors"])
+        }
+        ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => {
+            ("Delete a document", Body::None, Task(202), DELETION)
+        }
+        ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
+        ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), WAIT),
+        ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), WAIT),
+        ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Setting"), &[]),
+        ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => {
+            ("Change a setting", Body::Json, Task(202), WAIT)
+        }
+        ("DELETE", "/indexes/{indexUid}/settings/{setting}") => ("Reset a setting", Body::None, Task(202), WAIT),
+        ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
+        ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
+        ("POST", "/indexes/{indexUid}/facet-search") => {
+            ("Search among the values of a facet", Body::Json, Ok("FacetSearchAnswer"), &[])
+        }
+        ("GET", "/indexes/{indexUid}/similar") => {
+            ("Documents like another one", Body::None, Ok("SimilarAnswer"), SIMILAR)
+        }
+        ("POST", "/indexes/{indexUid}/similar") => ("Documents like another one", Body::Json, Ok("SimilarAnswer"), &[]),
+        ("POST", "/multi-search") => {
+            ("Several searches, one by one or merged", Body::Json, Ok("MultiSearchAnswer"), &[])
+        }
+        ("GET", "/tasks") => ("List tasks", Body::None, Ok("TaskPage"), TASK_LIST),
+        ("DELETE", "/tasks") => ("Delete finished tasks", Body::None, Task(200), TASK_FILTERS),
+        ("POST", "/tasks/cancel") => ("Cancel tasks", Body::None, Task(200), TASK_FILTERS),
+        ("GET", "/tasks/{taskUid}") => ("Get a task", Body::None, Ok("Task"), &[]),
+        ("POST", "/tasks/compact") => (
+            "Give the room of deleted tasks back; feature `taskQueueCompactionRoute`",
+            Body::None,
+            Ok("QueueCompaction"),
+            &[],
+        ),
+        ("GET", "/tasks/{taskUid}/documents") => (
+            "The documents of an addition that is not finished; feature `getTaskDocumentsRoute`",
+            Body::None,
+            Lines,
+            &[],
+        ),
+        ("GET", "/batches") => ("List batches", Body::None, Ok("BatchPage"), TASK_LIST),
+        ("GET", "/batches/{batchUid}") => ("Get a batch", Body::None, Ok("Batch"), &[]),
+        ("GET", "/experimental-features") => {
+            ("Get the switches of experimental features", Body::None, Ok("Features"), &[])
+        }
+        ("PATCH", "/experimental-features") => ("Switch experimental features", Body::Json, Ok("Features"), &[]),
+        ("POST", "/snapshots") => ("Copy the database folder", Body::None, Task(202), &[]),
+        ("POST", "/dumps") => ("Write everything to an archive", Body::None, Task(202), &[]),
+        ("POST", "/export") => ("Send indexes to another server", Body::Json, Task(200), WAIT),
+        ("GET", "/keys") => ("List API keys", Body::None, Ok("KeyPage"), PAGE),
+        ("POST", "/keys") => ("Create an API key", Body::Json, Created("Key"), &[]),
+        ("GET", "/keys/{key}") => ("Get an API key by its uid or value", Body::None, Ok("Key"), &[]),
+        ("PATCH", "/keys/{key}") => ("Change name or description of an API key", Body::Json, Ok("Key"), &[]),
+        ("DELETE", "/keys/{key}") => ("Delete an API key", Body::None, Nothing, &[]),
+        ("GET", "/webhooks") => ("List webhooks", Body::None, Ok("WebhookPage"), PAGE),
+        ("POST", "/webhooks") => ("Create a webhook", Body::Json, Created("Webhook"), &[]),
+        ("GET", "/webhooks/{uuid}") => ("Get a webhook", Body::None, Ok("Webhook"), &[]),
+        ("PATCH", "/webhooks/{uuid}") => ("Change a webhook", Body::Json, Ok("Webhook"), &[]),
+        ("DELETE", "/webhooks/{uuid}") => ("Delete a webhook", Body::None, Nothing, &[]),
+        ("GET", "/network") => ("Servers that searches can be spread over", Body::None, Ok("Network"), &[]),
+        ("PATCH", "/network") => ("Change the network", Body::Json, Ok("Network"), &[]),
+        ("GET", "/metrics") => ("State of the server for Prometheus; feature `metrics`", Body::None, Text, &[]),
+        ("POST", "/logs/stream") => ("Read the logs as they come; feature `logsRoute`", Body::Json, Text, &[]),
+        ("DELETE", "/logs/stream") => ("End the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),
+        ("POST", "/logs/stderr") => {
+            ("Choose what is logged on the console; feature `logsRoute`", Body::Json, Nothing, &[])
+        }
+        _ => return None,
+    };
+    Some(Description { summary, body, answer, parameters })
+}

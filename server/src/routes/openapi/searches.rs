@@ -1,0 +1,209 @@
+//! Schemas of searches: what is asked for, and what is answered.
+
+use serde_json::{Value, json};
+
+use super::schema::{
+    anything, at_least, count, exactly, flag, index_uid, list, map_of, named, number, one_of, open, or_null, share,
+    text, texts,
+};
+use crate::wire::{search, similar};
+
+/// The body of a search.
+pub(super) fn body() -> Value {
+    exactly(search::FIELDS.into_iter().map(|name| (name, field(name))), &[])
+}
+
+/// The body of a search among the values of a facet: a search may say which documents count.
+pub(super) fn facet_body() -> Value {
+    let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
+    // The rest of a search is taken and means nothing here.
+    let ignored = search::FIELDS.into_iter().map(|name| (name, field(name)));
+    exactly(ignored.chain(own), &["facetName"])
+}
+
+/// The body of a request for documents like another one.
+pub(super) fn similar_body() -> Value {
+    let schema = |name| match name {
+        "id" => named("DocumentId"),
+        "embedder" => text(),
+        _ => field(name),
+    };
+    exactly(similar::FIELDS.into_iter().map(|name| (name, schema(name))), &["id", "embedder"])
+}
+
+/// The body of several searches.
+pub(super) fn multi_body() -> Value {
+    let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
+    let paging = |name: &str| ["offset", "limit", "page", "hitsPerPage"].contains(&name);
+    let fields =
+        search::FIELDS.into_iter().map(|name| (name, if paging(name) { or_null(count()) } else { field(name) }));
+    let query = exactly(fields.chain(own), &["indexUid"]);
+    let fields =
+        [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field("pointInTime"))];
+    exactly(fields, &["queries"])
+}
+
+fn federation_options() -> Value {
+    let weight = json!({ "type": "number", "minimum": 0 });
+    exactly([("weight", weight), ("remote", or_null(text())), ("queryPosition", or_null(count()))], &[])
+}
+
+fn federation() -> Value {
+    let merge = exactly([("maxValuesPerFacet", or_null(count()))], &[]);
+    exactly(
+        [
+            ("limit", count()),
+            ("offset", count()),
+            ("page", or_null(count())),
+            ("hitsPerPage", or_null(count())),
+            ("facetsByIndex", map_of(or_null(texts()))),
+            ("mergeFacets", or_null(merge)),
+            ("distinct", or_null(text())),
+            ("showPerformanceDetails", flag()),
+            ("personalize", json!({ "type": "null" })),
+        ],
+        &[],
+    )
+}
+
+/// A field of a search, or of a request for similar documents.
+fn field(name: &str) -> Value {
+    match name {
+        "offset" | "limit" | "cropLength" => count(),
+        "page" | "hitsPerPage" => or_null(count()),
+        "vector" => or_null(list(number())),
+        "hybrid" => or_null(exactly([("embedder", text()), ("semanticRatio", share())], &["embedder"])),
+        "attributesToRetrieve"
+        | "attributesToCrop"
+        | "attributesToHighlight"
+        | "attributesToSearchOn"
+        | "facets"
+        | "sort" => or_null(texts()),
+        "locales" => or_null(list(named("Locale"))),
+        "retrieveVectors"
+        | "showMatchesPosition"
+        | "showRankingScore"
+        | "showRankingScoreDetails"
+        | "showPerformanceDetails" => flag(),
+        "useNetwork" => or_null(flag()),
+        "filter" => named("Filter"),
+        "rankingScoreThreshold" => or_null(share()),
+        "highlightPreTag" | "highlightPostTag" | "cropMarker" => text(),
+        "matchingStrategy" => one_of(&search::strategy_names()),
+        "q" | "distinct" => or_null(text()),
+        "explain" => {
+            let document = exactly([("documentId", json!({ "type": ["string", "integer", "null"] }))], &[]);
+            json!({ "anyOf": [{ "type": ["boolean", "null"] }, document] })
+        }
+        "pointInTime" => {
+            let id = json!({ "type": ["string", "null"], "format": "uuid" });
+            or_null(exactly([("id", id), ("keepAliveMs", or_null(count()))], &[]))
+        }
+        // Fields of the protocol for what this server does not do: they are refused unless null.
+        "media" | "personalize" => json!({ "type": "null" }),
+        _ => anything(),
+    }
+}
+
+/// The answers, by the names of their schemas.
+pub(super) fn answers() -> Vec<(&'static str, Value)> {
+    let query_fields = [
+        ("indexUid", text()),
+        ("query", text()),
+        ("queryVector", list(number())),
+        ("metadata", named("SearchMetadata")),
+        ("pointInTime", exactly([("id", text()), ("expiresAt", text())], &["id", "expiresAt"])),
+    ];
+    let facet_stats = map_of(exactly([("min", number()), ("max", number())], &["min", "max"]));
+    let facets = || {
+        exactly(
+            [("distribution", named("FacetDistribution")), ("stats", named("FacetStats"))],
+            &["distribution", "stats"],
+        )
+    };
+    let merged_fields = [
+        ("queryVectors", map_of(list(number()))),
+        ("facetsByIndex", map_of(facets())),
+        ("remoteErrors", map_of(named("Error"))),
+        ("metadata", list(named("SearchMetadata"))),
+    ];
+    let answer = |own: Vec<(&'static str, Value)>| open(own.into_iter().chain(shared()), &["hits", "processingTimeMs"]);
+    let facet_hit = exactly([("value", text()), ("count", count())], &["value", "count"]);
+    vec![
+        ("Hit", hit()),
+        ("FacetDistribution", map_of(map_of(count()))),
+        ("FacetStats", facet_stats),
+        (
+            "SearchMetadata",
+            exactly(
+                [("queryUid", text()), ("indexUid", text()), ("primaryKey", text()), ("remote", text())],
+                &["queryUid", "indexUid"],
+            ),
+        ),
+        ("SearchAnswer", answer(query_fields.to_vec())),
+        ("FederatedAnswer", answer(merged_fields.to_vec())),
+        (
+            "MultiSearchAnswer",
+            json!({ "anyOf": [
+                exactly([("results", list(named("SearchAnswer")))], &["results"]),
+                named("FederatedAnswer"),
+            ] }),
+        ),
+        (
+            "FacetSearchAnswer",
+            exactly(
+                [("facetHits", list(facet_hit)), ("facetQuery", or_null(text())), ("processingTimeMs", count())],
+                &["facetHits", "facetQuery", "processingTimeMs"],
+            ),
+        ),
+        (
+            "SimilarAnswer",
+            open(shared().chain([("id", text())]), &["hits", "id", "processingTimeMs", "limit", "offset"]),
+        ),
+    ]
+}
+
+/// What all answers to searches may have. Which of the two kinds of totals is there depends on how the request pages.
+fn shared() -> impl Iterator<Item = (&'static str, Value)> {
+    [
+        ("hits", list(named("Hit"))),
+        ("processingTimeMs", count()),
+        ("limit", count()),
+        ("offset", count()),
+        ("estimatedTotalHits", count()),
+        ("page", count()),
+        ("hitsPerPage", count()),
+        ("totalHits", count()),
+        ("totalPages", count()),
+        ("facetDistribution", named("FacetDistribution")),
+        ("facetStats", named("FacetStats")),
+        ("requestUid", text()),
+        ("performanceDetails", map_of(text())),
+        ("degraded", flag()),
+        ("degradedReasons", texts()),
+        ("semanticHitCount", count()),
+        ("explanation", json!({ "type": "object" })),
+    ]
+    .into_iter()
+}
+
+/// A document with what the search adds to it.
+fn hit() -> Value {
+    let place = exactly([("start", count()), ("length", count()), ("indices", list(count()))], &["start", "length"]);
+    let federation = open(
+        [("indexUid", text()), ("queriesPosition", count()), ("weightedRankingScore", number()), ("remote", text())],
+        &["indexUid", "queriesPosition", "weightedRankingScore"],
+    );
+    open(
+        [
+            ("_formatted", json!({ "type": "object" })),
+            ("_matchesPosition", map_of(list(place))),
+            ("_rankingScore", number()),
+            ("_rankingScoreDetails", json!({ "type": "object" })),
+            ("_geoDistance", at_least(0)),
+            ("_federation", federation),
+            ("_explanation", json!({ "type": "object" })),
+        ],
+        &[],
+    )
+}

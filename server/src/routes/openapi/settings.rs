@@ -1,0 +1,122 @@
+//! Schemas of the settings of an index: as they are written, where null resets, and as they are read.
+
+use serde_json::{Value, json};
+
+use super::schema::{
+    anything, at_least, count, exactly, flag, index_uid, list, map_of, named, one_of, or_null, share, text, texts,
+};
+use crate::wire::search;
+use crate::wire::settings::{EMBEDDER_FIELDS, SettingKind};
+
+/// The body of a change of several settings.
+pub(super) fn body() -> Value {
+    // A setting of the protocol for what this server does not do: it is refused unless null.
+    let chat = [("chat", json!({ "type": "null" }))];
+    exactly(keys().map(|key| (key, or_null(value(key)))).chain(chat), &[])
+}
+
+/// The body of a change of any one setting.
+pub(super) fn body_of_one() -> Value {
+    let mut each: Vec<Value> = keys().map(value).collect();
+    each.push(json!({ "type": "null" }));
+    json!({ "anyOf": each })
+}
+
+/// All settings of an index, by the names of their schemas.
+pub(super) fn answers() -> Vec<(&'static str, Value)> {
+    // These two are there when they are set and when their feature is on.
+    let is_always = |key: &&str| !matches!(*key, "matchingStrategy" | "foreignKeys");
+    let always: Vec<&str> = keys().filter(is_always).collect();
+    // What is not set is shown with its default, and what has none as null.
+    let shown = keys().map(|key| (key, or_null(value(key))));
+    vec![
+        ("Settings", exactly(shown, &always)),
+        ("Setting", json!({ "description": "The value of the setting, as in `Settings`; null when it is not set." })),
+        ("Embedder", embedder()),
+    ]
+}
+
+fn keys() -> impl Iterator<Item = &'static str> {
+    SettingKind::all().map(|setting| setting.key)
+}
+
+/// The path segments of all settings.
+pub(super) fn routes() -> Vec<&'static str> {
+    SettingKind::all().map(|setting| setting.route).collect()
+}
+
+/// The value of a setting that is set.
+fn value(key: &str) -> Value {
+    match key {
+        "filterableAttributes" => list(json!({ "anyOf": [text(), filterable_patterns()] })),
+        "rankingRules" => list(json!({
+            "type": "string",
+            "pattern": "^(words|typo|proximity|attribute|attributeRank|wordPosition|sort|exactness|.+:(asc|desc))$",
+        })),
+        "synonyms" => map_of(texts()),
+        "distinctAttribute" => text(),
+        "proximityPrecision" => one_of(&["byWord", "byAttribute"]),
+        "typoTolerance" => typo_tolerance(),
+        "faceting" => {
+            let orders = map_of(one_of(&["alpha", "count"]));
+            exactly([("maxValuesPerFacet", or_null(count())), ("sortFacetValuesBy", or_null(orders))], &[])
+        }
+        "pagination" => exactly([("maxTotalHits", or_null(at_least(1)))], &[]),
+        "embedders" => map_of(or_null(named("Embedder"))),
+        "searchCutoffMs" => count(),
+        "localizedAttributes" => {
+            let fields = [("attributePatterns", texts()), ("locales", list(named("Locale")))];
+            list(exactly(fields, &["attributePatterns", "locales"]))
+        }
+        "facetSearch" => flag(),
+        "prefixSearch" => one_of(&["indexingTime", "disabled"]),
+        "matchingStrategy" => one_of(&search::strategy_names()),
+        "foreignKeys" => {
+            let fields = [("foreignIndexUid", index_uid()), ("fieldName", text())];
+            list(exactly(fields, &["foreignIndexUid", "fieldName"]))
+        }
+        // Lists of attributes and of words.
+        _ => texts(),
+    }
+}
+
+fn filterable_patterns() -> Value {
+    let filter = exactly([("equality", flag()), ("comparison", flag())], &[]);
+    let features = exactly([("facetSearch", flag()), ("filter", filter)], &[]);
+    exactly([("attributePatterns", texts()), ("features", features)], &["attributePatterns"])
+}
+
+fn typo_tolerance() -> Value {
+    let size = || or_null(json!({ "type": "integer", "minimum": 0, "maximum": 255 }));
+    let sizes = exactly([("oneTypo", size()), ("twoTypos", size())], &[]);
+    exactly(
+        [
+            ("enabled", or_null(flag())),
+            ("minWordSizeForTypos", or_null(sizes)),
+            ("disableOnWords", or_null(texts())),
+            ("disableOnAttributes", or_null(texts())),
+            ("disableOnNumbers", or_null(flag())),
+        ],
+        &[],
+    )
+}
+
+/// Which of the fields belong depends on the source; `docs/semantic-search.md` has the table.
+fn embedder() -> Value {
+    exactly(EMBEDDER_FIELDS.into_iter().map(|name| (name, or_null(embedder_field(name)))), &[])
+}
+
+fn embedder_field(name: &str) -> Value {
+    match name {
+        "source" => one_of(&["openAi", "huggingFace", "ollama", "userProvided", "rest", "composite"]),
+        "pooling" => one_of(&["useModel", "forceMean", "forceCls"]),
+        "dimensions" | "documentTemplateMaxBytes" => at_least(1),
+        "binaryQuantized" => flag(),
+        "headers" => map_of(text()),
+        "distribution" => exactly([("mean", share()), ("sigma", share())], &["mean", "sigma"]),
+        "searchEmbedder" | "indexingEmbedder" => named("Embedder"),
+        // Templates: any JSON with a placeholder somewhere.
+        "request" | "response" | "indexingFragments" | "searchFragments" => anything(),
+        _ => text(),
+    }
+}

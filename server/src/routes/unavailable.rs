@@ -1,0 +1,77 @@
+//! Routes of the protocol for features that this server does not have: an answer that says so, whatever the switches say,
+//! rather than one of a route that does not exist.
+
+use std::sync::Arc;
+
+use warp::Filter;
+use warp::path::FullPath;
+
+use crate::app::AppState;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
+use crate::http::{Request, Routes, request, respond};
+
+/// Why a route does nothing here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// What it would do, and the feature.
+    Feature(&'static str, &'static str),
+    /// It belongs to a network with a leader.
+    Sharding,
+}
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let known = warp::method().and(warp::path::full()).and_then(async |method: warp::http::Method, path: FullPath| {
+        missing(method.as_str(), path.as_str()).ok_or_else(warp::reject::not_found)
+    });
+    let known = known.and(request(state));
+    known.then(|missing, request| respond(request, async move |request| refuse(missing, &request))).boxed()
+}
+
+fn missing(method: &str, path: &str) -> Option<Missing> {
+    const CHATS: &str = "chat completions";
+    const RULES: &str = "dynamic search rules";
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let (action, feature) = match (method, segments.as_slice()) {
+        ("GET", ["chats"]) => ("Listing the chat workspaces", CHATS),
+        ("GET" | "DELETE", ["chats", _]) => ("Using a chat workspace", CHATS),
+        ("GET" | "PATCH" | "DELETE", ["chats", _, "settings"]) => ("Using the `/chats/settings` routes", CHATS),
+        ("POST", ["chats", _, "chat", "completions"]) => ("Using the `/chats` routes", CHATS),
+        ("GET" | "PUT" | "PATCH" | "DELETE", ["indexes", _, "settings", "chat"]) => {
+            ("Using `chat` of the index settings", CHATS)
+        }
+        ("GET" | "POST", ["dynamic-search-rules"]) | ("GET" | "PATCH" | "DELETE", ["dynamic-search-rules", _]) => {
+            ("Using the `/dynamic-search-rules` routes", RULES)
+        }
+        ("POST", ["render-template"]) => ("Calling the `/render-template` route", "render_route"),
+        ("POST", ["network", "control"]) => return Some(Missing::Sharding),
+        _ => return None,
+    };
+    Some(Missing::Feature(action, feature))
+}
+
+fn refuse<T>(missing: Missing, request: &Request) -> ApiResult<T> {
+    match missing {
+        Missing::Feature(action, feature) => Err(ApiError::feature_not_available(action, feature)),
+        Missing::Sharding if request.state().features.is_on(Feature::Network) => Err(ApiError::new(
+            Code::RequiresEnterpriseEdition,
+            "This server takes no part in networks with a leader: its `/network` has remotes and no shards.",
+        )),
+        Missing::Sharding => Err(ApiError::feature_not_enabled("Using the /network route", Feature::Network.name())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_of_the_protocol_are_told_from_unknown_ones() {
+        assert!(matches!(missing("GET", "/chats"), Some(Missing::Feature(_, "chat completions"))));
+        assert!(missing("POST", "/chats/a/chat/completions").is_some());
+        assert!(missing("PATCH", "/dynamic-search-rules/a").is_some());
+        assert_eq!(missing("POST", "/network/control"), Some(Missing::Sharding));
+        assert_eq!(missing("GET", "/chats/a/b/c"), None);
+        assert_eq!(missing("GET", "/render-template"), None);
+    }
+}
