@@ -35,6 +35,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Pieces under way at the same time; this many are also in memory.
 const PARALLEL: usize = 4;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// How soon an export that is not wanted any more ends.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why an export ended early.
 #[derive(Debug)]
@@ -86,11 +88,7 @@ pub(crate) fn export(
     asked: &Export,
     live: &LiveBatch,
 ) -> Result<Map<String, Value>, ExportError> {
-    let remote = Remote {
-        outbound: outbound.clone(),
-        url: asked.url.trim_end_matches('/').to_owned(),
-        key: asked.api_key.clone(),
-    };
+    let remote = Remote { outbound, live, url: asked.url.trim_end_matches('/').to_owned(), key: asked.api_key.clone() };
     let mut sent = Map::new();
     let how = |uid: &str| asked.indexes.iter().find(|index| matches(&index.pattern, uid));
     let uids: Vec<String> = instance.uids().into_iter().filter(|uid| how(uid).is_some()).collect();
@@ -214,7 +212,7 @@ impl Piece {
 
 /// The pieces that were sent and not answered yet.
 struct UnderWay<'a> {
-    remote: &'a Remote,
+    remote: &'a Remote<'a>,
     path: String,
     sends: VecDeque<JoinHandle<Result<Reply, OutboundError>>>,
 }
@@ -224,8 +222,7 @@ impl UnderWay<'_> {
         if self.sends.len() >= PARALLEL {
             self.answer()?;
         }
-        let (remote, path) = (self.remote.clone(), self.path.clone());
-        let send = async move { remote.send(Method::POST, &path, Body::Lines(piece)).await };
+        let send = self.remote.send(Method::POST, &self.path, Body::Lines(piece));
         self.sends.push_back(self.remote.outbound.runtime().spawn(send));
         Ok(())
     }
@@ -239,8 +236,10 @@ impl UnderWay<'_> {
 
     /// Waits for the oldest.
     fn answer(&mut self) -> Result<(), ExportError> {
-        let Some(send) = self.sends.pop_front() else { return Ok(()) };
-        let sent = self.remote.outbound.runtime().block_on(send);
+        // It stays in the list until it is done, so that all are ended together when it is not wanted any more.
+        let Some(send) = self.sends.front_mut() else { return Ok(()) };
+        let sent = self.remote.wait_for(send)?;
+        self.sends.pop_front();
         let reply = sent.map_err(|error| ApiError::internal(format!("a piece of an export was lost: {error}")))??;
         accepted(reply).map(drop)
     }
@@ -252,10 +251,10 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The other server.
-#[derive(Clone)]
-struct Remote {
-    outbound: Outbound,
+/// The other server, as long as the export is wanted.
+struct Remote<'a> {
+    outbound: &'a Outbound,
+    live: &'a LiveBatch,
     url: String,
     key: Option<String>,
 }
@@ -268,50 +267,79 @@ enum Body {
     Lines(Bytes),
 }
 
-impl Remote {
+impl Remote<'_> {
     fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Reply, ExportError> {
         let body = body.map_or(Body::None, Body::Json);
-        Ok(self.outbound.runtime().block_on(self.send(method, path, body))?)
+        Ok(self.wait_for(self.send(method, path, body))??)
     }
 
-    /// Again and again where that may help.
-    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Reply, OutboundError> {
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 1;
-        loop {
-            let sent = self.send_once(method.clone(), path, body.clone()).await;
-            let may_pass = match &sent {
-                Ok(reply) => {
-                    matches!(reply.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
-                        || reply.status.is_server_error()
-                }
-                Err(error) => error.is_transient(),
-            };
-            if !may_pass || attempt == ATTEMPTS {
-                return sent;
+    /// Blocks until `work` is done or the export is not wanted any more.
+    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, ExportError> {
+        let unwanted = async {
+            while !self.live.is_cancelled() {
+                tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
-            attempt += 1;
-        }
+        };
+        self.outbound.runtime().block_on(async {
+            tokio::select! {
+                done = work => Ok(done),
+                () = unwanted => Err(ExportError::Cancelled),
+            }
+        })
     }
 
-    async fn send_once(&self, method: Method, path: &str, body: Body) -> Result<Reply, OutboundError> {
-        let mut request = self.outbound.request(method, &format!("{}{path}", self.url))?;
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key);
+    /// Again and again where that may help. Needs nothing of the export while it is under way.
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> impl Future<Output = Result<Reply, OutboundError>> + Send + 'static {
+        let (outbound, key, url) = (self.outbound.clone(), self.key.clone(), format!("{}{path}", self.url));
+        async move {
+            let mut pause = FIRST_PAUSE;
+            let mut attempt = 1;
+            loop {
+                let sent = send_once(&outbound, key.as_deref(), method.clone(), &url, body.clone()).await;
+                let may_pass = match &sent {
+                    Ok(reply) => {
+                        matches!(reply.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+                            || reply.status.is_server_error()
+                    }
+                    Err(error) => error.is_transient(),
+                };
+                if !may_pass || attempt == ATTEMPTS {
+                    return sent;
+                }
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+                attempt += 1;
+            }
         }
-        let request = match body {
-            Body::None => request.timeout(SMALL_TIME),
-            Body::Json(body) => request.timeout(SMALL_TIME).json(&body),
-            Body::Lines(lines) => request
-                .timeout(PIECE_TIME)
-                .header(CONTENT_TYPE, "application/x-ndjson")
-                .header(CONTENT_ENCODING, "gzip")
-                .body(lines),
-        };
-        self.outbound.send(request, ANSWER_BYTES_MAX).await
     }
+}
+
+async fn send_once(
+    outbound: &Outbound,
+    key: Option<&str>,
+    method: Method,
+    url: &str,
+    body: Body,
+) -> Result<Reply, OutboundError> {
+    let mut request = outbound.request(method, url)?;
+    if let Some(key) = key {
+        request = request.bearer_auth(key);
+    }
+    let request = match body {
+        Body::None => request.timeout(SMALL_TIME),
+        Body::Json(body) => request.timeout(SMALL_TIME).json(&body),
+        Body::Lines(lines) => request
+            .timeout(PIECE_TIME)
+            .header(CONTENT_TYPE, "application/x-ndjson")
+            .header(CONTENT_ENCODING, "gzip")
+            .body(lines),
+    };
+    outbound.send(request, ANSWER_BYTES_MAX).await
 }
 
 /// A reply that says yes.
