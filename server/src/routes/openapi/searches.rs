@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::schema::{
-    anything, at_least, count, exactly, flag, index_uid, list, map_of, named, number, one_of, open, or_null, share,
-    text, texts,
+    anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
+    share, text, texts,
 };
 use crate::wire::{search, similar};
 
@@ -112,7 +112,6 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         ("query", text()),
         ("queryVector", list(number())),
         ("metadata", named("SearchMetadata")),
-        ("pointInTime", exactly([("id", text()), ("expiresAt", text())], &["id", "expiresAt"])),
     ];
     let facet_stats = map_of(exactly([("min", number()), ("max", number())], &["min", "max"]));
     let facets = || {
@@ -145,14 +144,19 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         (
             "MultiSearchAnswer",
             json!({ "anyOf": [
-                exactly([("results", list(named("SearchAnswer")))], &["results"]),
+                exactly([("results", list(named("SearchAnswer"))), held()], &["results"]),
                 named("FederatedAnswer"),
             ] }),
         ),
         (
             "FacetSearchAnswer",
             exactly(
-                [("facetHits", list(facet_hit)), ("facetQuery", or_null(text())), ("processingTimeMs", count())],
+                [
+                    ("facetHits", list(facet_hit)),
+                    ("facetQuery", or_null(text())),
+                    ("processingTimeMs", count()),
+                    held(),
+                ],
                 &["facetHits", "facetQuery", "processingTimeMs"],
             ),
         ),
@@ -183,8 +187,14 @@ fn shared() -> impl Iterator<Item = (&'static str, Value)> {
         ("degradedReasons", texts()),
         ("semanticHitCount", count()),
         ("explanation", json!({ "type": "object" })),
+        held(),
     ]
     .into_iter()
+}
+
+/// The state that the answer is of, if it is held.
+fn held() -> (&'static str, Value) {
+    ("pointInTime", exactly([("id", text()), ("expiresAt", instant())], &["id", "expiresAt"]))
 }
 
 /// A document with what the search adds to it.

@@ -46,7 +46,8 @@ impl Server {
         let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
         let (places, outbound) = (self.places(), self.outbound());
         let (next_batch, retention) = (0, Retention::default());
-        Worker { queue, instance, places, outbound, limits: LIMITS, next_batch, retention, stop: Arc::default() }
+        let (embedder_requests, stop) = (Arc::default(), Arc::default());
+        Worker { queue, instance, places, outbound, embedder_requests, limits: LIMITS, next_batch, retention, stop }
     }
 
     fn enqueue(&self, index: &str, content: Content) -> u32 {
