@@ -129,8 +129,6 @@ fn the_description_tells_of_nothing_that_is_not_there() {
             let filled = path
                 .replace("{indexUid}", "films")
                 .replace("{documentId}", "1")
-                // Lists are replaced, objects are merged: which method changes a setting depends on it.
-                .replace("{setting}", if method == "patch" { "typo-tolerance" } else { "synonyms" })
                 .replace("{taskUid}", "0")
                 .replace("{batchUid}", "0")
                 .replace("{key}", "some-key")

@@ -33,7 +33,6 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
             exactly([("function", text()), ("context", context), ("filter", named("Filter"))], &["function"])
         }
         ("PATCH", "/indexes/{indexUid}/settings") => settings::body(),
-        (_, "/indexes/{indexUid}/settings/{setting}") => settings::body_of_one(),
         ("POST", "/indexes/{indexUid}/search") => searches::body(),
         ("POST", "/indexes/{indexUid}/similar") => searches::similar_body(),
         ("POST", "/indexes/{indexUid}/facet-search") => searches::facet_body(),
@@ -171,7 +170,6 @@ pub(super) fn in_path(name: &str) -> Value {
         "indexUid" => index_uid(),
         "taskUid" | "batchUid" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         "uuid" => json!({ "type": "string", "format": "uuid" }),
-        "setting" => one_of(&settings::routes()),
         _ => json!({ "type": "string", "minLength": 1 }),
     }
 }
@@ -197,6 +195,5 @@ mod tests {
     fn parameters_tell_their_words() {
         assert!(parameter("statuses")["pattern"].as_str().unwrap().contains("(enqueued|processing|"));
         assert_eq!(in_path("taskUid")["maximum"], u32::MAX);
-        assert!(in_path("setting")["enum"].as_array().unwrap().contains(&json!("stop-words")));
     }
 }

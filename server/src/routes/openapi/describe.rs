@@ -99,7 +99,7 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
         ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), WAIT),
         ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), WAIT),
-        ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Setting"), &[]),
+        ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Settings"), &[]),
         ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => {
             ("Change a setting", Body::Json, Task(202), WAIT)
         }

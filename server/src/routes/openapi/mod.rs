@@ -29,13 +29,33 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     .boxed()
 }
 
+/// Stands for the name of a setting in the table of routes.
+const SETTING: &str = "{setting}";
+
 /// The whole document, OpenAPI 3.1.
 fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for (method, pattern) in ROUTES {
         let Some(description) = describe(method, pattern) else { continue };
-        let path = paths.entry(*pattern).or_insert_with(|| json!({}));
-        path[method.to_ascii_lowercase()] = operation(method, pattern, &description);
+        let mut add = |pattern: &str, operation: Value| {
+            let path = paths.entry(pattern).or_insert_with(|| json!({}));
+            path[method.to_ascii_lowercase()] = operation;
+        };
+        if !pattern.ends_with(SETTING) {
+            add(pattern, operation(method, pattern, &description));
+            continue;
+        }
+        // A route for each setting: they have different values, and some are replaced where others are merged.
+        for setting in settings::written_by(method) {
+            let pattern = pattern.replace(SETTING, setting.route);
+            let mut operation = operation(method, &pattern, &description);
+            if description.body == Body::Json {
+                operation["requestBody"]["content"]["application/json"]["schema"] = settings::of(setting);
+            } else if *method == "GET" {
+                operation["responses"]["200"]["content"]["application/json"]["schema"] = settings::of(setting);
+            }
+            add(&pattern, operation);
+        }
     }
     json!({
         "openapi": "3.1.0",
@@ -137,7 +157,11 @@ mod tests {
         let operations =
             document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
         let ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
-        assert_eq!(ids.len(), ROUTES.len());
+        assert!(ids.len() > ROUTES.len(), "a route for each setting");
+        let paths = &document["paths"];
+        assert!(paths["/indexes/{indexUid}/settings/stop-words"]["put"].is_object());
+        assert!(paths["/indexes/{indexUid}/settings/faceting"]["patch"].is_object());
+        assert!(paths["/indexes/{indexUid}/settings/faceting"].get("put").is_none());
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "ids are unique");
     }
 
@@ -146,7 +170,7 @@ mod tests {
         let document = document();
         let text = document.to_string();
         for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
-            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+            assert!(document.pointer(&format!("/components/schemas/{name}")).is_some_and(Value::is_object), "{name}");
         }
     }
 }

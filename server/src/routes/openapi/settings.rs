@@ -6,7 +6,7 @@ use super::schema::{
     anything, at_least, count, exactly, flag, index_uid, list, map_of, named, one_of, or_null, share, text, texts,
 };
 use crate::wire::search;
-use crate::wire::settings::{EMBEDDER_FIELDS, SettingKind};
+use crate::wire::settings::{EMBEDDER_FIELDS, SettingKind, WriteVerb};
 
 /// The body of a change of several settings.
 pub(super) fn body() -> Value {
@@ -15,11 +15,18 @@ pub(super) fn body() -> Value {
     exactly(keys().map(|key| (key, or_null(value(key)))).chain(chat), &[])
 }
 
-/// The body of a change of any one setting.
-pub(super) fn body_of_one() -> Value {
-    let mut each: Vec<Value> = keys().map(value).collect();
-    each.push(json!({ "type": "null" }));
-    json!({ "anyOf": each })
+/// The value of one setting, as it is read and written.
+pub(super) fn of(setting: &SettingKind) -> Value {
+    json!({ "$ref": format!("#/components/schemas/Settings/properties/{}", setting.key) })
+}
+
+/// The settings whose own routes have this method.
+pub(super) fn written_by(method: &str) -> impl Iterator<Item = &'static SettingKind> {
+    SettingKind::all().filter(move |setting| match method {
+        "PUT" => setting.verb == WriteVerb::Put,
+        "PATCH" => setting.verb == WriteVerb::Patch,
+        _ => true,
+    })
 }
 
 /// All settings of an index, by the names of their schemas.
@@ -29,20 +36,11 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
     let always: Vec<&str> = keys().filter(is_always).collect();
     // What is not set is shown with its default, and what has none as null.
     let shown = keys().map(|key| (key, or_null(value(key))));
-    vec![
-        ("Settings", exactly(shown, &always)),
-        ("Setting", json!({ "description": "The value of the setting, as in `Settings`; null when it is not set." })),
-        ("Embedder", embedder()),
-    ]
+    vec![("Settings", exactly(shown, &always)), ("Embedder", embedder())]
 }
 
 fn keys() -> impl Iterator<Item = &'static str> {
     SettingKind::all().map(|setting| setting.key)
-}
-
-/// The path segments of all settings.
-pub(super) fn routes() -> Vec<&'static str> {
-    SettingKind::all().map(|setting| setting.route).collect()
 }
 
 /// The value of a setting that is set.
