@@ -3,6 +3,7 @@
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
 };
+use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
 use lamina_engine::query::resolve::ResolvedSettings;
 use lamina_engine::search::{Explanation, Hit, SearchResult};
@@ -41,14 +42,18 @@ impl<'a> HitWriter<'a> {
             AttributeList::These(names) => Selection::new(names),
         };
         let retrieved = query.attributes_to_retrieve.as_ref().map_or(Selection::All, |names| Selection::new(names));
-        let crop = query.attributes_to_crop.as_deref().unwrap_or_default();
+        let highlight = query.attributes_to_highlight.iter().flatten();
+        let highlight: Vec<_> = highlight.filter(|name| means_displayed(target.snapshot, name)).collect();
+        let crop = query.attributes_to_crop.iter().flatten();
+        let name = |entry: &'a String| entry.rsplit_once(':').map_or(entry.as_str(), |(name, _)| name);
+        let crop: Vec<_> = crop.filter(|entry| means_displayed(target.snapshot, name(entry))).collect();
         HitWriter {
             target,
             query,
             projection: Projection { displayed, retrieved, with_vectors: false },
             format: FormatOptions {
-                highlight: Selection::new(query.attributes_to_highlight.as_deref().unwrap_or_default()),
-                crop: CropSelection::new(crop, query.crop_length),
+                highlight: Selection::new(&highlight),
+                crop: CropSelection::new(&crop, query.crop_length),
                 pre_tag: query.highlight_pre_tag.clone(),
                 post_tag: query.highlight_post_tag.clone(),
                 crop_marker: query.crop_marker.clone(),
@@ -109,7 +114,7 @@ impl<'a> HitWriter<'a> {
                 languages: &|path| self.languages(path),
             };
             let formatted = formatter.format(&document).map_err(refusal::unretrievable)?;
-            if let Some(copy) = formatted.document {
+            if let Some(copy) = formatted.document.filter(|copy| copy != b"{}") {
                 append_field(&mut out, "_formatted", &copy);
             }
             if let Some(positions) = formatted.positions {
@@ -144,4 +149,18 @@ impl<'a> HitWriter<'a> {
         let rules = self.target.snapshot.settings.localized_attributes.as_deref().unwrap_or_default();
         locales_of(rules, path).iter().filter_map(|code| Language::parse(code)).collect()
     }
+}
+
+/// Whether a name means any attribute that is displayed, or something inside one: otherwise nothing is formatted for it.
+fn means_displayed(snapshot: &Snapshot, name: &str) -> bool {
+    let inside = |path: &str, parent: &str| {
+        path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let displayed = &snapshot.settings.displayed_attributes;
+    let shows = |field: &str| {
+        (inside(field, name) && displayed.selects(field)) || (inside(name, field) && displayed.selects(name))
+    };
+    // Attributes that are not indexed are only known by their distribution, and only at the top level.
+    let mut known = snapshot.field_distribution.keys().map(String::as_str).chain(snapshot.fields.names());
+    name == "*" || known.any(shows)
 }

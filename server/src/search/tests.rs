@@ -125,6 +125,22 @@ fn hits_end_with_what_was_asked_for_in_order() {
 }
 
 #[test]
+fn hits_are_formatted_for_displayed_attributes_only() {
+    let animals = animals();
+    let formatted = |fields: Value| {
+        let mut query = json!({"q": "red", "attributesToRetrieve": ["id"]});
+        query.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+        hits(&animals, query)[0].get("_formatted").cloned()
+    };
+    for nothing in [json!(["nope"]), json!(["secret"]), json!([])] {
+        assert_eq!(formatted(json!({ "attributesToHighlight": nothing, "attributesToCrop": ["nope:3"] })), None);
+    }
+    assert_eq!(formatted(json!({"attributesToCrop": ["home.forest:1"]})).unwrap()["home"], json!({"forest": "pine"}));
+    // Known to the index, though not to this document.
+    assert_eq!(formatted(json!({"attributesToHighlight": ["_geo"]})), Some(json!({"id": "1"})));
+}
+
+#[test]
 fn hidden_sorts_hide_their_value() {
     let details = &hits(&animals(), json!({"q": "cat", "sort": ["secret:asc"], "showRankingScoreDetails": true}))[0]["_rankingScoreDetails"];
     let hidden: Vec<_> = details.as_object().unwrap().iter().filter(|(key, _)| key.starts_with("<hidden")).collect();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::identifier::check_index_uid;
 use super::json::{At, required};
 use super::point_in_time::PointInTime;
 use super::search::{self, DEFAULT_LIMIT, SearchQuery, Window};
@@ -239,6 +240,7 @@ impl Federation {
                 "hitsPerPage" => hits_per_page = field.code(InvalidSearchHitsPerPage).optional(size)?,
                 "facetsByIndex" => {
                     field.code(InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
+                        check_index_uid(uid).map_err(|reason| names.invalid(reason))?;
                         if let Some(names) = names.optional(|names| names.strings())? {
                             facets_by_index.insert(uid.to_owned(), names);
                         }
@@ -347,6 +349,7 @@ mod tests {
             (json!({"offset": -1}), Code::InvalidSearchOffset),
             (json!({"facetsByIndex": []}), Code::InvalidMultiSearchFacetsByIndex),
             (json!({"facetsByIndex": {"a": "x"}}), Code::InvalidMultiSearchFacetsByIndex),
+            (json!({"facetsByIndex": {"a b": []}}), Code::InvalidMultiSearchFacetsByIndex),
             (json!({"mergeFacets": 1}), Code::InvalidMultiSearchMergeFacets),
             (json!({"mergeFacets": {"maxValuesPerFacet": "x"}}), Code::InvalidMultiSearchMaxValuesPerFacet),
             (json!({"distinct": 1}), Code::InvalidMultiSearchDistinct),
