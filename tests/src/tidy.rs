@@ -8,7 +8,7 @@ use crate::server::repository;
 
 /// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
 /// `true` says so.
-const ENGINE_LAYERS: [(&[&str], bool); 9] = [
+const ENGINE_LAYERS: [(&[&str], bool); 10] = [
     (&["id"], false),
     (&["bits", "storage"], true),
     (&["text", "document", "filter"], true),
@@ -16,8 +16,8 @@ const ENGINE_LAYERS: [(&[&str], bool); 9] = [
     (&["index"], false),
     (&["geo", "vector"], false),
     (&["condition", "facet", "sort", "highlight"], false),
-    // Candidates are pruned by what ranking tells of them, so these two know each other.
-    (&["query", "rank"], true),
+    (&["query"], false),
+    (&["rank"], false),
     (&["search"], false),
 ];
 

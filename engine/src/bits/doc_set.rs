@@ -4,6 +4,8 @@
 //! rounded up to 64, and bits at or past the document count are zero. A list of `k` documents costs `4k` bytes, a
 //! bitset of `n` documents `n/8`: below one document in 32 the list is smaller, and that is where the forms switch.
 
+use super::bitset::{bits_to_list, clear_tail, count_ones, has_bit, words_for};
+use super::sorted_list::{intersect_lists, subtract_lists, union_lists};
 use crate::id::DocId;
 
 /// A set of documents of one segment. `len` is kept, so it costs nothing.
@@ -22,10 +24,6 @@ pub enum DocSet {
 
 /// A list is preferred when it holds fewer than one document in this many.
 const LIST_MAX_SHARE: usize = 32;
-
-const fn words_for(doc_count: u32) -> usize {
-    (doc_count as usize).div_ceil(64)
-}
 
 impl Default for DocSet {
     fn default() -> Self {
@@ -408,192 +406,9 @@ impl Iterator for DocSetIter<'_> {
     }
 }
 
-/// Collects documents in any order, repeats allowed, into a bitset.
-#[derive(Clone, Debug)]
-pub struct BitsetBuilder {
-    words: Vec<u64>,
-    doc_count: u32,
-}
-
-impl BitsetBuilder {
-    /// An empty set over `0..doc_count`.
-    pub fn new(doc_count: u32) -> BitsetBuilder {
-        BitsetBuilder { words: vec![0; words_for(doc_count)], doc_count }
-    }
-
-    /// Adds `doc`; ignored when it is not below the document count (only a damaged file says so).
-    #[inline]
-    pub fn insert(&mut self, doc: DocId) {
-        if doc < self.doc_count
-            && let Some(word) = self.words.get_mut(doc as usize / 64)
-        {
-            *word |= 1u64 << (doc % 64);
-        }
-    }
-
-    /// Adds each of `docs`.
-    #[inline]
-    pub fn insert_all(&mut self, docs: &[DocId]) {
-        // A doc id past the count but inside the last word would break the invariant of the set: it is cut in `finish`.
-        let words = self.words.as_mut_slice();
-        for &doc in docs {
-            if let Some(word) = words.get_mut(doc as usize / 64) {
-                *word |= 1u64 << (doc % 64);
-            }
-        }
-    }
-
-    /// Adds the documents of `start..end`.
-    pub fn insert_range(&mut self, range: std::ops::Range<DocId>) {
-        let (start, end) = (range.start, range.end.min(self.doc_count));
-        if start >= end {
-            return;
-        }
-        let (first, last) = (start as usize / 64, (end - 1) as usize / 64);
-        let head = u64::MAX << (start % 64);
-        let tail = u64::MAX >> (63 - (end - 1) % 64);
-        if first == last {
-            self.words[first] |= head & tail;
-        } else {
-            self.words[first] |= head;
-            self.words[first + 1..last].fill(u64::MAX);
-            self.words[last] |= tail;
-        }
-    }
-
-    /// Adds the set bits of a little-endian bitset of the same documents.
-    pub fn insert_bitset_bytes(&mut self, bytes: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<8>();
-        for (word, chunk) in self.words.iter_mut().zip(chunks) {
-            *word |= u64::from_le_bytes(*chunk);
-        }
-        if let Some(word) = self.words.get_mut(chunks.len()) {
-            *word |= super::little_endian::read_u64_padded(rest, 0);
-        }
-    }
-
-    /// Adds all documents of `set`.
-    pub fn insert_set(&mut self, set: &DocSet) {
-        match set {
-            DocSet::Sorted(docs) => self.insert_all(docs),
-            DocSet::Bitset { words, .. } => self.words.iter_mut().zip(words).for_each(|(x, y)| *x |= y),
-        }
-    }
-
-    /// Whether `doc` was added.
-    #[inline]
-    pub fn contains(&self, doc: DocId) -> bool {
-        has_bit(&self.words, doc)
-    }
-
-    /// The documents the builder ranges over.
-    pub fn doc_count(&self) -> u32 {
-        self.doc_count
-    }
-
-    /// The set, in the smaller form.
-    pub fn finish(mut self) -> DocSet {
-        clear_tail(&mut self.words, self.doc_count);
-        DocSet::from_words(self.words).shrunk()
-    }
-}
-
-#[inline]
-fn has_bit(words: &[u64], doc: DocId) -> bool {
-    words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 != 0)
-}
-
-fn count_ones(words: &[u64]) -> u32 {
-    words.iter().map(|word| word.count_ones()).sum()
-}
-
-/// Clears the bits at or past `doc_count` in the last word.
-fn clear_tail(words: &mut [u64], doc_count: u32) {
-    if !doc_count.is_multiple_of(64)
-        && let Some(last) = words.last_mut()
-    {
-        *last &= (1u64 << (doc_count % 64)) - 1;
-    }
-}
-
-fn bits_to_list(words: &[u64], count: u32) -> Vec<DocId> {
-    let mut docs = Vec::with_capacity(count as usize);
-    for (index, &word) in words.iter().enumerate() {
-        let mut rest = word;
-        while rest != 0 {
-            docs.push((index as u32) * 64 + rest.trailing_zeros());
-            rest &= rest - 1;
-        }
-    }
-    docs
-}
-
-/// Beyond this ratio of lengths each document of the short list is searched in the long one.
-const GALLOP_RATIO: usize = 16;
-
-fn intersect_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let mut docs = Vec::with_capacity(short.len());
-    if long.len() / GALLOP_RATIO > short.len() {
-        let mut rest = long;
-        for &doc in short {
-            rest = &rest[gallop(rest, doc)..];
-            if rest.first() == Some(&doc) {
-                docs.push(doc);
-            }
-        }
-        return docs;
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < short.len() && j < long.len() {
-        let (x, y) = (short[i], long[j]);
-        if x == y {
-            docs.push(x);
-        }
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    docs
-}
-
-fn union_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
-    let mut docs = Vec::with_capacity(a.len() + b.len());
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
-        docs.push(x.min(y));
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    docs.extend_from_slice(&a[i..]);
-    docs.extend_from_slice(&b[j..]);
-    docs
-}
-
-fn subtract_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
-    let mut rest = b;
-    a.iter()
-        .copied()
-        .filter(|&doc| {
-            rest = &rest[gallop(rest, doc)..];
-            rest.first() != Some(&doc)
-        })
-        .collect()
-}
-
-/// Index of the first element of `list` that is not below `doc`, found in time logarithmic in the answer.
-fn gallop(list: &[DocId], doc: DocId) -> usize {
-    let mut step = 1;
-    while step < list.len() && list[step] < doc {
-        step *= 2;
-    }
-    let from = step / 2;
-    let to = (step + 1).min(list.len());
-    from + list[from..to].partition_point(|&d| d < doc)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::BitsetBuilder;
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;

@@ -7,10 +7,13 @@
 //! process.
 
 pub(crate) mod bitpack;
+mod bitset;
 mod doc_set;
 pub(crate) mod kernels;
 pub(crate) mod little_endian;
 pub(crate) mod monotone;
+mod sorted_list;
 pub(crate) mod varint;
 
-pub use doc_set::{BitsetBuilder, DocSet, DocSetIter};
+pub use bitset::BitsetBuilder;
+pub use doc_set::{DocSet, DocSetIter};

@@ -7,6 +7,7 @@ mod check;
 mod error;
 mod field_map;
 mod merge;
+mod number;
 mod paths;
 mod payload;
 mod primary_key;
@@ -20,6 +21,7 @@ mod visit;
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
 pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
 pub use merge::merge_documents;
+pub use number::Number;
 pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
 pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
@@ -27,4 +29,4 @@ pub use vectors::{
     SuppliedVectors, VECTORS_MAX, VectorsError, append_member, embedders_of, merge_with_vectors, split_vectors,
     write_embedders,
 };
-pub use visit::{DocumentParser, DocumentVisitor, Leaf, Number, PathId};
+pub use visit::{DocumentParser, DocumentVisitor, Leaf, PathId};

@@ -6,14 +6,13 @@ use hashbrown::HashMap;
 
 use super::expand::{Expansion, NodeAutomata, expand, sequence};
 use super::graph::QueryGraph;
+use super::level::Level;
 use super::options::{NOT_SEARCHED, QueryOptions};
 use super::parser::Excluded;
 use super::phrase::phrase_among;
+use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
-use crate::rank::level::Level;
-use crate::rank::matcher::Matcher;
-use crate::rank::vertex::{CLASSES, vertex, vertex_count};
 use crate::segment::SegmentReader;
 use crate::text::normalize_word;
 
@@ -337,32 +336,5 @@ impl<'a> SegmentQuery<'a> {
             docs = any;
         }
         docs
-    }
-
-    /// What to look for in the token column.
-    pub(crate) fn matcher(&self) -> Matcher {
-        let mut matcher = Matcher::new(vertex_count(self.graph), self.stop.clone());
-        for (node, e) in self.expansions.iter().enumerate() {
-            if let Some(exact) = e.exact {
-                matcher.add_word(vertex(node, 0), exact, true);
-            }
-            matcher.add_range(vertex(node, 0), e.prefix.clone());
-            for words in &e.synonyms {
-                matcher.add_phrase(vertex(node, 0), words, false);
-            }
-            if let Some(words) = &e.phrase {
-                matcher.add_phrase(vertex(node, 0), words, true);
-            }
-            for &ordinal in &e.one_typo {
-                matcher.add_word(vertex(node, 1), ordinal, false);
-            }
-            if let Some([left, right]) = e.split {
-                matcher.add_phrase(vertex(node, 1), &[Some(left), Some(right)], false);
-            }
-            for &ordinal in &e.two_typos {
-                matcher.add_word(vertex(node, 2), ordinal, false);
-            }
-        }
-        matcher
     }
 }

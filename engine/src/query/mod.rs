@@ -7,11 +7,13 @@
 pub mod candidates;
 pub mod expand;
 pub mod graph;
+pub(crate) mod level;
 pub mod options;
 pub mod parser;
 pub mod phrase;
 pub mod resolve;
 pub mod split;
+pub(crate) mod vertex;
 
 pub use crate::index::settings::MatchingStrategy;
 pub use candidates::SegmentQuery;

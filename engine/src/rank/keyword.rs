@@ -4,31 +4,30 @@
 //! document order into a bounded top-k; as soon as no remaining document can enter, the scan ends. Groups that can
 //! not change the answer any more are not scanned, only counted.
 
-use std::cmp::Ordering;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use rayon::prelude::*;
 
 use crate::bits::DocSet;
-use crate::id::{DocId, InternalId};
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
+use crate::query::level::{Level, kept_terms};
 use crate::query::options::QueryOptions;
+use crate::query::vertex::node_of;
 use crate::rank::bounds::cut_by_costs;
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
-use crate::rank::level::{Level, kept_terms};
 use crate::rank::matcher::Matcher;
 use crate::rank::merge::RankedList;
+use crate::rank::order::{EntryOrder, complete_unsorted};
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::scan::{DocumentScanner, LevelScan};
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
-use crate::rank::top_k::{Entry, Part, TopK};
-use crate::rank::vertex::node_of;
+use crate::rank::top_k::{Entry, TopK};
 use crate::sort::SegmentSort;
 
 /// Cost of the first step of `exactness` when no attribute starts with the query.
@@ -37,8 +36,6 @@ pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
 const SCANNED_WHOLE_MAX: u32 = 1024;
 /// Bitmaps of fewer documents, over all segments, are combined on one thread.
 const PARALLEL_FROM: u64 = 1 << 20;
-/// Level of documents that complete a degraded answer, unsorted.
-const UNSORTED: u16 = u16::MAX;
 
 /// One segment of a keyword search.
 pub(crate) struct SegmentInput<'a> {
@@ -76,7 +73,7 @@ pub(crate) struct Ranked<'a> {
     pub(super) segments: &'a [SegmentInput<'a>],
     pub(super) matchers: Vec<Matcher>,
     pub(super) layout: KeyLayout,
-    pub(super) parts: Vec<Part>,
+    pub(super) order: EntryOrder<'a>,
     pub(super) levels: Vec<RankedLevel>,
     pub(super) exact_known: Vec<bool>,
     /// Per segment: its best entries, unordered.
@@ -103,9 +100,9 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
     let mut ranked = Ranked {
         search,
         segments,
-        matchers: segments.iter().map(|s| s.query.matcher()).collect(),
+        matchers: segments.iter().map(|s| Matcher::of(&s.query)).collect(),
         layout,
-        parts: parts.clone(),
+        order: EntryOrder { segments, parts: parts.clone() },
         levels: Vec::new(),
         exact_known,
         entries: Vec::new(),
@@ -129,7 +126,7 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
     }
     ranked.entries = tops.into_iter().map(TopK::into_entries).collect();
     if ranked.degraded {
-        ranked.complete_unsorted();
+        complete_unsorted(&mut ranked.entries, &ranked.matching, search.wanted);
     }
     ranked
 }
@@ -345,20 +342,6 @@ impl Ranked<'_> {
         };
         cut_by_costs(query, level, groups, &self.layout, &self.exact_known)
     }
-
-    /// After the time budget: adds matching documents in document order until the answer is full.
-    fn complete_unsorted(&mut self) {
-        for (entries, matching) in self.entries.iter_mut().zip(&self.matching) {
-            let known: hashbrown::HashSet<DocId> = entries.iter().map(|e| e.doc).collect();
-            let missing = self.search.wanted.saturating_sub(known.len());
-            let unsorted = matching.iter().filter(|d| !known.contains(d)).take(missing);
-            entries.extend(unsorted.map(|doc| Entry { key: Key::MAX, sorts: Vec::new(), level: UNSORTED, doc }));
-        }
-    }
-
-    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
-        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
-    }
 }
 
 impl RankedList for Ranked<'_> {
@@ -366,25 +349,8 @@ impl RankedList for Ranked<'_> {
         &self.entries
     }
 
-    fn compare(&self, a: (usize, &Entry), b: (usize, &Entry)) -> Ordering {
-        let unsorted = |e: &Entry| e.level == UNSORTED;
-        if unsorted(a.1) || unsorted(b.1) {
-            return unsorted(a.1).cmp(&unsorted(b.1)).then_with(|| self.insertion(a).cmp(&self.insertion(b)));
-        }
-        for part in &self.parts {
-            let ordering = match *part {
-                Part::Graph(mask) => (a.1.key & mask).cmp(&(b.1.key & mask)),
-                Part::Sort(i) if a.0 == b.0 => a.1.sorts[i].cmp(&b.1.sorts[i]),
-                Part::Sort(i) => {
-                    let (x, y) = (&self.segments[a.0].sort, &self.segments[b.0].sort);
-                    x.compare_across(i, a.1.doc, y, b.1.doc)
-                }
-            };
-            if ordering.is_ne() {
-                return ordering;
-            }
-        }
-        self.insertion(a).cmp(&self.insertion(b))
+    fn order(&self) -> &EntryOrder<'_> {
+        &self.order
     }
 
     /// Cost: one more scan of the document.

@@ -8,7 +8,8 @@ use hashbrown::HashMap;
 use std::ops::Range;
 
 use crate::id::{FieldId, GAP, TermOrdinal};
-use crate::rank::vertex::{VertexIndex, class_of};
+use crate::query::SegmentQuery;
+use crate::query::vertex::{VertexIndex, class_of, vertex, vertex_count};
 
 /// A document that holds a phrase counts with every place of its first and of its last word (as the protocol's
 /// reference does): such an occurrence has only one of the two ends.
@@ -143,7 +144,34 @@ fn filter_bit(ordinal: TermOrdinal) -> (usize, u64) {
 
 impl Matcher {
     /// `vertices`: number of vertices of the graph; `stop`: ordinals of stop words, ascending.
-    pub(crate) fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
+    /// For everything that the nodes of a query stand for in its segment.
+    pub(crate) fn of(query: &SegmentQuery<'_>) -> Matcher {
+        let mut matcher = Matcher::new(vertex_count(query.graph()), query.stop().to_vec());
+        for (node, e) in query.expansions().iter().enumerate() {
+            if let Some(exact) = e.exact {
+                matcher.add_word(vertex(node, 0), exact, true);
+            }
+            matcher.add_range(vertex(node, 0), e.prefix.clone());
+            for words in &e.synonyms {
+                matcher.add_phrase(vertex(node, 0), words, false);
+            }
+            if let Some(words) = &e.phrase {
+                matcher.add_phrase(vertex(node, 0), words, true);
+            }
+            for &ordinal in &e.one_typo {
+                matcher.add_word(vertex(node, 1), ordinal, false);
+            }
+            if let Some([left, right]) = e.split {
+                matcher.add_phrase(vertex(node, 1), &[Some(left), Some(right)], false);
+            }
+            for &ordinal in &e.two_typos {
+                matcher.add_word(vertex(node, 2), ordinal, false);
+            }
+        }
+        matcher
+    }
+
+    fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
         Matcher {
             filter: Box::new([0; (FILTER_BITS / 64) as usize]),
             slots: HashMap::default(),

@@ -1,10 +1,9 @@
 //! From the best documents of each segment to the hits of the answer.
 
-use std::cmp::Ordering;
-
 use hashbrown::HashSet;
 
 use crate::id::{DocId, FieldId};
+use crate::rank::order::EntryOrder;
 use crate::rank::score::{ScoreDetail, global_score};
 use crate::rank::top_k::Entry;
 use crate::segment::{Column, SegmentReader};
@@ -63,8 +62,8 @@ pub(crate) trait RankedList {
     /// Per segment: its best entries, unordered.
     fn entries(&self) -> &[Vec<Entry>];
 
-    /// Compares entries of any two segments, best first.
-    fn compare(&self, one: (usize, &Entry), other: (usize, &Entry)) -> Ordering;
+    /// What they are compared by.
+    fn order(&self) -> &EntryOrder<'_>;
 
     /// What each rule says of an entry.
     fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail>;
@@ -79,15 +78,16 @@ pub(crate) fn merge(
     mut distinct: Option<Distinct>,
     threshold: Option<f64>,
 ) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
+    let order = ranked.order();
     let mut all: Vec<(usize, &Entry)> =
         ranked.entries().iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
     let window = offset.saturating_add(limit);
     let rank_all = distinct.is_some() || threshold.is_some();
     if !rank_all && window < all.len() && window > 0 {
-        all.select_nth_unstable_by(window - 1, |a, b| ranked.compare(*a, *b));
+        all.select_nth_unstable_by(window - 1, |a, b| order.compare(*a, *b));
         all.truncate(window);
     }
-    all.sort_unstable_by(|a, b| ranked.compare(*a, *b));
+    all.sort_unstable_by(|a, b| order.compare(*a, *b));
     let mut kept = rank_all.then(|| vec![Vec::new(); ranked.entries().len()]);
     let mut hits = Vec::new();
     let mut position = 0;

@@ -7,16 +7,15 @@ mod explain;
 mod groups;
 pub(crate) mod key;
 pub(crate) mod keyword;
-pub(crate) mod level;
 pub(crate) mod matcher;
 pub(crate) mod merge;
+mod order;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod rules;
 mod scan;
 pub mod score;
 pub(crate) mod top_k;
-pub(crate) mod vertex;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::RuleCandidates;

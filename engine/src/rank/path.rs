@@ -1,12 +1,12 @@
 //! The best path of one document through the query graph, and its cost under every graph rule.
 
 use crate::query::graph::{Node, QueryGraph};
+use crate::query::level::Level;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
+use crate::query::vertex::{CLASSES, VertexIndex, class_of, node_of, vertex};
 use crate::rank::key::{Key, KeyLayout, Slice};
-use crate::rank::level::Level;
 use crate::rank::matcher::{NOWHERE, Occurrence, Occurrences};
 use crate::rank::rules::GraphRule;
-use crate::rank::vertex::{CLASSES, VertexIndex, class_of, node_of, vertex};
 
 /// Cost of a pair of words that are not near each other.
 pub(crate) const PROXIMITY_COST_MAX: u32 = 3;

@@ -6,10 +6,10 @@ use std::time::Instant;
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::query::SegmentQuery;
+use crate::query::level::Level;
 use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, Slice};
 use crate::rank::keyword::Ranked;
-use crate::rank::level::Level;
 use crate::rank::matcher::{Matcher, Occurrences};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
@@ -70,8 +70,8 @@ impl<'a> LevelScan<'a> {
             index,
             number,
             without_typo,
-            has_sorts: ranked.parts.iter().any(|p| matches!(p, Part::Sort(_))),
-            has_graph_rules: ranked.parts.iter().any(|p| matches!(p, Part::Graph(_))),
+            has_sorts: ranked.order.parts.iter().any(|p| matches!(p, Part::Sort(_))),
+            has_graph_rules: ranked.order.parts.iter().any(|p| matches!(p, Part::Graph(_))),
             paths: PathFinder::new(graph, options, level, &ranked.layout, &ranked.exact_known),
             documents: DocumentScanner::new(query.reader(), &ranked.matchers[index], options),
             sorts: Vec::new(),

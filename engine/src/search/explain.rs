@@ -212,7 +212,8 @@ impl Explainer<'_> {
                 let all = ranked.entries().iter().enumerate();
                 let before = all.flat_map(|(s, entries)| entries.iter().map(move |e| (s, e)));
                 let is_hit = |(s, e): &(usize, &crate::rank::top_k::Entry)| candidates[*s].contains(e.doc);
-                let is_better = |e: &(usize, &crate::rank::top_k::Entry)| ranked.compare(*e, (segment, entry)).is_lt();
+                let is_better =
+                    |e: &(usize, &crate::rank::top_k::Entry)| ranked.order().compare(*e, (segment, entry)).is_lt();
                 Standing::Hit { place: before.filter(is_better).filter(is_hit).count() as u64 }
             })
         } else if told.score.zip(self.request.score_threshold).is_some_and(|(score, least)| score < least) {

@@ -20,7 +20,6 @@ mod readings;
 mod scorer;
 mod statistics;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -32,13 +31,14 @@ use self::ceilings::{ceilings, has_ceiling};
 use self::readings::Readings;
 use self::scorer::{Lookup, Scorer};
 use crate::bits::DocSet;
-use crate::id::{DocId, InternalId};
+use crate::id::DocId;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::rank::explain::RuleCandidates;
 use crate::rank::key::Key;
 use crate::rank::keyword::SegmentInput;
 use crate::rank::merge::RankedList;
+use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, Part, TopK};
@@ -53,8 +53,6 @@ const SCORED_FIRST: usize = 256;
 const DOCS_PER_FETCH: usize = 16;
 /// Documents that one thread scores at a time when there are many.
 const DOCS_PER_TASK: usize = 2048;
-/// Entries of documents that complete a degraded answer.
-const UNSORTED: u16 = u16::MAX;
 
 /// What a search for a question is made of.
 pub(crate) struct Bm25Search<'a> {
@@ -73,17 +71,9 @@ pub(crate) struct Bm25Search<'a> {
     pub(crate) ceilings: bool,
 }
 
-/// What a hit is told about, in the order of comparison.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Score,
-    Sort(usize),
-}
-
 /// The ranked documents of all segments.
 pub(crate) struct Bm25Ranked<'a> {
-    segments: &'a [SegmentInput<'a>],
-    steps: Vec<Step>,
+    order: EntryOrder<'a>,
     /// What all words are worth together.
     worth: f64,
     words: u32,
@@ -123,14 +113,7 @@ impl Bar {
 pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]) -> Bm25Ranked<'a> {
     let queries: Vec<&SegmentQuery<'_>> = segments.iter().map(|segment| &segment.query).collect();
     let readings = Readings::new(search.graph, &queries, search.statistics);
-    let steps = steps(search.plan);
-    let parts: Vec<Part> = steps
-        .iter()
-        .map(|step| match step {
-            Step::Score => Part::Graph(Key::from(u64::MAX)),
-            Step::Sort(index) => Part::Sort(*index),
-        })
-        .collect();
+    let parts = parts(search.plan);
     let mut best_worths: Vec<f64> = Vec::new();
     for of_word in readings.list.chunk_by(|one, next| one.term == next.term) {
         best_worths.push(of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max));
@@ -151,7 +134,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
                 floor,
                 bar: &bar,
                 scored: &scored,
-                score_first: matches!(steps.first(), Some(Step::Score)),
+                score_first: parts.first() == Some(&SCORE),
                 deadline: search.deadline,
             };
             let mut top = TopK::new(search.wanted, parts.clone());
@@ -166,8 +149,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
         })
         .collect();
     let mut ranked = Bm25Ranked {
-        segments,
-        steps,
+        order: EntryOrder { segments, parts },
         worth: readings.worth,
         words: search.graph.terms.len() as u32,
         entries: Vec::new(),
@@ -181,29 +163,28 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
         ranked.degraded |= degraded;
     }
     if ranked.degraded {
-        ranked.complete_unsorted(search.wanted);
+        complete_unsorted(&mut ranked.entries, &ranked.matching, search.wanted);
     }
     ranked
 }
 
+/// The score of an entry is its whole key.
+const SCORE: Part = Part::Graph(u64::MAX as Key);
+
 /// The relevancy rules become one, in the place of the first of them, or last where there are none.
-fn steps(plan: &Plan) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let mut is_scored = false;
+fn parts(plan: &Plan) -> Vec<Part> {
+    let mut parts = Vec::new();
     for told in &plan.told {
         match told {
-            Told::Sort(index) => steps.push(Step::Sort(*index)),
-            _ if !is_scored => {
-                is_scored = true;
-                steps.push(Step::Score);
-            }
+            Told::Sort(index) => parts.push(Part::Sort(*index)),
+            _ if !parts.contains(&SCORE) => parts.push(SCORE),
             _ => {}
         }
     }
-    if !is_scored {
-        steps.push(Step::Score);
+    if !parts.contains(&SCORE) {
+        parts.push(SCORE);
     }
-    steps
+    parts
 }
 
 /// Documents that hold any of the words, and every phrase.
@@ -329,22 +310,6 @@ impl Scan<'_> {
 }
 
 impl Bm25Ranked<'_> {
-    /// After the time budget: adds matching documents in document order until the answer is full.
-    fn complete_unsorted(&mut self, wanted: usize) {
-        for (entries, matching) in self.entries.iter_mut().zip(&self.matching) {
-            let known: hashbrown::HashSet<DocId> = entries.iter().map(|entry| entry.doc).collect();
-            let missing = wanted.saturating_sub(known.len());
-            let unsorted = matching.iter().filter(|doc| !known.contains(doc)).take(missing);
-            entries.extend(unsorted.map(|doc| Entry { key: Key::MAX, sorts: Vec::new(), level: UNSORTED, doc }));
-        }
-    }
-
-    fn insertion(&self, entry: (usize, &Entry)) -> InternalId {
-        self.segments[entry.0].query.reader().internal_id(entry.1.doc)
-    }
-}
-
-impl Bm25Ranked<'_> {
     /// What each step of the ranking saw.
     pub(crate) fn told(&self) -> Vec<RuleCandidates> {
         let matching: u64 = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
@@ -358,43 +323,25 @@ impl RankedList for Bm25Ranked<'_> {
         &self.entries
     }
 
-    fn compare(&self, one: (usize, &Entry), other: (usize, &Entry)) -> Ordering {
-        let is_unsorted = |entry: &Entry| entry.level == UNSORTED;
-        if is_unsorted(one.1) || is_unsorted(other.1) {
-            let order = is_unsorted(one.1).cmp(&is_unsorted(other.1));
-            return order.then_with(|| self.insertion(one).cmp(&self.insertion(other)));
-        }
-        for step in &self.steps {
-            let order = match *step {
-                Step::Score => one.1.key.cmp(&other.1.key),
-                Step::Sort(index) if one.0 == other.0 => one.1.sorts[index].cmp(&other.1.sorts[index]),
-                Step::Sort(index) => {
-                    let (sort, other_sort) = (&self.segments[one.0].sort, &self.segments[other.0].sort);
-                    sort.compare_across(index, one.1.doc, other_sort, other.1.doc)
-                }
-            };
-            if order.is_ne() {
-                return order;
-            }
-        }
-        self.insertion(one).cmp(&self.insertion(other))
+    fn order(&self) -> &EntryOrder<'_> {
+        &self.order
     }
 
     fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail> {
-        if entry.level == UNSORTED {
+        if is_unsorted(entry) {
             return vec![ScoreDetail::Skipped];
         }
         let value = score_of(entry.key);
-        let told = |step: &Step| match *step {
-            Step::Score => ScoreDetail::Bm25 {
+        let told = |part: &Part| match *part {
+            Part::Graph(_) => ScoreDetail::Bm25 {
                 value,
                 max: self.worth * (statistics::K1 + 1.0),
                 matching_words: u32::from(entry.level),
                 max_matching_words: self.words,
                 score: statistics::normalized(value, self.worth),
             },
-            Step::Sort(index) => ScoreDetail::of_sort(&self.segments[segment].sort, index, entry.doc),
+            Part::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
         };
-        self.steps.iter().map(told).collect()
+        self.order.parts.iter().map(told).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Levels of the `words` rule: which terms are kept, and how they may be read.
 
-use crate::query::MatchingStrategy;
-use crate::query::graph::QueryGraph;
+use super::MatchingStrategy;
+use super::graph::QueryGraph;
 
 /// Ways to leave out equally many terms that are looked at. Those beyond are found among the documents of fewer terms.
 const ALTERNATIVES_MAX: usize = 32;

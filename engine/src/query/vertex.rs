@@ -1,6 +1,6 @@
 //! The vertices a path runs through: a node of the query graph at one typo cost.
 
-use crate::query::graph::QueryGraph;
+use super::graph::QueryGraph;
 
 /// Typo costs a node can have above its base: 0, 1, 2.
 pub(crate) const CLASSES: usize = 3;

@@ -1,0 +1,67 @@
+//! The algebra of sets that are strictly ascending lists of documents.
+
+use crate::id::DocId;
+
+/// Beyond this ratio of lengths each document of the short list is searched in the long one.
+const GALLOP_RATIO: usize = 16;
+
+pub(super) fn intersect_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let mut docs = Vec::with_capacity(short.len());
+    if long.len() / GALLOP_RATIO > short.len() {
+        let mut rest = long;
+        for &doc in short {
+            rest = &rest[gallop(rest, doc)..];
+            if rest.first() == Some(&doc) {
+                docs.push(doc);
+            }
+        }
+        return docs;
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < short.len() && j < long.len() {
+        let (x, y) = (short[i], long[j]);
+        if x == y {
+            docs.push(x);
+        }
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    docs
+}
+
+pub(super) fn union_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let mut docs = Vec::with_capacity(a.len() + b.len());
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        docs.push(x.min(y));
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    docs.extend_from_slice(&a[i..]);
+    docs.extend_from_slice(&b[j..]);
+    docs
+}
+
+pub(super) fn subtract_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
+    let mut rest = b;
+    a.iter()
+        .copied()
+        .filter(|&doc| {
+            rest = &rest[gallop(rest, doc)..];
+            rest.first() != Some(&doc)
+        })
+        .collect()
+}
+
+/// Index of the first element of `list` that is not below `doc`, found in time logarithmic in the answer.
+fn gallop(list: &[DocId], doc: DocId) -> usize {
+    let mut step = 1;
+    while step < list.len() && list[step] < doc {
+        step *= 2;
+    }
+    let from = step / 2;
+    let to = (step + 1).min(list.len());
+    from + list[from..to].partition_point(|&d| d < doc)
+}
