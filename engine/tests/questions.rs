@@ -154,6 +154,29 @@ fn split(live: &[&Doc], searched: &[bool; 2], word: &str) -> Option<(String, Str
     best.map(|b| b.1)
 }
 
+/// Words that are joined.
+const JOINED_MAX: std::ops::RangeInclusive<usize> = 2..=3;
+
+/// The words that the word at `index` makes with its neighbours, of `len` words in all, where at least as many documents
+/// hold them as hold all of their parts.
+fn joined(live: &[&Doc], searched: &[bool; 2], question: &Question, index: usize, len: usize) -> Vec<String> {
+    let words = &question.words;
+    let holds = |d: &Doc, test: &dyn Fn(&String) -> bool| (0..2).any(|f| searched[f] && d.fields()[f].iter().any(test));
+    let firsts = (index + 1).saturating_sub(len)..=index;
+    let all = firsts.filter(|first| first + len <= words.len()).map(|first| first..first + len);
+    all.filter_map(|range| {
+        let whole = words[range.clone()].concat();
+        let has_part = |d: &Doc, i: usize| {
+            let open = question.open && i + 1 == words.len();
+            holds(d, &|w| if open { w.starts_with(words[i].as_str()) } else { *w == words[i] })
+        };
+        let together = live.iter().filter(|d| holds(d, &|w| *w == whole)).count();
+        let apart = live.iter().filter(|d| range.clone().all(|i| has_part(d, i))).count();
+        (together > 0 && together >= apart).then_some(whole)
+    })
+    .collect()
+}
+
 /// How often a field holds a word in one reading.
 type Count<'a> = Box<dyn Fn(&[String]) -> usize + 'a>;
 
@@ -188,6 +211,9 @@ fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
             all.push((0.6, Box::new(move |ws| ws.iter().filter(completes).count())));
         }
         let known = live.iter().filter(|d| all.iter().any(|(_, count)| any(d, count))).count();
+        let joined: Vec<String> =
+            JOINED_MAX.clone().flat_map(|len| joined(&live, &searched, question, i, len)).collect();
+        all.push((0.5, Box::new(move |ws| ws.iter().filter(|w| joined.contains(w)).count())));
         if known * 1000 <= live.len() {
             let pair = split(&live, &searched, word);
             let likelier = move |form: &str, live: &[&Doc]| {

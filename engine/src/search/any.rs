@@ -9,7 +9,7 @@ use super::{
 use crate::index::Snapshot;
 use crate::query::expand::NodeAutomata;
 use crate::query::split::choose_splits;
-use crate::query::{QueryGraph, SegmentQuery};
+use crate::query::{Node, QueryGraph, SegmentQuery};
 use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
 use crate::rank::keyword::SegmentInput;
 use crate::rank::plan::Plan;
@@ -24,7 +24,8 @@ pub(super) fn search_any(
     clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
-    let plain = plain_graph(QueryGraph::new(parsed.terms.clone(), options));
+    let mut varied = QueryGraph::new(parsed.terms.clone(), options);
+    let plain = plain_graph(varied.clone());
     let plain_queries = queries(snapshot, &plain, options);
     // Most words are spelt as they are meant: only of those that hardly any document holds, other forms are looked for.
     let doubtful: Vec<bool> = (0..plain.nodes.len())
@@ -33,19 +34,12 @@ pub(super) fn search_any(
             plain.nodes[node].phrase.is_none() && is_doubtful(docs, statistics.documents())
         })
         .collect();
-    let varied = doubtful.contains(&true).then(|| {
-        let mut graph = QueryGraph::new(parsed.terms.clone(), options);
-        graph.nodes.retain(|node| !node.is_ngram());
-        for (node, is_doubtful) in graph.nodes.iter_mut().zip(&doubtful).filter(|(_, is_doubtful)| !**is_doubtful) {
-            debug_assert!(!is_doubtful);
-            node.budget = 0;
-            node.can_split = false;
-        }
-        graph
-    });
-    let graph = varied.as_ref().unwrap_or(&plain);
-    let mut queries = if varied.is_some() { queries(snapshot, graph, options) } else { plain_queries };
-    if varied.is_some() {
+    varied.nodes.retain(|node| !node.is_ngram() || is_written_together(node, &plain_queries));
+    let is_varied = doubtful.contains(&true) || varied.nodes.len() > plain.nodes.len();
+    varied.nodes.iter_mut().filter(|node| node.is_ngram() || !doubtful[node.first]).for_each(as_spelt);
+    let graph = if is_varied { &varied } else { &plain };
+    let mut queries = if is_varied { queries(snapshot, graph, options) } else { plain_queries };
+    if is_varied {
         choose_splits(graph, &mut queries.iter_mut().collect::<Vec<_>>());
     }
     let segments: Vec<SegmentInput<'_>> = snapshot
@@ -82,11 +76,35 @@ pub(super) fn search_any(
 /// The words alone, as they are spelt.
 fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
     graph.nodes.retain(|node| !node.is_ngram());
-    for node in &mut graph.nodes {
-        node.budget = 0;
-        node.can_split = false;
-    }
+    graph.nodes.iter_mut().for_each(as_spelt);
     graph
+}
+
+fn as_spelt(node: &mut Node) {
+    node.budget = 0;
+    node.can_split = false;
+    // A concatenation is the whole of a word.
+    node.prefix &= !node.is_ngram();
+}
+
+/// Whether neighbouring words are meant as one: at least as many documents write them together as hold all of them. So
+/// `data base` finds databases, and `a way` does not find what is far away. `queries`: of a graph of one node per word.
+fn is_written_together(joined: &Node, queries: &[SegmentQuery<'_>]) -> bool {
+    let (mut together, mut apart) = (0, 0);
+    for query in queries {
+        if let Some(word) = query.reader().terms().ordinal(joined.text.as_bytes()) {
+            together += u64::from(query.live_len(&query.term_docs(word)));
+        }
+    }
+    if together == 0 {
+        return !joined.synonyms.is_empty();
+    }
+    for query in queries {
+        let mut docs = query.docs(joined.first, 0).clone();
+        (joined.first + 1..joined.first + joined.len).for_each(|word| docs.and_assign(query.docs(word, 0)));
+        apart += u64::from(query.live_len(&docs));
+    }
+    together >= apart
 }
 
 fn queries<'a>(

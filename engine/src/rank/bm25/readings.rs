@@ -1,6 +1,7 @@
 //! What the words of a question stand for: sets of documents and terms, and what each is worth.
 //!
-//! A word may be read as itself (or a synonym), as the beginning of a word if it is the last one, or as a misspelling.
+//! A word may be read as itself (or a synonym), as the beginning of a word if it is the last one, as a part of the word
+//! that it makes with its neighbours, or as a misspelling.
 //! The readings of a word are ordered: a document counts with the one that gives it most. A later reading has the
 //! documents of the earlier ones too when its frequency is taken, so it never tells more than the word itself, and a
 //! discount on top.
@@ -11,16 +12,18 @@ use super::statistics::Statistics;
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
-use crate::query::graph::QueryGraph;
+use crate::query::graph::{Node, QueryGraph};
 use std::ops::Range;
 
-/// The word itself, the beginning of a word, a form at one typo (or the word cut in two), a form at two.
-pub(super) const READINGS: usize = 4;
+/// The word itself, the beginning of a word, a word made of it and its neighbours, a form at one typo (or the word cut
+/// in two), a form at two.
+pub(super) const READINGS: usize = 5;
 pub(super) const EXACT: usize = 0;
 pub(super) const COMPLETION: usize = 1;
-pub(super) const ONE_TYPO: usize = 2;
+const JOINED: usize = 2;
+pub(super) const ONE_TYPO: usize = 3;
 /// What a document is worth that holds a word in a certain reading only.
-pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 0.6, 0.5, 0.25];
+pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 0.6, 0.5, 0.5, 0.25];
 
 /// A word may be a misspelling when at most one document in this many holds it.
 const DOUBTFUL_SHARE: u64 = 1000;
@@ -81,18 +84,22 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    /// `graph`: one node per word. Cost: one set of documents per reading and segment.
+    /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per reading and segment.
     pub(super) fn new(graph: &QueryGraph, segments: &[&SegmentQuery<'_>], statistics: &Statistics) -> Readings {
         let mut readings = Readings { list: Vec::new(), worth: 0.0 };
-        for (node, term) in graph.nodes.iter().enumerate().map(|(index, node)| (index, node.first)) {
+        let nodes = || graph.nodes.iter().enumerate();
+        for (node, term) in nodes().filter(|(_, node)| !node.is_ngram()).map(|(index, node)| (index, node.first)) {
+            let covers = |node: &Node| node.is_ngram() && (node.first..node.first + node.len).contains(&term);
+            let joined: Vec<usize> = nodes().filter(|(_, node)| covers(node)).map(|(index, _)| index).collect();
             let mut seen: Vec<DocSet> = vec![DocSet::empty(); segments.len()];
             // Documents that need no typo, and whether any reading so far has documents.
             let (mut known, mut is_first) = (0, true);
             let mut worth = statistics.idf(0);
             for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
-                let forms = forms(node, kind, segments, known);
+                let nodes = if kind == JOINED { &joined[..] } else { std::slice::from_ref(&node) };
+                let forms = forms(nodes, kind, segments, known);
                 let docs: Vec<DocSet> =
-                    segments.iter().zip(&forms).map(|(query, forms)| documents(query, node, kind, forms)).collect();
+                    segments.iter().zip(&forms).map(|(query, forms)| documents(query, nodes, kind, forms)).collect();
                 if docs.iter().all(DocSet::is_empty) {
                     continue;
                 }
@@ -106,7 +113,7 @@ impl Readings {
                 if std::mem::take(&mut is_first) {
                     worth = discounted;
                 }
-                if kind < ONE_TYPO {
+                if kind < JOINED {
                     known = docs;
                 }
                 readings.list.push(Reading { term, kind, worth: discounted, forms, docs: new });
@@ -118,23 +125,27 @@ impl Readings {
 }
 
 /// `known`: documents that hold the word without typo.
-fn forms(node: usize, kind: usize, segments: &[&SegmentQuery<'_>], known: u64) -> Vec<Forms> {
+fn forms(nodes: &[usize], kind: usize, segments: &[&SegmentQuery<'_>], known: u64) -> Vec<Forms> {
     let of = |query: &SegmentQuery<'_>| -> Forms {
-        let e = &query.expansions()[node];
-        match kind {
-            EXACT => Forms {
-                words: e.exact.into_iter().collect(),
-                sequences: e.synonyms.iter().chain(&e.phrase).cloned().collect(),
-                ..Forms::default()
-            },
-            COMPLETION => Forms { completions: e.prefix.clone(), ..Forms::default() },
-            ONE_TYPO => Forms {
-                words: e.one_typo.clone(),
-                sequences: e.split.iter().map(|pair| pair.map(Some).to_vec()).collect(),
-                ..Forms::default()
-            },
-            _ => Forms { words: e.two_typos.clone(), ..Forms::default() },
+        let mut forms = Forms::default();
+        for e in nodes.iter().map(|&node| &query.expansions()[node]) {
+            match kind {
+                EXACT | JOINED => {
+                    forms.words.extend(e.exact);
+                    forms.sequences.extend(e.synonyms.iter().chain(&e.phrase).cloned());
+                }
+                COMPLETION => forms.completions = e.prefix.clone(),
+                ONE_TYPO => {
+                    forms.words.extend_from_slice(&e.one_typo);
+                    forms.sequences.extend(e.split.iter().map(|pair| pair.map(Some).to_vec()));
+                }
+                _ => forms.words.extend_from_slice(&e.two_typos),
+            }
         }
+        // A repeated word makes the same word with both of its neighbours.
+        forms.words.sort_unstable();
+        forms.words.dedup();
+        forms
     };
     let mut forms: Vec<Forms> = segments.iter().map(|query| of(query)).collect();
     if kind >= ONE_TYPO && forms.iter().any(|forms| !forms.words.is_empty()) {
@@ -158,9 +169,16 @@ fn keep_likelier(forms: &mut [Forms], segments: &[&SegmentQuery<'_>], known: u64
     }
 }
 
-fn documents(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Forms) -> DocSet {
+fn documents(query: &SegmentQuery<'_>, nodes: &[usize], kind: usize, forms: &Forms) -> DocSet {
+    let mut docs = DocSet::empty();
+    nodes.iter().for_each(|&node| docs.or_assign(&documents_of(query, node, kind, forms)));
+    docs
+}
+
+fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Forms) -> DocSet {
     let is_prefix = !query.expansions()[node].prefix.is_empty();
     match kind {
+        JOINED => query.docs(node, 0).clone(),
         EXACT if !is_prefix => query.docs(node, 0).clone(),
         EXACT => {
             let mut docs = forms.words.first().map_or_else(DocSet::empty, |&word| query.term_docs(word));
