@@ -19,7 +19,7 @@ use crate::access::KeyStore;
 use crate::app::AppState;
 use crate::backup::{self, BackupPlaces, ImportError};
 use crate::banner;
-use crate::embedders::Embedders;
+use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION};
@@ -96,9 +96,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
-    let cached_queries = options.outbound.experimental_embedding_cache_entries;
-    let models = options.service.db_path.join("models");
-    let embedders = Arc::new(Embedders::new(outbound.clone(), cached_queries, models));
+    let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(&options)));
     let index_options = index_options(&options, &embedders);
     backup::import(&options, &index_options)?;
     let (instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
@@ -203,6 +201,17 @@ fn deliveries(
         }
     });
     deliveries
+}
+
+fn embedder_options(options: &Options) -> EmbedderOptions {
+    let folder = &options.service.db_path;
+    EmbedderOptions {
+        cached_queries: options.outbound.experimental_embedding_cache_entries,
+        limits: options.outbound.embedder_limits(),
+        models_folder: folder.join("models"),
+        kept_folder: folder.join("embeddings"),
+        kept_bytes_max: options.outbound.embedding_cache_size.bytes(),
+    }
 }
 
 fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions {

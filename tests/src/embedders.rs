@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -14,29 +14,55 @@ const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 /// Knows cats from dogs.
 struct Model {
     url: String,
-    texts: Arc<Mutex<Vec<String>>>,
-    /// Answers this status to everything; 200: works.
-    status: Arc<AtomicU16>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// That came since they were last looked at.
+    texts: Mutex<Vec<String>>,
+    manner: Mutex<Manner>,
+    changed: Condvar,
+}
+
+/// How it answers; `None` is how it should.
+#[derive(Default)]
+struct Manner {
+    /// Answers this status to everything.
+    status: Option<u16>,
+    /// Refuses requests with a text that holds this word.
+    refuses: Option<&'static str>,
+    /// Leaves requests with a text that holds this word waiting until that changes.
+    holds: Option<&'static str>,
 }
 
 impl Model {
     fn start() -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/embed", listener.local_addr().expect("a bound address"));
-        let (texts, status) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU16::new(200)));
-        let (log, state) = (Arc::clone(&texts), Arc::clone(&status));
+        let shared = Arc::new(Shared::default());
+        let of_server = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (log, state) = (Arc::clone(&log), Arc::clone(&state));
-                std::thread::spawn(move || answer(&stream, &log, state.load(Ordering::SeqCst)));
+                let shared = Arc::clone(&of_server);
+                std::thread::spawn(move || answer(&stream, &shared));
             }
         });
-        Model { url, texts, status }
+        Model { url, shared }
     }
 
-    /// The texts that came since the last call, in no order.
+    fn be(&self, manner: Manner) {
+        *self.shared.manner.lock().expect("nobody panicked") = manner;
+        self.shared.changed.notify_all();
+    }
+
+    fn fail(&self, status: u16) {
+        self.be(Manner { status: Some(status), ..Manner::default() });
+    }
+
+    /// The texts that came since the last call, sorted.
     fn take_texts(&self) -> Vec<String> {
-        let mut texts = std::mem::take(&mut *self.texts.lock().expect("nobody panicked"));
+        let mut texts = std::mem::take(&mut *self.shared.texts.lock().expect("nobody panicked"));
         texts.sort_unstable();
         texts
     }
@@ -50,7 +76,7 @@ impl Model {
     }
 }
 
-fn answer(stream: &TcpStream, log: &Mutex<Vec<String>>, status: u16) -> Option<()> {
+fn answer(stream: &TcpStream, shared: &Shared) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -66,14 +92,18 @@ fn answer(stream: &TcpStream, log: &Mutex<Vec<String>>, status: u16) -> Option<(
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).ok()?;
-    let mut vectors = Vec::new();
-    for text in body["input"].as_array()? {
-        let text = text.as_str()?;
+    let texts: Vec<&str> = body["input"].as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?;
+    shared.texts.lock().expect("nobody panicked").extend(texts.iter().map(|text| (*text).to_owned()));
+    let holds = |word: Option<&str>| word.is_some_and(|word| texts.iter().any(|text| text.contains(word)));
+    let manner = shared.manner.lock().expect("nobody panicked");
+    let manner = shared.changed.wait_while(manner, |manner| holds(manner.holds)).expect("nobody panicked");
+    let status = manner.status.unwrap_or(if holds(manner.refuses) { 400 } else { 200 });
+    drop(manner);
+    let vector = |text: &&str| {
         let counts = |word: &str| if text.contains(word) { 1.0 } else { 0.1 };
-        vectors.push(json!([counts("cat") + counts("kitten"), counts("dog") + counts("puppy")]));
-        log.lock().expect("nobody panicked").push(text.to_owned());
-    }
-    let body = json!({ "vectors": vectors }).to_string();
+        json!([counts("cat") + counts("kitten"), counts("dog") + counts("puppy")])
+    };
+    let body = json!({ "vectors": texts.iter().map(vector).collect::<Vec<_>>() }).to_string();
     let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     let mut stream = stream;
     stream.write_all((head + &body).as_bytes()).ok()
@@ -146,17 +176,111 @@ fn only_what_changed_is_embedded_again() {
 fn a_failing_model_fails_the_task_but_no_search_by_words() {
     let model = Model::start();
     let server = pets(&model);
-    model.status.store(401, Ordering::SeqCst);
+    model.fail(401);
     let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 9, "text": "a cow"}])));
-    assert_eq!(task["error"]["code"], "vector_embedding_error");
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
     let message = task["error"]["message"].as_str().unwrap();
     let told = "Index `pets`: While embedding documents for embedder `m`: user error: could not authenticate";
     assert!(message.starts_with(told), "{message}");
-    assert_eq!(server.get("/indexes/pets/documents/9").status, 404);
+    assert_eq!(task["details"]["indexedDocuments"], 1, "it is written");
+    assert_eq!(server.ids("pets", json!({"q": "cow"})), [9]);
+    let batch = server.get(&format!("/batches/{}", task["batchUid"])).body;
+    let asked = &batch["stats"]["embedderRequests"];
+    assert_eq!((&asked["total"], &asked["failed"]), (&json!(1), &json!(1)));
+    assert!(asked["lastError"].as_str().unwrap().starts_with("could not authenticate"), "{asked}");
     let semantic = server.post("/indexes/pets/search", near("cat"));
     assert_eq!((semantic.status, &semantic.body["code"]), (400, &json!("vector_embedding_error")));
     let hybrid = server.search("pets", json!({"q": "cat", "hybrid": {"embedder": "m"}}));
     assert_eq!((&hybrid["hits"][0]["id"], &hybrid["semanticHitCount"]), (&json!(1), &json!(0)));
+    // A change of settings that needs vectors has no effect without them.
+    let settings = json!({"m": {"documentTemplate": "{{ doc.text }}?"}});
+    let refused = server.wait(&server.patch("/indexes/pets/settings/embedders", settings));
+    assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
+    assert_eq!(server.get("/indexes/pets/settings/embedders").body["m"]["documentTemplate"], "{{ doc.text }}");
+    // A new key is what it takes.
+    model.be(Manner::default());
+    model.take_texts();
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": {"apiKey": "the-right-one"}})));
+    assert_eq!(model.take_texts(), ["a cow"]);
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 9]);
+}
+
+#[test]
+fn documents_are_found_by_their_words_before_they_are_embedded() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.be(Manner { holds: Some("kitten"), ..Manner::default() });
+    let written = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a kitten plays"}]));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.ids("pets", json!({"q": "plays"})).is_empty() {
+        assert!(Instant::now() < deadline, "not found without its vector");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let task = server.get(&format!("/tasks/{}", written.body["taskUid"])).body;
+    assert_eq!(task["status"], "processing");
+    model.be(Manner::default());
+    server.done(&written);
+    assert_eq!(server.ids("pets", near("kitten"))[2..], [2], "behind both cats");
+}
+
+#[test]
+fn refused_documents_are_told_and_tried_again() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.take_texts();
+    model.be(Manner { refuses: Some("snake"), ..Manner::default() });
+    let documents = json!([{"id": 3, "text": "a kitten"}, {"id": 4, "text": "a snake"}, {"id": 5, "text": "a puppy"}]);
+    let task = server.add("pets", documents);
+    assert_eq!(task["details"]["indexedDocuments"], 3);
+    let failures = &task["details"]["embeddingFailures"];
+    assert_eq!((&failures["total"], &failures["embedders"]), (&json!(1), &json!({})));
+    let [failed] = failures["documents"].as_array().unwrap().as_slice() else { panic!("{failures}") };
+    assert_eq!((&failed["id"], &failed["embedder"]), (&json!(4), &json!("m")));
+    assert!(failed["error"].as_str().unwrap().starts_with("user error: sent a bad request to embedding server"));
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 5]);
+    assert_eq!(server.ids("pets", json!({"q": "snake"})), [4]);
+    model.take_texts();
+    // Other settings do not ask again, and those of the embedders do.
+    server.set("pets", json!({"stopWords": ["a"]}));
+    assert_eq!(model.take_texts(), [""; 0]);
+    let task = server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": {}})));
+    assert_eq!(
+        (model.take_texts(), &task["details"]["embeddingFailures"]["total"]),
+        (vec!["a snake".into()], &json!(1))
+    );
+    model.be(Manner::default());
+    let task = server.add("pets", json!([{"id": 6, "text": "a cat"}]));
+    assert_eq!(task["details"].get("embeddingFailures"), None);
+    assert_eq!(model.take_texts(), ["a cat", "a snake"]);
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn embedding_goes_on_after_a_crash_without_asking_again() {
+    let model = Model::start();
+    let mut server = pets(&model);
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    // One request has ten texts, and is answered; two are not.
+    let text = |id: u64| format!("{} {id}", if id < 110 { "cat" } else { "slow dog" });
+    let documents = (100..125).map(|id| json!({"id": id, "text": text(id)})).collect::<Vec<_>>();
+    let kept = server.data_folder().join("embeddings/newer");
+    let bytes_before = std::fs::metadata(&kept).map_or(0, |file| file.len());
+    let written = server.post("/indexes/pets/documents", json!(documents));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let record_bytes = 28 + 2 * 4;
+    while std::fs::metadata(&kept).map_or(0, |file| file.len()) < bytes_before + 10 * record_bytes {
+        assert!(Instant::now() < deadline, "the answers are not kept");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.kill();
+    model.be(Manner::default());
+    model.take_texts();
+    server.start_again();
+    let task = server.done(&written);
+    assert_eq!(task["details"]["indexedDocuments"], 25);
+    let asked_again: Vec<String> = (110..125).map(text).collect();
+    assert_eq!(model.take_texts(), asked_again);
+    assert_eq!(server.search("pets", json!({"filter": "_vectors.m EXISTS", "limit": 0}))["estimatedTotalHits"], 27);
 }
 
 #[test]

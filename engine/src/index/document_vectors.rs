@@ -4,9 +4,10 @@ use serde_json::value::RawValue;
 
 use super::error::IndexError;
 use super::settings::VECTORS_FIELD;
-use super::snapshot::{DocumentAddress, Snapshot};
+use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::document::{embedders_of, split_vectors};
-use crate::segment::Vectors;
+use crate::id::DocId;
+use crate::segment::{SegmentReader, Vectors};
 
 /// How many vectors an index holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,31 @@ pub struct VectorCounts {
     pub documents: u64,
 }
 
+/// Whether a document waits for the vectors of an embedder that makes them.
+pub(super) fn waits(reader: &SegmentReader, embedder: &str, doc: DocId) -> bool {
+    reader.vectors_of(embedder).is_none_or(|vectors| !vectors.state(doc).is_present())
+}
+
+impl SegmentView {
+    /// Live documents that wait for the vectors of an embedder that makes them. Reads a byte of each document.
+    pub(super) fn waiting_count(&self, embedder: &str) -> u64 {
+        match self.reader.vectors_of(embedder) {
+            None => u64::from(self.live_count()),
+            Some(_) => {
+                let docs = 0..self.reader.doc_count();
+                docs.filter(|doc| self.is_live(*doc) && waits(&self.reader, embedder, *doc)).count() as u64
+            }
+        }
+    }
+}
+
 impl Snapshot {
+    /// Whether documents wait for vectors that an embedder is to make.
+    pub fn waits_for_vectors(&self) -> bool {
+        let mut makers = self.settings.all_embedders().filter(|embedder| !embedder.user_provided);
+        makers.any(|embedder| self.segments.iter().any(|segment| segment.waiting_count(&embedder.name) > 0))
+    }
+
     /// The `_vectors` of a document (given as it is stored) as a JSON object: for each embedder of the settings what
     /// it knows of the document, then what the document itself says of other embedders.
     ///

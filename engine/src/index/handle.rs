@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::bulk::BulkActivity;
 use super::commit::{persist, retire};
+use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::lock::IndexLock;
 use super::merge_thread::{MergeControl, Merging};
@@ -63,6 +64,26 @@ impl Shared {
         match &*self.tokenizer.lock() {
             Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
             _ => Tokenizer::new(&text_options(settings)),
+        }
+    }
+
+    fn resources<'a>(
+        &'a self,
+        store_dictionary: &'a StoreDictionary,
+        progress: &'a Progress,
+        cancelled: &'a AtomicBool,
+        embeds_later: bool,
+    ) -> Resources<'a> {
+        Resources {
+            directory: &self.directory,
+            store_dictionary,
+            next_segment_id: &self.next_segment_id,
+            thread_count: self.options.indexing_threads,
+            memory_bytes: self.options.indexing_memory_bytes,
+            embedders: &*self.options.embedders,
+            embeds_later,
+            progress,
+            cancelled,
         }
     }
 
@@ -211,21 +232,69 @@ impl Index {
         progress: &Progress,
         cancelled: &AtomicBool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
+        self.apply_embedding(operations, note, progress, cancelled, false)
+    }
+
+    /// As [`Index::apply`], but vectors of written documents that are still to be made are left to
+    /// [`Index::embed_waiting`]: what a model takes its time for is found by its words until then. A change of settings
+    /// makes its vectors at once, because it has no effect without them.
+    ///
+    /// # Errors
+    /// As [`Index::apply`].
+    pub fn apply_and_embed_later(
+        &self,
+        operations: &[Operation],
+        note: CommitNote,
+        progress: &Progress,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
+        self.apply_embedding(operations, note, progress, cancelled, true)
+    }
+
+    /// Makes the vectors that documents wait for, and commits those that could be made. The last batch stays the last.
+    ///
+    /// # Errors
+    /// What has nothing to do with embedders, also that it was `cancelled`; nothing has changed then. Texts that got no
+    /// vectors are told in the result.
+    pub fn embed_waiting(&self, progress: &Progress, cancelled: &AtomicBool) -> Result<Embedded, IndexError> {
+        let shared = &*self.shared;
+        let writer = shared.lock_writer();
+        let base = shared.snapshot();
+        if !base.waits_for_vectors() {
+            return Ok(Embedded::default());
+        }
+        let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
+        let resources = shared.resources(&store_dictionary, progress, cancelled, false);
+        let mut transaction = Transaction::new(resources, &base, shared.tokenizer_for(&base.settings));
+        let embedded = transaction.embed_waiting()?;
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(IndexError::Cancelled);
+        }
+        if embedded.made > 0 {
+            progress.enter(Phase::Committing, 0);
+            writer.publish(transaction.into_completed_snapshot())?;
+            shared.options.embedders.committed();
+            drop(writer);
+            self.shared.wake_merges();
+        }
+        progress.enter(Phase::Finished, 0);
+        Ok(embedded)
+    }
+
+    fn apply_embedding(
+        &self,
+        operations: &[Operation],
+        note: CommitNote,
+        progress: &Progress,
+        cancelled: &AtomicBool,
+        embeds_later: bool,
+    ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let shared = &*self.shared;
         let _bulk = shared.bulk.note(operations);
         let writer = shared.lock_writer();
         let base = shared.snapshot();
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
-        let resources = Resources {
-            directory: &shared.directory,
-            store_dictionary: &store_dictionary,
-            next_segment_id: &shared.next_segment_id,
-            thread_count: shared.options.indexing_threads,
-            memory_bytes: shared.options.indexing_memory_bytes,
-            embedders: &*shared.options.embedders,
-            progress,
-            cancelled,
-        };
+        let resources = shared.resources(&store_dictionary, progress, cancelled, embeds_later);
         let tokenizer = shared.tokenizer_for(&base.settings);
         let mut transaction = Transaction::new(resources, &base, tokenizer);
         let results = transaction.run(operations)?;
@@ -238,6 +307,10 @@ impl Index {
         let snapshot = transaction.into_snapshot(note.batch, outcome, now_nanos());
         let settings = snapshot.settings.clone();
         writer.publish(snapshot)?;
+        // What waits may have been answered before, in a call that did not get to its commit.
+        if !settings.embedders.is_empty() && !embeds_later {
+            shared.options.embedders.committed();
+        }
         *shared.tokenizer.lock() = Some((settings, tokenizer));
         drop(writer);
         progress.enter(Phase::Finished, 0);

@@ -21,14 +21,16 @@ pub enum Phase {
     BuildingColumns = 5,
     /// Segments are rewritten after a change of how text is cut; units are documents.
     RewritingSegments = 6,
+    /// Vectors are made for documents that wait for them; units are documents.
+    Embedding = 7,
     /// Files are made durable.
-    Committing = 7,
-    Finished = 8,
+    Committing = 8,
+    Finished = 9,
 }
 
 impl Phase {
     /// In the order in which a batch may go through them.
-    pub const ALL: [Phase; 9] = [
+    pub const ALL: [Phase; 10] = [
         Phase::Starting,
         Phase::Preparing,
         Phase::ReadingIds,
@@ -36,6 +38,7 @@ impl Phase {
         Phase::Deleting,
         Phase::BuildingColumns,
         Phase::RewritingSegments,
+        Phase::Embedding,
         Phase::Committing,
         Phase::Finished,
     ];

@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::provider::Provider;
-use super::tokens::cut_to_tokens;
+use super::tokens::{count_tokens, cut_to_tokens};
 use crate::outbound::{Outbound, OutboundError};
 
 /// Longest answer that is read.
@@ -35,7 +35,8 @@ enum Failed {
     },
 }
 
-/// The vectors of `texts`, which fit one request. With a `deadline`, no try starts that could not end before it.
+/// The vectors of `texts`, which fit one request. With a `deadline`, no try starts that could not end before it, and none
+/// waits for the budget of the provider's account: it is on the bill of those that may wait.
 pub(super) async fn embed(
     outbound: &Outbound,
     provider: &Provider,
@@ -44,9 +45,14 @@ pub(super) async fn embed(
     cancelled: &AtomicBool,
 ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
     let mut body = provider.request.fill(texts);
+    let tokens = texts.iter().map(|text| count_tokens(text)).sum();
     let mut cuts = 0;
     let mut failures = 0;
     loop {
+        let affordable_in = provider.budget.spend(tokens, Instant::now());
+        if deadline.is_none() && !affordable_in.is_zero() {
+            unless_cancelled(cancelled, tokio::time::sleep(affordable_in)).await?;
+        }
         let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
             Ok(vectors) => return Ok(vectors),
             Err(Failed::GiveUp(failure)) => return Err(failure),
@@ -55,7 +61,7 @@ pub(super) async fn embed(
                     body = provider.request.fill(&texts);
                     continue;
                 }
-                None => return Err(failure),
+                None => return Err(failure.of_text()),
             },
             Err(Failed::Retry { failure, at_least }) => (failure, wait(failures, at_least)),
         };

@@ -7,11 +7,14 @@
 //! Documents are embedded by the engine's indexing threads through [`EmbedderProvider`]; texts of queries by
 //! [`Embedders::embed_query`], with a deadline and without holding a search thread.
 
+mod budget;
 mod cache;
 mod call;
+mod kept;
 #[cfg(feature = "local-models")]
 mod local;
 mod provider;
+mod remembering;
 mod remote;
 mod template;
 mod tokens;
@@ -28,8 +31,12 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::outbound::{Outbound, Tally};
+use budget::Budgets;
+pub use budget::RateLimits;
 use cache::VectorCache;
+use kept::KeptVectors;
 use provider::{Provider, Side};
+use remembering::{Remembering, VectorMaker};
 use remote::RemoteEmbedder;
 
 /// Opened embedders kept for later batches and queries, at most.
@@ -43,8 +50,25 @@ pub struct Embedders {
     queries: VectorCache,
     /// Requests about documents.
     requests: Arc<Tally>,
+    budgets: Budgets,
+    kept: Arc<KeptVectors>,
     #[cfg(feature = "local-models")]
     models: Arc<local::LocalModels>,
+}
+
+/// What embedders may use, and where they keep things.
+#[derive(Clone, Debug)]
+pub struct EmbedderOptions {
+    /// Texts of queries that are remembered.
+    pub cached_queries: usize,
+    /// What an account of a provider may be sent.
+    pub limits: RateLimits,
+    /// Models are kept here; it need not be there.
+    pub models_folder: PathBuf,
+    /// Vectors that were made are kept here; it need not be there.
+    pub kept_folder: PathBuf,
+    /// How many bytes of them may stay once they are committed.
+    pub kept_bytes_max: u64,
 }
 
 /// Configurations hold secrets.
@@ -55,19 +79,19 @@ impl std::fmt::Debug for Embedders {
 }
 
 impl Embedders {
-    /// Embedders that send their requests through `outbound`; `cached_queries` texts of queries are remembered. Models
-    /// are kept in `models_folder`, which need not be there.
-    #[cfg_attr(not(feature = "local-models"), expect(unused_variables, reason = "no models run here"))]
-    pub fn new(outbound: Outbound, cached_queries: usize, models_folder: PathBuf) -> Embedders {
+    /// Embedders that send their requests through `outbound`.
+    pub fn new(outbound: Outbound, options: EmbedderOptions) -> Embedders {
         Embedders {
             #[cfg(feature = "local-models")]
             models: Arc::new(local::LocalModels::new(local::ModelStore::from_environment(
-                models_folder,
+                options.models_folder,
                 outbound.clone(),
             ))),
             outbound,
             opened: Mutex::default(),
-            queries: VectorCache::new(cached_queries),
+            queries: VectorCache::new(options.cached_queries),
+            budgets: Budgets::new(options.limits),
+            kept: Arc::new(KeptVectors::new(options.kept_folder, options.kept_bytes_max)),
             requests: Arc::default(),
         }
     }
@@ -109,7 +133,7 @@ impl Embedders {
         text: &str,
         deadline: Instant,
     ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
-        let provider = Provider::new(&settings.configuration, Side::Search)?;
+        let provider = Provider::new(&settings.configuration, Side::Search, &self.budgets)?;
         let texts = [text.to_owned()];
         let never = AtomicBool::new(false);
         let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), &never);
@@ -146,13 +170,13 @@ impl Embedders {
         None
     }
 
-    /// The embedder of one side.
-    fn open_side(&self, configuration: &Map<String, Value>, side: Side) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    /// What makes the vectors of one side.
+    fn open_side(&self, configuration: &Map<String, Value>, side: Side) -> Result<Arc<dyn VectorMaker>, EmbedFailure> {
         #[cfg(feature = "local-models")]
         if let Some(wanted) = local::LocalModel::of(provider::side_of(configuration, side)) {
             return Ok(self.models.open(&wanted)?);
         }
-        let provider = Provider::new(configuration, side)?;
+        let provider = Provider::new(configuration, side, &self.budgets)?;
         Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone().counted_by(Arc::clone(&self.requests)), provider)?))
     }
 }
@@ -163,16 +187,22 @@ impl EmbedderProvider for Embedders {
         if let Some(opened) = self.opened.lock().get(&key) {
             return Ok(Arc::clone(opened));
         }
-        let opened = self.open_side(&settings.configuration, Side::Indexing)?;
+        let maker = self.open_side(&settings.configuration, Side::Indexing)?;
         if settings.configuration.contains_key("searchEmbedder") {
-            self.check_pair(&*opened, &settings.configuration)?;
+            self.check_pair(&*maker, &settings.configuration)?;
         }
+        let opened: Arc<dyn Embedder> =
+            Arc::new(Remembering::new(maker, &settings.configuration, Arc::clone(&self.kept)));
         let mut all = self.opened.lock();
         if all.len() >= OPENED_MAX {
             all.clear();
         }
         all.insert(key, Arc::clone(&opened));
         Ok(opened)
+    }
+
+    fn committed(&self) {
+        self.kept.committed();
     }
 }
 
@@ -182,7 +212,7 @@ const PAIR_TEXTS: [&str; 3] = ["test", "a red fox in the snow", "How does the en
 
 impl Embedders {
     /// Refuses a pair whose sides do not make the same vectors.
-    fn check_pair(&self, indexing: &dyn Embedder, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
+    fn check_pair(&self, indexing: &dyn VectorMaker, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
         let search = self.open_side(configuration, Side::Search)?;
         if search.dimensions() != indexing.dimensions() {
             return Err(EmbedFailure::user(format!(
@@ -191,9 +221,11 @@ impl Embedders {
                 indexing.dimensions()
             )));
         }
-        let never = AtomicBool::new(false);
         let texts = PAIR_TEXTS.map(str::to_owned);
-        for (one, other) in search.embed(&texts, &never)?.iter().zip(indexing.embed(&texts, &never)?) {
+        let make = |maker: &dyn VectorMaker| {
+            maker.make(&texts, &AtomicBool::new(false), &|_, _| ()).into_iter().collect::<Result<Vec<_>, _>>()
+        };
+        for (one, other) in make(&*search)?.iter().zip(make(indexing)?) {
             let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
             let norms = (product(one, one) * product(&other, &other)).sqrt();
             let cosine = if norms > 0.0 { product(one, &other) / norms } else { 1.0 };

@@ -1,8 +1,11 @@
 //! From a configuration to what is sent where.
 
+use std::sync::Arc;
+
 use lamina_engine::index::embedding::EmbedFailure;
 use serde_json::{Map, Value, json};
 
+use super::budget::{Budget, Budgets};
 use super::template::Template;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1/embeddings";
@@ -45,6 +48,8 @@ pub(super) struct Provider {
     pub(super) dimensions: Option<u32>,
     /// Tokens of a text to fall back to when the provider refuses a request.
     pub(super) fallback_tokens: Option<usize>,
+    /// What the account may be sent.
+    pub(super) budget: Arc<Budget>,
 }
 
 /// Without what may be secret: key, headers, address.
@@ -59,7 +64,16 @@ impl Provider {
     ///
     /// # Errors
     /// Templates and addresses that can't work, and sources that are not asked over HTTP.
-    pub(super) fn new(configuration: &Map<String, Value>, side: Side) -> Result<Provider, EmbedFailure> {
+    pub(super) fn new(
+        configuration: &Map<String, Value>,
+        side: Side,
+        budgets: &Budgets,
+    ) -> Result<Provider, EmbedFailure> {
+        let provider = Provider::read(configuration, side)?;
+        Ok(Provider { budget: budgets.of(&provider.url, provider.key.as_deref()), ..provider })
+    }
+
+    fn read(configuration: &Map<String, Value>, side: Side) -> Result<Provider, EmbedFailure> {
         let configuration = side_of(configuration, side);
         let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
         let dimensions =
@@ -69,8 +83,9 @@ impl Provider {
             "ollama" => ollama(&text("model").unwrap_or_default(), text("url"), text("apiKey"), dimensions),
             "rest" => rest(configuration, text("apiKey"), dimensions),
             "huggingFace" => Err(EmbedFailure::user(
-                "this server was built without the feature `local-models`: let a model server answer, and use the source \
-                 `rest`, `ollama` or `openAi` with its `url`",
+                "this server was built without the feature `local-models`, which source `huggingFace` needs: use a server \
+                 that was built with `cargo build --release --features local-models`, or let a model server answer, \
+                 with source `rest`, `ollama` or `openAi` and its `url`",
             )),
             other => Err(EmbedFailure::user(format!("source `{other}` makes no vectors"))),
         }
@@ -104,6 +119,7 @@ fn open_ai(
         batch_length: BATCH_LENGTH_LARGE,
         dimensions: dimensions.or(native),
         fallback_tokens: Some(8191),
+        budget: Arc::default(),
     })
 }
 
@@ -137,6 +153,7 @@ fn ollama(
         batch_length,
         dimensions,
         fallback_tokens: None,
+        budget: Arc::default(),
     })
 }
 
@@ -177,6 +194,7 @@ fn rest(
         response,
         dimensions,
         fallback_tokens: None,
+        budget: Arc::default(),
     })
 }
 

@@ -1,16 +1,20 @@
 //! An embedder for documents: many texts, several requests at a time.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
-use lamina_engine::index::embedding::{EmbedFailure, Embedder};
+use futures_util::{StreamExt, stream};
+use lamina_engine::index::embedding::EmbedFailure;
+use parking_lot::Mutex;
 
 use super::call;
 use super::provider::Provider;
+use super::remembering::{Answer, Answered, VectorMaker};
 use crate::outbound::Outbound;
 
-/// Requests of one call of [`Embedder::embed`] that are under way at the same time.
+/// Requests of one call of [`VectorMaker::make`] that are under way at the same time.
 const PARALLEL_REQUESTS: usize = 8;
+/// Texts refused one after the other until it is clear that it is not the texts.
+const REFUSALS_MAX: usize = 20;
 
 /// A provider whose size of vectors is known.
 #[derive(Debug)]
@@ -38,18 +42,110 @@ impl RemoteEmbedder {
         }
         Ok(RemoteEmbedder { outbound, provider, dimensions })
     }
+
+    async fn ask(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+        let vectors = call::embed(&self.outbound, &self.provider, texts, None, cancelled).await?;
+        let expected = self.dimensions as usize;
+        match vectors.iter().find(|vector| vector.len() != expected) {
+            None => Ok(vectors),
+            Some(vector) => Err(EmbedFailure::runtime(format!(
+                "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{}`",
+                vector.len()
+            ))),
+        }
+    }
+
+    /// Asks for the texts of one request. When it is refused, halves of it are tried, so that one text that the provider
+    /// does not like costs the others nothing but time.
+    async fn make_some(
+        &self,
+        first: usize,
+        texts: &[String],
+        trouble: &Trouble,
+        cancelled: &AtomicBool,
+        answered: &Answered<'_>,
+    ) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(texts.len());
+        // The next range is the last; ranges come in order.
+        let mut ranges = vec![0..texts.len()];
+        while let Some(range) = ranges.pop() {
+            if let Some(failure) = trouble.lasting() {
+                answers.extend(range.map(|_| Err(failure.clone())));
+                continue;
+            }
+            match self.ask(&texts[range.clone()], cancelled).await {
+                Ok(vectors) => {
+                    trouble.passed();
+                    vectors.iter().zip(range).for_each(|(vector, number)| answered(first + number, vector));
+                    answers.extend(vectors.into_iter().map(Ok));
+                }
+                Err(failure) if failure.is_of_text && range.len() > 1 => {
+                    let middle = range.start + range.len() / 2;
+                    ranges.push(middle..range.end);
+                    ranges.push(range.start..middle);
+                }
+                Err(failure) if failure.is_of_text => {
+                    trouble.refused(&failure);
+                    answers.push(Err(failure));
+                }
+                Err(failure) => {
+                    trouble.lasts(failure);
+                    ranges.push(range);
+                }
+            }
+        }
+        if texts.len() > 1 && answers.iter().all(|answer| matches!(answer, Err(failure) if failure.is_of_text)) {
+            // Whatever is asked, the answer is no.
+            if let Some(Err(failure)) = answers.first() {
+                let failure = EmbedFailure { is_of_text: false, ..failure.clone() };
+                trouble.lasts(failure.clone());
+                answers.fill(Err(failure));
+            }
+        }
+        answers
+    }
 }
 
-impl Embedder for RemoteEmbedder {
+/// What stands in the way of all texts, as far as the requests of a call have found out.
+#[derive(Debug, Default)]
+struct Trouble {
+    refusals: AtomicUsize,
+    lasting: Mutex<Option<EmbedFailure>>,
+}
+
+impl Trouble {
+    fn lasting(&self) -> Option<EmbedFailure> {
+        self.lasting.lock().clone()
+    }
+
+    fn lasts(&self, failure: EmbedFailure) {
+        self.lasting.lock().get_or_insert(failure);
+    }
+
+    fn passed(&self) {
+        self.refusals.store(0, Ordering::Relaxed);
+    }
+
+    fn refused(&self, failure: &EmbedFailure) {
+        if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX {
+            self.lasts(EmbedFailure { is_of_text: false, ..failure.clone() });
+        }
+    }
+}
+
+impl VectorMaker for RemoteEmbedder {
     fn dimensions(&self) -> u32 {
         self.dimensions
     }
 
-    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+    fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
+        let trouble = Trouble::default();
+        let length = self.provider.batch_length;
         let calls = texts
-            .chunks(self.provider.batch_length)
-            .map(|texts| call::embed(&self.outbound, &self.provider, texts, None, cancelled));
-        let all = stream::iter(calls).buffered(PARALLEL_REQUESTS).try_collect::<Vec<Vec<Vec<f32>>>>();
-        Ok(self.outbound.runtime().block_on(all)?.into_iter().flatten().collect())
+            .chunks(length)
+            .enumerate()
+            .map(|(number, texts)| self.make_some(number * length, texts, &trouble, cancelled, answered));
+        let all = stream::iter(calls).buffered(PARALLEL_REQUESTS).collect::<Vec<_>>();
+        self.outbound.runtime().block_on(all).into_iter().flatten().collect()
     }
 }

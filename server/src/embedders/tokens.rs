@@ -7,20 +7,33 @@
 
 /// The longest start of `text` that should have at most `tokens_max` tokens.
 pub(super) fn cut_to_tokens(text: &str, tokens_max: usize) -> &str {
-    let mut tokens = 0;
+    let mut total = 0;
+    for (start, tokens) in pieces(text) {
+        total += tokens;
+        if total > tokens_max {
+            return &text[..start];
+        }
+    }
+    text
+}
+
+/// How many tokens `text` should have.
+pub(super) fn count_tokens(text: &str) -> usize {
+    pieces(text).map(|(_, tokens)| tokens).sum()
+}
+
+/// The pieces of a text: where each starts, in bytes, and its tokens.
+fn pieces(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut rest = text.char_indices().peekable();
-    while let Some((start, first)) = rest.next() {
+    std::iter::from_fn(move || {
+        let (start, first) = rest.next()?;
         let kind = Kind::of(first);
         let mut length = 1;
         while rest.next_if(|(_, next)| Kind::of(*next) == kind && length < kind.length_max()).is_some() {
             length += 1;
         }
-        tokens += kind.tokens(length);
-        if tokens > tokens_max {
-            return &text[..start];
-        }
-    }
-    text
+        Some((start, kind.tokens(length)))
+    })
 }
 
 /// What a piece is made of.
@@ -79,6 +92,7 @@ mod tests {
         assert_eq!(cut(4), "The fox, 123");
         assert_eq!(cut(6), "The fox, 12345 times");
         assert_eq!(cut(100), "The fox, 12345 times  over");
+        assert_eq!(count_tokens("The fox, 12345 times  over"), 8);
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Requests that the server makes itself.
 
+use std::num::NonZeroU32;
+
 use clap::{ArgAction, Args};
 
+use super::ByteSize;
+use crate::embedders::RateLimits;
 use crate::outbound::{IpPolicy, parse_url};
 use crate::webhooks::Webhook;
 
@@ -29,9 +33,30 @@ pub struct OutboundRequests {
     /// Texts of queries whose vectors are remembered; 0 remembers none.
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub experimental_embedding_cache_entries: usize,
+
+    /// Disk space for embeddings of documents that are kept after they were committed, so that the same texts need not be
+    /// embedded again. Until then they are kept in any case.
+    #[arg(long, default_value = "100 MiB", value_name = "SIZE")]
+    pub embedding_cache_size: ByteSize,
+
+    /// Requests a minute that each account (address and key) of an embedding provider is sent at most.
+    #[arg(long, value_name = "COUNT")]
+    pub embedder_requests_per_minute: Option<NonZeroU32>,
+
+    /// Tokens a minute that each account (address and key) of an embedding provider is sent at most; they are estimated.
+    #[arg(long, value_name = "COUNT")]
+    pub embedder_tokens_per_minute: Option<NonZeroU32>,
 }
 
 impl OutboundRequests {
+    /// What an account of an embedding provider may be sent.
+    pub fn embedder_limits(&self) -> RateLimits {
+        RateLimits {
+            requests_per_minute: self.embedder_requests_per_minute,
+            tokens_per_minute: self.embedder_tokens_per_minute,
+        }
+    }
+
     /// The webhook that the options name.
     pub fn task_webhook(&self) -> Option<Webhook> {
         let url = self.task_webhook_url.clone()?;

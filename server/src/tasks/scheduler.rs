@@ -16,7 +16,7 @@ use super::details;
 use super::kind::{Kind, Status};
 use super::live::LiveBatch;
 use super::queue::TaskQueue;
-use super::run::{self, Context, Done};
+use super::run::{self, Context, Done, Embedding};
 use super::steps::Steps;
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
 use super::trace::Trace;
@@ -86,6 +86,7 @@ impl Scheduler {
             embedder_requests,
             limits,
             next_batch: 0,
+            interrupted: None,
             retention: Retention::default(),
             stop: Arc::clone(&stop),
         };
@@ -133,6 +134,8 @@ struct Worker {
     embedder_requests: Arc<Tally>,
     limits: Limits,
     next_batch: u32,
+    /// Its documents were written before the last stop or crash; their vectors are still to be made.
+    interrupted: Option<FinishedBatch>,
     retention: Retention,
     stop: Arc<AtomicBool>,
 }
@@ -156,9 +159,14 @@ impl Worker {
             }
             let batch: FinishedBatch =
                 serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
-            tracing::info!(batch = batch.uid, index = uid, "recorded a batch that was committed before a crash");
             let done = Done { batch, created: Vec::new() };
             let free = self.publish(&done);
+            if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
+                // There is one at most: batches come one after the other.
+                self.interrupted = Some(done.batch);
+                continue;
+            }
+            tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
             let files = self.queue.store().finish(&done.batch)?;
             self.remove(&free, &files);
             self.queue.batch_ended(done.batch.uid);
@@ -169,6 +177,11 @@ impl Worker {
     }
 
     fn work(&mut self) {
+        if let Some(batch) = self.interrupted.take()
+            && let Err(error) = self.resume(batch)
+        {
+            tracing::error!(%error, "cannot read the tasks of an interrupted batch");
+        }
         while !self.stop.load(Ordering::Acquire) {
             match self.plan() {
                 Ok(Some(plan)) => {
@@ -184,6 +197,28 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Goes on with a batch whose documents were written before.
+    fn resume(&mut self, batch: FinishedBatch) -> Result<(), StoreError> {
+        let uid = batch.embeds.clone().unwrap_or_default();
+        tracing::info!(batch = batch.uid, index = uid, "goes on to embed the documents of an interrupted batch");
+        let mut tasks = Vec::new();
+        self.queue.store().walk_index_queue(&uid, 0, |task| {
+            if batch.tasks.iter().any(|finished| finished.uid == task.uid) {
+                tasks.push(task);
+            }
+            true
+        })?;
+        let strategy = batch.strategy.clone();
+        let live = Arc::new(LiveBatch {
+            uid: batch.uid,
+            started_at: Timestamp::from_nanos(batch.started_at),
+            ..self.live(batch.uid, &tasks, strategy)
+        });
+        self.queue.set_live(Some(Arc::clone(&live)));
+        self.conclude(&live, &tasks, Some(Done { batch, created: Vec::new() }));
+        Ok(())
     }
 
     fn clean_up(&mut self) -> Result<(), StoreError> {
@@ -287,28 +322,36 @@ impl Worker {
     }
 
     fn process(&mut self, plan: &Plan) {
-        self.embedder_requests.reset();
-        let live = Arc::new(self.live(plan));
+        let live = Arc::new(self.live(self.next_batch, &plan.tasks, plan.strategy.to_string()));
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
         let done = self.carry_out(&live, &plan.tasks);
+        self.conclude(&live, &plan.tasks, done);
+    }
+
+    /// Shows what the batch did, lets its documents be embedded, and stores its end.
+    fn conclude(&mut self, live: &LiveBatch, tasks: &[Queued], done: Option<Done>) {
         let has_ended = done.is_some();
         if let Some(mut done) = done {
-            let trace = Trace::of(&live, &plan.tasks, &done);
+            let free = self.publish(&done);
+            if !self.embed(live, tasks, &mut done) {
+                self.queue.set_live(None);
+                return;
+            }
+            let trace = Trace::of(live, tasks, &done);
             // A snapshot holds its own batch, whose end must not be told differently by the original.
-            if done.batch.progress_trace.is_empty() && has_steps(&live) {
+            if done.batch.progress_trace.is_empty() && has_steps(live) {
                 done.batch.progress_trace = trace.show();
             }
             done.batch.embedder_requests = live.embedder_requests.show();
             live.progress.enter(Phase::Finished, 0);
             self.queue.traces().add(trace);
-            let free = self.publish(&done);
             let Some(files) = self.store_end(&done) else { return };
             self.remove(&free, &files);
             self.next_batch += 1;
             tracing::info!(
                 batch = live.uid,
-                tasks = live.tasks.len(),
+                tasks = tasks.len(),
                 index = live.index_uid,
                 duration = %live.started_at.duration_until(Timestamp::now()),
                 "batch finished"
@@ -320,15 +363,38 @@ impl Worker {
         }
     }
 
-    /// A panic fails the tasks of the batch, not the server.
-    fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
-        let context = Context {
+    /// `false` when the server stops before the vectors are made: the next start goes on with the batch. A batch that is
+    /// canceled ends as it is; its documents were written.
+    fn embed(&self, live: &LiveBatch, tasks: &[Queued], done: &mut Done) -> bool {
+        let work = || run::embed(self.context(live), &mut done.batch, tasks);
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Embedding::Ended) => {}
+            Ok(Embedding::GivenUp) if self.stop.load(Ordering::Acquire) => return false,
+            Ok(Embedding::GivenUp) => tracing::info!(batch = live.uid, "canceled while documents were embedded"),
+            Err(panic) => {
+                tracing::error!(
+                    panic = panic_text(&*panic),
+                    batch = live.uid,
+                    "a batch panicked while it was embedded"
+                );
+            }
+        }
+        true
+    }
+
+    fn context<'a>(&'a self, live: &'a LiveBatch) -> Context<'a> {
+        Context {
             instance: &self.instance,
             store: self.queue.store(),
             places: &self.places,
             outbound: &self.outbound,
             live,
-        };
+        }
+    }
+
+    /// A panic fails the tasks of the batch, not the server.
+    fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
+        let context = self.context(live);
         match catch_unwind(AssertUnwindSafe(|| run::run(context, tasks))) {
             Ok(done) => done,
             Err(panic) => {
@@ -343,20 +409,22 @@ impl Worker {
         }
     }
 
-    fn live(&self, plan: &Plan) -> LiveBatch {
+    /// A batch that starts now.
+    fn live(&self, uid: u32, tasks: &[Queued], strategy: String) -> LiveBatch {
+        self.embedder_requests.reset();
         let mut merged = Map::new();
-        for task in &plan.tasks {
+        for task in tasks {
             let details = details::details(&task.content, details::Progress::Waiting);
             details::merge_into(&mut merged, &details, matches!(task.content, Content::Settings { .. }));
         }
         let stats =
-            stats(plan.tasks.iter().map(|task| (Status::Processing, task.content.kind(), task.index_uid.as_deref())));
+            stats(tasks.iter().map(|task| (Status::Processing, task.content.kind(), task.index_uid.as_deref())));
         LiveBatch {
-            uid: self.next_batch,
+            uid,
             started_at: Timestamp::now(),
-            strategy: plan.strategy.to_string(),
-            tasks: plan.tasks.iter().map(|task| task.uid).collect(),
-            index_uid: plan.tasks.first().and_then(|task| task.index_uid.clone()),
+            strategy,
+            tasks: tasks.iter().map(|task| task.uid).collect(),
+            index_uid: tasks.first().and_then(|task| task.index_uid.clone()),
             details: merged,
             stats,
             progress: Progress::new(),
@@ -416,6 +484,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         index_changes: Vec::new(),
         canceled: None,
         deleted: Vec::new(),
+        embeds: None,
         progress_trace: Default::default(),
         embedder_requests: None,
     }

@@ -35,7 +35,7 @@ impl Trace {
         let additions = done.batch.tasks.iter().filter(|task| is_addition(task.uid));
         let counts: Vec<u64> = additions
             .map(|task| match task.result {
-                TaskResult::Succeeded(Some(count)) => count,
+                TaskResult::Succeeded(Some(count)) | TaskResult::Unembedded { count: Some(count), .. } => count,
                 _ => 0,
             })
             .collect();

@@ -35,22 +35,29 @@ pub struct EmbedFailure {
     pub fault: Fault,
     /// Without secrets: it is shown to users.
     pub message: String,
+    /// It is about this text; others may do better. All else stands in the way of any text.
+    pub is_of_text: bool,
 }
 
 impl EmbedFailure {
     /// The configuration or the input is wrong.
     pub fn user(message: impl Into<String>) -> EmbedFailure {
-        EmbedFailure { fault: Fault::User, message: message.into() }
+        EmbedFailure { fault: Fault::User, message: message.into(), is_of_text: false }
     }
 
     /// The provider does not do what it should.
     pub fn runtime(message: impl Into<String>) -> EmbedFailure {
-        EmbedFailure { fault: Fault::Runtime, message: message.into() }
+        EmbedFailure { fault: Fault::Runtime, message: message.into(), is_of_text: false }
     }
 
     /// Somebody does not.
     pub fn undecided(message: impl Into<String>) -> EmbedFailure {
-        EmbedFailure { fault: Fault::Undecided, message: message.into() }
+        EmbedFailure { fault: Fault::Undecided, message: message.into(), is_of_text: false }
+    }
+
+    /// The same, about one text.
+    pub fn of_text(self) -> EmbedFailure {
+        EmbedFailure { is_of_text: true, ..self }
     }
 }
 

@@ -4,6 +4,7 @@
 //! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
 
 mod error;
+mod report;
 mod template;
 
 use std::fmt;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use error::{EmbedFailure, EmbeddingError, Fault};
+pub(super) use report::EmbeddingLog;
+pub use report::{DocumentFailure, Embedded};
 
 pub(super) use template::TextTemplate;
 
@@ -21,12 +24,9 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     /// Numbers of a vector.
     fn dimensions(&self) -> u32;
 
-    /// One vector of [`Embedder::dimensions`] finite numbers for each text, in order. May take long; gives up soon
-    /// after `cancelled` is set. Called from several threads.
-    ///
-    /// # Errors
-    /// When one of the texts got no vector after all tries.
-    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure>;
+    /// For each text, in order, a vector of [`Embedder::dimensions`] finite numbers, or why it got none after all tries.
+    /// May take long; gives up soon after `cancelled` is set. Called from several threads.
+    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Vec<Result<Vec<f32>, EmbedFailure>>;
 }
 
 /// Opens the embedders that settings name.
@@ -36,6 +36,10 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     /// # Errors
     /// When the configuration can't work.
     fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure>;
+
+    /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again
+    /// may go.
+    fn committed(&self) {}
 }
 
 /// The longest start of `text` that has at most `bytes_max` bytes and ends between characters.

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod crash;
+mod embedding;
 mod model;
 mod settings;
 

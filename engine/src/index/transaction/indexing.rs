@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
 use super::super::progress::Phase;
 use super::super::settings::{AttributeList, Settings};
@@ -10,7 +11,7 @@ use super::super::snapshot::{DocumentAddress, SegmentView};
 use super::document_writer::{DocumentWriter, Extraction, Reading};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
-use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin};
+use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin, check_log};
 use super::write_plan::{Content, Entry, WritePlan};
 use crate::document::merge_with_vectors;
 use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
@@ -49,11 +50,15 @@ pub(super) fn write_documents(
     let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
     let memory_share = resources.memory_bytes.saturating_sub(plan.memory_bytes()) / thread_count;
     let next_run = AtomicUsize::new(0);
-    let embedders = ActiveEmbedder::all(reading.settings, resources.embedders)?;
+    let embedders = if resources.embeds_later {
+        ActiveEmbedder::all_for_later(reading.settings, resources.embedders, segments)?
+    } else {
+        ActiveEmbedder::all(reading.settings, resources.embedders)?
+    };
     embedders.iter().try_for_each(|embedder| embedder.check_stored(segments))?;
-    let missing = Missing::default();
+    let (missing, log) = (Missing::default(), EmbeddingLog::default());
     let parts = on_threads(thread_count, |_| {
-        let vectors = DocumentVectors::new(resources, reading, &embedders, &missing);
+        let vectors = DocumentVectors::new(resources, reading, &embedders, &missing, &log);
         let mut part = Part::new(resources, reading, vectors, memory_share);
         let mut source = Source { plan, segments, stored: Vec::new() };
         loop {
@@ -72,6 +77,7 @@ pub(super) fn write_documents(
         }
     })?;
     missing.check()?;
+    check_log(&log, &embedders)?;
     let mut result = Written::default();
     for part in parts {
         result.segments.extend(part.segments);

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
+use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::operation::{Operation, Outcome, Selector};
 use super::settings::{Settings, SettingsPatch};
@@ -108,6 +109,23 @@ impl<'a> Transaction<'a> {
         snapshot.last_batch = Some(batch);
         snapshot.last_outcome = outcome.into();
         snapshot
+    }
+
+    /// Makes the vectors that documents wait for.
+    pub(super) fn embed_waiting(&mut self) -> Result<Embedded, IndexError> {
+        let settings = self.state.settings.clone();
+        let fields = FieldMap::from(self.state.fields.clone());
+        let primary_key = self.state.primary_key.clone().unwrap_or_default();
+        let reading =
+            Reading { settings: &settings, fields: &fields, tokenizer: &self.tokenizer, primary_key: &primary_key };
+        let (segments, embedded) = vectors::embed_waiting(&self.resources, reading, &self.state.segments)?;
+        self.state.segments = segments;
+        Ok(embedded)
+    }
+
+    /// The state as the next snapshot of a batch that was committed before: no document has changed.
+    pub(super) fn into_completed_snapshot(self) -> Snapshot {
+        Snapshot { generation: self.base.generation + 1, ..self.snapshot() }
     }
 
     /// The tokenizer of the settings as they are now.

@@ -22,6 +22,8 @@ pub(in super::super) struct Resources<'a> {
     /// Compression dictionary of the index.
     pub(in super::super) store_dictionary: &'a StoreDictionary,
     pub(in super::super) embedders: &'a dyn EmbedderProvider,
+    /// Documents are written without the vectors that are still to be made.
+    pub(in super::super) embeds_later: bool,
     pub(in super::super) progress: &'a Progress,
     pub(in super::super) cancelled: &'a AtomicBool,
 }

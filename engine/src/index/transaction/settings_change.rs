@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::progress::Phase;
@@ -73,9 +74,9 @@ fn rewrite(
         .collect();
     let next_run = AtomicUsize::new(0);
     // Vectors move along as they are; what the new settings mean for them comes after.
-    let missing = Missing::default();
+    let (missing, log) = (Missing::default(), EmbeddingLog::default());
     let parts = on_threads(thread_count, |_| {
-        let vectors = DocumentVectors::new(resources, reading, &[], &missing);
+        let vectors = DocumentVectors::new(resources, reading, &[], &missing, &log);
         let mut part = Part::new(resources, reading, vectors, memory_share);
         loop {
             check(resources.cancelled)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::{Device, Tensor};
-use lamina_engine::index::embedding::{EmbedFailure, Embedder};
+use lamina_engine::index::embedding::EmbedFailure;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokenizers::{Tokenizer, TruncationParams};
@@ -21,6 +21,8 @@ use tokenizers::{Tokenizer, TruncationParams};
 pub(super) use files::ModelStore;
 use network::Network;
 use pooling::Pooling;
+
+use super::remembering::{Answer, Answered, VectorMaker};
 
 /// Tokens that go through the network together, at most; one text may have more.
 const BATCH_TOKENS: usize = 4096;
@@ -151,14 +153,21 @@ impl LocalEmbedder {
         let tokens = Tensor::from_vec(flat, (tokens.len(), length), &self.device)?;
         self.pooling.pool(&self.network.forward(&tokens)?)?.to_vec2()
     }
-}
 
-impl Embedder for LocalEmbedder {
-    fn dimensions(&self) -> u32 {
-        self.dimensions
+    /// The vectors of `texts`, in order.
+    ///
+    /// # Errors
+    /// When the model can't make one of them, or it was `cancelled`.
+    pub(super) fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+        self.embed_telling(texts, cancelled, &|_, _| ())
     }
 
-    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+    fn embed_telling(
+        &self,
+        texts: &[String],
+        cancelled: &AtomicBool,
+        answered: &Answered<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
         let inputs: Vec<&str> = texts.iter().map(String::as_str).collect();
         let encodings = self.tokenizer.encode_batch(inputs, true).map_err(|error| self.failed(error))?;
         let mut order: Vec<usize> = (0..encodings.len()).collect();
@@ -175,10 +184,26 @@ impl Embedder for LocalEmbedder {
                 }
                 let tokens: Vec<&[u32]> = batch.iter().map(|place| encodings[*place].get_ids()).collect();
                 let made = self.run(&tokens, length).map_err(|error| self.failed(error))?;
-                batch.iter().zip(made).for_each(|(place, vector)| vectors[*place] = vector);
+                for (place, vector) in batch.iter().zip(made) {
+                    answered(*place, &vector);
+                    vectors[*place] = vector;
+                }
             }
         }
         Ok(vectors)
+    }
+}
+
+impl VectorMaker for LocalEmbedder {
+    fn dimensions(&self) -> u32 {
+        self.dimensions
+    }
+
+    fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
+        match self.embed_telling(texts, cancelled, answered) {
+            Ok(vectors) => vectors.into_iter().map(Ok).collect(),
+            Err(failure) => vec![Err(failure); texts.len()],
+        }
     }
 }
 

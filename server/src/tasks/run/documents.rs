@@ -17,7 +17,7 @@ use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult};
 use crate::tasks::content::{Content, Method, PayloadPlace};
-use crate::tasks::store::{FinishedTask, IndexChange, Queued};
+use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
 use crate::wire::settings::merged;
 
 /// What is known of a task before the engine ran: its end, or the operation that decides it.
@@ -33,6 +33,8 @@ enum Prospect {
 struct Outline {
     index_uid: String,
     record: Record,
+    /// Whether vectors may have to be made.
+    embeds: bool,
     prospects: Vec<Prospect>,
     changes: Vec<IndexChange>,
 }
@@ -58,6 +60,11 @@ impl Outline {
             .collect()
     }
 
+    fn finish(&self, tasks: &[FinishedTask]) -> FinishedBatch {
+        let embeds = self.embeds.then(|| self.index_uid.clone());
+        FinishedBatch { embeds, ..self.record.finish(tasks, &self.changes) }
+    }
+
     /// The engine refused the whole batch.
     fn all_failed(&self, error: &ApiError) -> Vec<FinishedTask> {
         self.prospects
@@ -74,6 +81,7 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
     let mut outline = Outline {
         index_uid: index_uid.to_owned(),
         record: Record::new(context.live),
+        embeds: tasks.iter().any(|task| asks_for_vectors(&task.content)),
         prospects: Vec::new(),
         changes: Vec::new(),
     };
@@ -105,6 +113,7 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
         }
         Err(error) => {
             tracing::warn!(index = index_uid, batch = context.live.uid, %error, "a batch failed");
+            outline.embeds = false;
             outline.all_failed(&ApiError::from(error).prefixed(format_args!("Index `{index_uid}`: ")))
         }
     };
@@ -112,7 +121,17 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
 }
 
 fn done(outline: &Outline, tasks: &[FinishedTask], created: Vec<(String, Arc<Index>)>) -> Done {
-    Done { batch: outline.record.finish(tasks, &outline.changes), created }
+    Done { batch: outline.finish(tasks), created }
+}
+
+/// Whether a task brings documents that embedders may have to embed, or speaks of embedders, which is also how documents
+/// that could not be embedded are tried again.
+fn asks_for_vectors(content: &Content) -> bool {
+    match content {
+        Content::Upsert(_) => true,
+        Content::Settings { patch, .. } => !patch.embedders.is_unset(),
+        _ => false,
+    }
 }
 
 /// The index, created if the batch may. Tasks before the one that creates it fail, as they would have alone.
@@ -247,8 +266,8 @@ fn apply(
     }
     let noted = outline.clone();
     let note = CommitNote::new(u64::from(context.live.uid), move |results| {
-        let batch = noted.record.finish(&noted.tasks(results), &noted.changes);
+        let batch = noted.finish(&noted.tasks(results));
         serde_json::to_vec(&batch).expect("a finished batch is plain data")
     });
-    index.apply(operations, note, &context.live.progress, &context.live.cancelled)
+    index.apply_and_embed_later(operations, note, &context.live.progress, &context.live.cancelled)
 }

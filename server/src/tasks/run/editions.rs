@@ -17,6 +17,7 @@ use crate::engine_errors::operation_error;
 use crate::error::{ApiError, Code};
 use crate::payload::Spill;
 use crate::tasks::content::{Edit, PayloadPlace};
+use crate::tasks::store::FinishedBatch;
 
 /// Changed documents up to so many bytes are kept in memory until they are indexed; more of them go through a file.
 const MEMORY_BYTES: usize = 4 << 20;
@@ -30,7 +31,9 @@ pub(super) fn run(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Op
         Err(Failure::Alone(error)) => failed(task, &error),
         Err(Failure::OfIndex(error)) => failed(task, &error.prefixed(format_args!("Index `{uid}`: "))),
     };
-    Some(context.stored_only(&[ended], &[]))
+    let mut done = context.stored_only(&[ended], &[]);
+    done.batch.embeds = Some(uid.to_owned());
+    Some(done)
 }
 
 /// Why nothing was stored.
@@ -99,9 +102,10 @@ fn change(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Result<Map
             Some(error) => failed(task, &error),
             None => reported(task, noted),
         };
-        serde_json::to_vec(&record.finish(&[ended], &[])).expect("a finished batch is plain data")
+        let batch = FinishedBatch { embeds: Some(name), ..record.finish(&[ended], &[]) };
+        serde_json::to_vec(&batch).expect("a finished batch is plain data")
     });
-    let applied = index.apply(&operations, note, &context.live.progress, &context.live.cancelled);
+    let applied = index.apply_and_embed_later(&operations, note, &context.live.progress, &context.live.cancelled);
     if let Some(path) = file
         && let Err(error) = std::fs::remove_file(&path)
     {

@@ -3,6 +3,7 @@
 mod documents;
 mod dumps;
 mod editions;
+mod embedding;
 mod exports;
 mod indexes;
 mod record;
@@ -21,6 +22,7 @@ use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::outbound::Outbound;
 
+pub(super) use embedding::{Embedding, embed};
 use record::Record;
 
 /// A batch that was carried out; its tasks may have failed.

@@ -28,6 +28,7 @@ impl Record {
             index_changes: index_changes.to_vec(),
             canceled: None,
             deleted: Vec::new(),
+            embeds: None,
             progress_trace: Default::default(),
             embedder_requests: None,
         }

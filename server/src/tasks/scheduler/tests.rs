@@ -45,9 +45,18 @@ impl Server {
     fn worker(&self) -> Worker {
         let (queue, instance) = (Arc::clone(&self.queue), Arc::clone(&self.instance));
         let (places, outbound) = (self.places(), self.outbound());
-        let (next_batch, retention) = (0, Retention::default());
-        let (embedder_requests, stop) = (Arc::default(), Arc::default());
-        Worker { queue, instance, places, outbound, embedder_requests, limits: LIMITS, next_batch, retention, stop }
+        Worker {
+            queue,
+            instance,
+            places,
+            outbound,
+            embedder_requests: Arc::default(),
+            limits: LIMITS,
+            next_batch: 0,
+            interrupted: None,
+            retention: Retention::default(),
+            stop: Arc::default(),
+        }
     }
 
     fn enqueue(&self, index: &str, content: Content) -> u32 {
@@ -229,7 +238,7 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     let mut worker = server.worker();
     worker.recover().unwrap();
     let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(&plan);
+    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
     assert!(worker.carry_out(&live, &plan.tasks).is_some());
     drop((worker, live));
     drop(server);
@@ -255,7 +264,7 @@ fn a_new_index_whose_name_was_not_stored_is_made_again() {
     let mut worker = server.worker();
     worker.recover().unwrap();
     let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(&plan);
+    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
     assert!(worker.carry_out(&live, &plan.tasks).is_some());
     drop((worker, live));
     drop(server);

@@ -34,6 +34,9 @@ pub struct FinishedBatch {
     /// Tasks that the batch deletes, with the deletion each belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<(u32, UidSet)>,
+    /// The index whose documents are to be embedded before the batch ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embeds: Option<String>,
     /// How long its steps took, as text; unknown after a crash.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub progress_trace: Map<String, Value>,
@@ -59,6 +62,16 @@ pub enum TaskResult {
     Succeeded(Option<u64>),
     /// With entries of its `details` that only its end could tell.
     Reported(Map<String, Value>),
+    /// With the counter of its type, and what is to be told of embeddings that could not be made. With an error the task
+    /// has failed, although what it counts was done.
+    Unembedded {
+        /// As in `Succeeded`; `None` also when the entries tell it.
+        count: Option<u64>,
+        /// Entries of its `details`.
+        report: Map<String, Value>,
+        /// Why no text was embedded.
+        error: Option<StoredError>,
+    },
     /// Why.
     Failed(StoredError),
 }
@@ -106,6 +119,10 @@ impl Store {
                     (Status::Succeeded, Progress::Done(count.or(deleted).or(canceled)), None, None)
                 }
                 TaskResult::Reported(report) => (Status::Succeeded, Progress::Done(None), None, Some(report)),
+                TaskResult::Unembedded { count, report, error } => {
+                    let status = if error.is_some() { Status::Failed } else { Status::Succeeded };
+                    (status, Progress::Done(*count), error.as_ref(), Some(report))
+                }
                 TaskResult::Failed(error) => (Status::Failed, Progress::Undone, Some(error), None),
             };
             let end = End { status, progress, error, report, canceled_by: None };

@@ -95,6 +95,7 @@ pub(crate) fn step_name(phase: Phase) -> &'static str {
         Phase::Deleting => "deleting documents",
         Phase::BuildingColumns => "building columns",
         Phase::RewritingSegments => "rewriting segments",
+        Phase::Embedding => "embedding documents",
         Phase::Committing => "committing",
         Phase::Finished => "writing tasks to disk",
     }

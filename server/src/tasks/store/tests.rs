@@ -62,6 +62,7 @@ fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
         index_changes: Vec::new(),
         canceled: None,
         deleted: Vec::new(),
+        embeds: None,
         progress_trace: Default::default(),
         embedder_requests: None,
     }

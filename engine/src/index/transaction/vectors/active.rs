@@ -21,10 +21,21 @@ pub(in super::super) struct ActiveEmbedder {
     pub(super) maker: Option<Maker>,
 }
 
+/// When vectors are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum When {
+    Now,
+    /// An embedder is asked for the size of its vectors only, and not if that is known.
+    Later {
+        known_dimensions: Option<u32>,
+    },
+}
+
 /// Makes vectors.
 #[derive(Debug)]
 pub(super) struct Maker {
-    pub(super) embedder: Arc<dyn Embedder>,
+    /// `None`: they are made later.
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
     template: TextTemplate,
 }
 
@@ -37,18 +48,47 @@ impl ActiveEmbedder {
         settings: &Settings,
         provider: &dyn EmbedderProvider,
     ) -> Result<Vec<ActiveEmbedder>, IndexError> {
-        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, provider)).collect()
+        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, provider, When::Now)).collect()
     }
 
-    fn open(settings: EmbedderSettings, provider: &dyn EmbedderProvider) -> Result<ActiveEmbedder, IndexError> {
+    /// All embedders of `settings`, for documents that are embedded later: a provider that is away is no reason not to
+    /// write them, as long as the size of its vectors is known, from the settings or from those in `segments`.
+    ///
+    /// # Errors
+    /// The first that can't be used.
+    pub(in super::super) fn all_for_later(
+        settings: &Settings,
+        provider: &dyn EmbedderProvider,
+        segments: &[SegmentView],
+    ) -> Result<Vec<ActiveEmbedder>, IndexError> {
+        let open = |settings: EmbedderSettings| {
+            let known_dimensions = settings.dimensions.or_else(|| stored_dimensions(segments, &settings.name));
+            ActiveEmbedder::open(settings, provider, When::Later { known_dimensions })
+        };
+        settings.all_embedders().map(open).collect()
+    }
+
+    pub(super) fn open(
+        settings: EmbedderSettings,
+        provider: &dyn EmbedderProvider,
+        when: When,
+    ) -> Result<ActiveEmbedder, IndexError> {
         let (dimensions, maker) = if settings.user_provided {
             (settings.dimensions, None)
         } else {
             let template = TextTemplate::new(&settings.template, settings.template_bytes_max);
             let template =
                 template.map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
-            let embedder = provider.open(&settings).map_err(EmbeddingError::Unusable)?;
-            (Some(embedder.dimensions()), Some(Maker { embedder, template }))
+            let open = || provider.open(&settings).map_err(EmbeddingError::Unusable);
+            let (dimensions, embedder) = match when {
+                When::Now => {
+                    let embedder = open()?;
+                    (embedder.dimensions(), Some(embedder))
+                }
+                When::Later { known_dimensions: Some(known) } => (known, None),
+                When::Later { known_dimensions: None } => (open()?.dimensions(), None),
+            };
+            (Some(dimensions), Some(Maker { embedder, template }))
         };
         let dimensions = dimensions.filter(|dimensions| *dimensions > 0).ok_or_else(|| {
             EmbeddingError::Unusable(EmbedFailure::user(format!(
@@ -80,6 +120,12 @@ impl ActiveEmbedder {
     pub(super) fn name(&self) -> &str {
         &self.settings.name
     }
+}
+
+fn stored_dimensions(segments: &[SegmentView], embedder: &str) -> Option<u32> {
+    let stored = segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder));
+    let mut sizes = stored.filter(|vectors| vectors.vector_count() > 0).map(|vectors| vectors.shape().dimensions);
+    sizes.next()
 }
 
 impl Maker {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::super::super::document_vectors::waits;
+use super::super::super::embedding::{EmbedFailure, Embedded, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::files::FileGuard;
 use super::super::super::progress::Phase;
@@ -12,11 +14,11 @@ use super::super::geo::document_id_json;
 use super::super::resources::Resources;
 use super::super::settings_change::{for_each_document, runs_of};
 use super::super::threads::check;
-use super::DocumentVectors;
-use super::active::ActiveEmbedder;
-use super::document_vectors::VectorTarget;
+use super::active::{ActiveEmbedder, When};
+use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
+use crate::id::DocId;
 use crate::segment::{SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
 
 /// What a change of settings means for the vectors of one embedder.
@@ -26,6 +28,8 @@ enum Work {
     None,
     /// They become bits.
     Quantize,
+    /// They stay as they are; those that documents wait for are made.
+    Complete,
     /// The texts may have changed; vectors of texts that have not stay.
     Render,
     /// All that can be made are made anew.
@@ -75,8 +79,55 @@ pub(in super::super) fn adapt_vectors(
     let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
     resources.progress.enter(Phase::BuildingColumns, total);
     // One segment after the other: its vectors are gathered in memory before they are written.
-    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works };
-    segments.iter().map(|segment| adaptation.adapt(segment)).collect::<Result<_, _>>().map(Some)
+    let log = EmbeddingLog::default();
+    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
+    let adapt = |segment| {
+        let adapted = adaptation.adapt(segment)?;
+        // Settings take effect with all vectors that can be made, or not at all. A text that is refused for itself waits.
+        check_log(&log, &embedders).map(|()| adapted)
+    };
+    segments.iter().map(adapt).collect::<Result<_, _>>().map(Some)
+}
+
+/// Makes the vectors that documents of `segments` wait for. Returns the segments with those that could be made.
+///
+/// # Errors
+/// What has nothing to do with embedders and texts.
+pub(in super::super) fn embed_waiting(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    segments: &[SegmentView],
+) -> Result<(Vec<SegmentView>, Embedded), IndexError> {
+    let log = EmbeddingLog::default();
+    let mut embedders = Vec::new();
+    let mut total = 0;
+    for settings in reading.settings.all_embedders().filter(|settings| !settings.user_provided) {
+        let name = settings.name.clone();
+        let waiting = segments.iter().map(|segment| segment.waiting_count(&name)).sum::<u64>();
+        if waiting == 0 {
+            continue;
+        }
+        total += waiting;
+        let opened = ActiveEmbedder::open(settings, resources.embedders, When::Now)
+            .and_then(|embedder| embedder.check_stored(segments).map(|()| embedder));
+        match opened {
+            Ok(embedder) => embedders.push(embedder),
+            Err(error) => {
+                let failure = match error {
+                    IndexError::Embedding(EmbeddingError::Unusable(failure)) => failure,
+                    other => EmbedFailure::user(other.to_string()),
+                };
+                log.lasts(&name, usize::try_from(waiting).unwrap_or(usize::MAX), failure);
+            }
+        }
+    }
+    resources.progress.enter(Phase::Embedding, total);
+    let works = vec![Work::Complete; embedders.len()];
+    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
+    let waits = |segment: &SegmentView| embedders.iter().any(|embedder| segment.waiting_count(embedder.name()) > 0);
+    let adapt = |segment: &SegmentView| if waits(segment) { adaptation.adapt(segment) } else { Ok(segment.clone()) };
+    let segments = segments.iter().map(adapt).collect::<Result<Vec<_>, _>>()?;
+    Ok((segments, log.into_report()))
 }
 
 struct Adaptation<'a> {
@@ -84,6 +135,7 @@ struct Adaptation<'a> {
     reading: Reading<'a>,
     embedders: &'a [ActiveEmbedder],
     works: &'a [Work],
+    log: &'a EmbeddingLog,
 }
 
 /// The vectors of one segment in the making.
@@ -104,7 +156,7 @@ impl Adaptation<'_> {
     fn adapt(&self, segment: &SegmentView) -> Result<SegmentView, IndexError> {
         let (resources, reader) = (self.resources, &segment.reader);
         let missing = Missing::default();
-        let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing);
+        let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing, self.log);
         let mut beside = Beside::default();
         for embedder in self.embedders {
             // Masks vectors of an embedder of the same name that is gone.
@@ -112,9 +164,19 @@ impl Adaptation<'_> {
                 beside.vectors(embedder.name(), embedder.shape);
             }
         }
+        let completes = self.works.iter().all(|work| *work == Work::Complete);
         for run in runs_of(reader.doc_count()) {
             check(resources.cancelled)?;
-            let done = u64::from(run.end - run.start);
+            let mut done = u64::from(run.end - run.start);
+            if completes {
+                let waiting = |doc: &DocId| segment.is_live(*doc) && self.has_to_make(reader, *doc);
+                done = run.clone().filter(waiting).count() as u64;
+                if done == 0 {
+                    // Nothing has to be read of these documents.
+                    run.filter(|doc| segment.is_live(*doc)).try_for_each(|doc| self.copy(&mut beside, reader, doc))?;
+                    continue;
+                }
+            }
             for_each_document(reader, run, |doc, json| {
                 if segment.is_live(doc) {
                     self.document(&mut documents, &mut beside, reader, doc, json)
@@ -137,6 +199,20 @@ impl Adaptation<'_> {
         Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
     }
 
+    fn has_to_make(&self, reader: &SegmentReader, doc: DocId) -> bool {
+        self.embedders.iter().any(|embedder| waits(reader, embedder.name(), doc))
+    }
+
+    /// Takes over all vectors of a document that waits for none.
+    fn copy(&self, beside: &mut Beside, reader: &SegmentReader, doc: DocId) -> Result<(), IndexError> {
+        for embedder in self.embedders {
+            if let Some(vectors) = reader.vectors_of(embedder.name()) {
+                beside.vectors(embedder.name(), embedder.shape).copy(doc, vectors.get(doc), vectors.shape());
+            }
+        }
+        Ok(())
+    }
+
     fn document(
         &self,
         documents: &mut DocumentVectors<'_>,
@@ -153,7 +229,7 @@ impl Adaptation<'_> {
                 // What came with the document stays, unless it waits for a better one.
                 stored.state.is_user_provided() && !(stored.state.regenerates() && embedder.maker.is_some())
                     || !stored.state.regenerates()
-                    || matches!(work, Work::Quantize | Work::None)
+                    || matches!(work, Work::Quantize | Work::Complete | Work::None)
             });
             if let Some((stored, shape)) = keeps {
                 let id = || document_id_json(&plain, self.reading.primary_key).trim_matches('"').to_owned();
@@ -179,11 +255,20 @@ impl Adaptation<'_> {
                     continue;
                 }
                 if !supplied.regenerate {
+                    let none = crate::segment::VectorState::supplied(false);
+                    beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, none, 0, &[]);
                     continue;
                 }
             }
             let reusable = stored.filter(|(_, shape)| *work == Work::Render && *shape == embedder.shape);
-            documents.generate(beside, number, doc, &plain, reusable)?;
+            match documents.generate(beside, number, doc, &plain, reusable) {
+                Err(IndexError::Embedding(EmbeddingError::Render { document_id, reason }))
+                    if *work == Work::Complete =>
+                {
+                    self.log.failed(embedder.name(), document_id, EmbedFailure::user(reason).of_text());
+                }
+                generated => generated?,
+            }
         }
         documents.flush_if_full(beside)
     }

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::super::super::embedding::{EmbedFailure, EmbeddingError};
+use super::super::super::embedding::{EmbedFailure, Embedder, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{Settings, VECTORS_FIELD};
 use super::super::document_writer::Reading;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
+use super::super::threads::check;
 use super::Origin;
-use super::active::{ActiveEmbedder, Maker};
+use super::active::ActiveEmbedder;
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders};
 use crate::id::{DocId, InternalId};
@@ -40,6 +41,7 @@ pub(in super::super) struct DocumentVectors<'a> {
     primary_key: &'a str,
     embedders: &'a [ActiveEmbedder],
     missing: &'a Missing,
+    log: &'a EmbeddingLog,
     /// By embedder.
     pending: Vec<Vec<Pending>>,
     pending_bytes: usize,
@@ -49,6 +51,8 @@ pub(in super::super) struct DocumentVectors<'a> {
 #[derive(Debug)]
 struct Pending {
     doc: DocId,
+    /// As JSON.
+    document_id: String,
     text: String,
     hash: u64,
 }
@@ -68,6 +72,7 @@ impl<'a> DocumentVectors<'a> {
         reading: Reading<'a>,
         embedders: &'a [ActiveEmbedder],
         missing: &'a Missing,
+        log: &'a EmbeddingLog,
     ) -> DocumentVectors<'a> {
         DocumentVectors {
             resources,
@@ -75,6 +80,7 @@ impl<'a> DocumentVectors<'a> {
             primary_key: reading.primary_key,
             embedders,
             missing,
+            log,
             pending: embedders.iter().map(|_| Vec::new()).collect(),
             pending_bytes: 0,
         }
@@ -222,7 +228,8 @@ impl<'a> DocumentVectors<'a> {
         Ok(())
     }
 
-    /// The vector of the document's text: the earlier one if the text is the same, else a new one, later.
+    /// The vector of the document's text: the earlier one if the text is the same, else a new one, later. A document
+    /// that gets none waits: nothing is known of its vectors.
     pub(super) fn generate(
         &mut self,
         target: &mut dyn VectorTarget,
@@ -241,9 +248,12 @@ impl<'a> DocumentVectors<'a> {
             Some((stored, shape)) => {
                 target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
             }
+            // Without a word on its vectors the document waits for them.
+            None if maker.embedder.is_none() => {}
             None => {
                 self.pending_bytes += text.len();
-                self.pending[number].push(Pending { doc, text, hash });
+                let document_id = document_id_json(json, self.primary_key);
+                self.pending[number].push(Pending { doc, document_id, text, hash });
             }
         }
         Ok(())
@@ -252,50 +262,71 @@ impl<'a> DocumentVectors<'a> {
     /// Makes the vectors that are still to be made.
     ///
     /// # Errors
-    /// When a text gets none.
+    /// When the call was cancelled.
     pub(in super::super) fn flush(&mut self, target: &mut dyn VectorTarget) -> Result<(), IndexError> {
         self.pending_bytes = 0;
         for (embedder, pending) in self.embedders.iter().zip(&mut self.pending) {
-            let (Some(maker), false) = (&embedder.maker, pending.is_empty()) else { continue };
+            let maker = embedder.maker.as_ref().and_then(|maker| maker.embedder.as_deref());
+            let (Some(maker), false) = (maker, pending.is_empty()) else { continue };
+            if let Some(failure) = self.log.lasting(embedder.name()) {
+                self.log.lasts(embedder.name(), pending.drain(..).count(), failure);
+                continue;
+            }
             let texts: Vec<String> = pending.iter_mut().map(|pending| std::mem::take(&mut pending.text)).collect();
-            let vectors = embed(maker, embedder, &texts, self.resources)?;
+            let answers = embed(maker, embedder.shape, &texts, self.resources)?;
             let builder = target.vectors(embedder.name(), embedder.shape);
-            for (pending, vector) in pending.drain(..).zip(vectors) {
-                builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &[vector]);
+            for (pending, answer) in pending.drain(..).zip(answers) {
+                match answer {
+                    Ok(vector) => {
+                        builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &[vector]);
+                        self.log.made(1);
+                    }
+                    Err(failure) if failure.is_of_text => {
+                        self.log.failed(embedder.name(), pending.document_id, failure);
+                    }
+                    Err(failure) => self.log.lasts(embedder.name(), 1, failure),
+                }
             }
         }
         Ok(())
     }
 }
 
-/// The vectors of `texts`, checked.
+/// An answer for each of `texts`, checked.
 fn embed(
-    maker: &Maker,
-    embedder: &ActiveEmbedder,
+    maker: &dyn Embedder,
+    shape: VectorShape,
     texts: &[String],
     resources: &Resources<'_>,
-) -> Result<Vec<Vec<f32>>, IndexError> {
-    let failed = |failure| EmbeddingError::Failed { embedder: embedder.name().to_owned(), failure };
-    let vectors = maker.embedder.embed(texts, resources.cancelled).map_err(|failure| {
-        if resources.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
-            IndexError::Cancelled
-        } else {
-            failed(failure).into()
-        }
-    })?;
-    let expected = embedder.shape.dimensions as usize;
-    if vectors.len() != texts.len() {
-        let message = format!("{} texts got {} vectors", texts.len(), vectors.len());
-        return Err(failed(EmbedFailure::runtime(message)).into());
+) -> Result<Vec<Result<Vec<f32>, EmbedFailure>>, IndexError> {
+    let answers = maker.embed(texts, resources.cancelled);
+    check(resources.cancelled)?;
+    if answers.len() != texts.len() {
+        let message = format!("{} texts got {} vectors", texts.len(), answers.len());
+        return Ok(vec![Err(EmbedFailure::runtime(message)); texts.len()]);
     }
-    if let Some(vector) = vectors.iter().find(|vector| vector.len() != expected) {
-        let message = format!(
+    let expected = shape.dimensions as usize;
+    let checked = answers.into_iter().map(|answer| match answer {
+        Ok(vector) if vector.len() != expected => Err(EmbedFailure::runtime(format!(
             "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{}`",
             vector.len()
-        );
-        return Err(failed(EmbedFailure::runtime(message)).into());
+        ))),
+        answer => answer,
+    });
+    Ok(checked.collect())
+}
+
+/// Refuses to go on where no text of an embedder gets a vector.
+///
+/// # Errors
+/// [`EmbeddingError::Failed`]
+pub(in super::super) fn check_log(log: &EmbeddingLog, embedders: &[ActiveEmbedder]) -> Result<(), IndexError> {
+    for embedder in embedders {
+        if let Some(failure) = log.lasting(embedder.name()) {
+            return Err(EmbeddingError::Failed { embedder: embedder.name().to_owned(), failure }.into());
+        }
     }
-    Ok(vectors)
+    Ok(())
 }
 
 /// What the document before has for `embedder`; nothing when its vectors have another size.

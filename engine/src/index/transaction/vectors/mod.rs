@@ -9,8 +9,8 @@ use crate::id::DocId;
 use crate::segment::SegmentReader;
 
 pub(super) use active::ActiveEmbedder;
-pub(super) use adapt::adapt_vectors;
-pub(super) use document_vectors::DocumentVectors;
+pub(super) use adapt::{adapt_vectors, embed_waiting};
+pub(super) use document_vectors::{DocumentVectors, check_log};
 pub(super) use missing::Missing;
 
 /// What a written document takes the place of.

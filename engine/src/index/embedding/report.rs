@@ -1,0 +1,67 @@
+//! What came of making vectors for many documents.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+use super::EmbedFailure;
+
+/// Failures that are told one by one, at most; all are counted.
+const FAILURES_MAX: usize = 100;
+
+/// What [`Index::embed_waiting`](crate::index::Index::embed_waiting) did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Embedded {
+    /// Texts that got their vector.
+    pub made: u64,
+    /// Texts that got none.
+    pub failed: u64,
+    /// The first documents whose own text is the reason.
+    pub documents: Vec<DocumentFailure>,
+    /// By embedder: what stands in the way of all texts. Those that came after it were not tried.
+    pub lasting: BTreeMap<String, EmbedFailure>,
+}
+
+/// A document that an embedder made no vector for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFailure {
+    pub embedder: String,
+    /// As JSON.
+    pub document_id: String,
+    pub failure: EmbedFailure,
+}
+
+/// Gathers what happens. Shared by the threads of a batch.
+#[derive(Debug, Default)]
+pub(in super::super) struct EmbeddingLog(Mutex<Embedded>);
+
+impl EmbeddingLog {
+    pub(in super::super) fn made(&self, count: usize) {
+        self.0.lock().made += count as u64;
+    }
+
+    /// A document failed for a reason of its own.
+    pub(in super::super) fn failed(&self, embedder: &str, document_id: String, failure: EmbedFailure) {
+        let mut log = self.0.lock();
+        log.failed += 1;
+        if log.documents.len() < FAILURES_MAX {
+            log.documents.push(DocumentFailure { embedder: embedder.to_owned(), document_id, failure });
+        }
+    }
+
+    /// Texts of `embedder` were not, or in vain, asked for. The first reason is remembered.
+    pub(in super::super) fn lasts(&self, embedder: &str, count: usize, failure: EmbedFailure) {
+        let mut log = self.0.lock();
+        log.failed += count as u64;
+        log.lasting.entry(embedder.to_owned()).or_insert(failure);
+    }
+
+    /// What stands in the way of all texts of an embedder.
+    pub(in super::super) fn lasting(&self, embedder: &str) -> Option<EmbedFailure> {
+        self.0.lock().lasting.get(embedder).cloned()
+    }
+
+    pub(in super::super) fn into_report(self) -> Embedded {
+        self.0.into_inner()
+    }
+}

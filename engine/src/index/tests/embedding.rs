@@ -1,0 +1,200 @@
+//! Documents are written first and get their vectors later, from a model that may refuse or be away.
+
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use super::super::embedding::{EmbedFailure, Embedded, Embedder, EmbedderProvider};
+use super::super::settings::EmbedderSettings;
+use super::*;
+use crate::storage::MemoryDirectory;
+
+/// Refuses texts that hold a `!`, unless it is tolerant.
+const PICKY: u8 = 0;
+const TOLERANT: u8 = 1;
+const AWAY: u8 = 2;
+
+#[derive(Clone, Debug, Default)]
+struct Model {
+    manner: Arc<AtomicU8>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl EmbedderProvider for Model {
+    fn open(&self, _: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        if self.manner.load(Ordering::Relaxed) == AWAY {
+            return Err(EmbedFailure::runtime("away"));
+        }
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Embedder for Model {
+    fn dimensions(&self) -> u32 {
+        1
+    }
+
+    fn embed(&self, texts: &[String], _: &AtomicBool) -> Vec<Result<Vec<f32>, EmbedFailure>> {
+        self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        let answer = |text: &String| match self.manner.load(Ordering::Relaxed) {
+            AWAY => Err(EmbedFailure::runtime("away")),
+            PICKY if text.contains('!') => Err(EmbedFailure::user("no").of_text()),
+            _ => Ok(vec![text.len() as f32]),
+        };
+        texts.iter().map(answer).collect()
+    }
+}
+
+impl Model {
+    fn asked(&self) -> usize {
+        self.asked.swap(0, Ordering::Relaxed)
+    }
+
+    fn be(&self, manner: u8) {
+        self.manner.store(manner, Ordering::Relaxed);
+    }
+
+    fn options(&self) -> IndexOptions {
+        IndexOptions { embedders: Arc::new(self.clone()), ..options() }
+    }
+}
+
+/// An index whose embedder `m` looks at the field `t`.
+fn index(directory: &MemoryDirectory, model: &Model) -> Index {
+    let index = Index::create_in(Arc::new(directory.clone()), model.options()).unwrap();
+    let embedder = json!({"source": "rest", "url": "u", "documentTemplate": "{{ doc.t }}"});
+    apply_one(&index, settings(json!({"embedders": {"m": embedder}}))).unwrap();
+    index
+}
+
+fn apply_first(index: &Index, documents: &[Value]) {
+    let batch = index.snapshot().last_outcome().map_or(0, |(batch, _)| batch + 1);
+    let note = CommitNote::new(batch, move |_| batch.to_le_bytes().to_vec());
+    let results = index.apply_and_embed_later(&[add(documents)], note, &Progress::new(), &AtomicBool::new(false));
+    results.unwrap().remove(0).unwrap();
+}
+
+fn embed(index: &Index) -> Embedded {
+    index.embed_waiting(&Progress::new(), &AtomicBool::new(false)).unwrap()
+}
+
+/// Documents with a vector of `m`.
+fn embedded_ids(snapshot: &Snapshot) -> Vec<String> {
+    let addresses = snapshot.documents(0, u64::MAX).into_iter();
+    let embedded = addresses.filter(|address| {
+        let vectors = snapshot.segments[address.segment as usize].reader.vectors_of("m");
+        vectors.is_some_and(|vectors| !vectors.of(address.doc).is_empty())
+    });
+    embedded.map(|address| id_of(&serde_json::from_slice(&snapshot.document(address).unwrap()).unwrap())).collect()
+}
+
+#[test]
+fn documents_wait_for_their_vectors() {
+    let (directory, model) = (MemoryDirectory::default(), Model::default());
+    let index = index(&directory, &model);
+    apply_first(
+        &index,
+        &[
+            json!({"id": 1, "t": "one"}),
+            json!({"id": 2, "t": "three"}),
+            json!({"id": 3, "_vectors": {"m": null}, "t": "x"}),
+        ],
+    );
+    let written = index.snapshot();
+    assert_eq!((model.asked(), written.waits_for_vectors()), (0, true));
+    assert_eq!(ids_with_word(&written, "three"), ["2"]);
+    drop(index);
+
+    // As after a crash between both commits.
+    let index = Index::open_in(Arc::new(directory), model.options()).unwrap();
+    assert_eq!(embed(&index), Embedded { made: 2, ..Embedded::default() });
+    let embedded = index.snapshot();
+    assert_eq!(embedded_ids(&embedded), ["1", "2"]);
+    assert_eq!((model.asked(), embedded.waits_for_vectors()), (2, false));
+    assert_eq!(embedded.last_outcome().map(|(batch, _)| batch), written.last_outcome().map(|(batch, _)| batch));
+    assert_eq!(embedded.updated_at(), written.updated_at());
+    index.verify().unwrap();
+
+    assert_eq!(embed(&index), Embedded::default());
+    assert_eq!(index.snapshot().generation, embedded.generation, "nothing to do, nothing done");
+    // The same text keeps its vector, wherever it goes.
+    apply_first(&index, &[json!({"id": 1, "t": "one", "seen": true}), json!({"id": 4, "t": "four"})]);
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "2"]);
+    assert_eq!((embed(&index).made, model.asked()), (1, 1));
+    index.compact(&AtomicBool::new(false)).unwrap();
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "2", "4"]);
+}
+
+#[test]
+fn refused_texts_are_told_and_tried_again() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    let documents: Vec<Value> =
+        (0..3000).map(|i| json!({"id": i, "t": if i % 1000 == 7 { "no!" } else { "yes" }})).collect();
+    apply_first(&index, &documents);
+    let told = embed(&index);
+    assert_eq!((told.made, told.failed, told.lasting.len()), (2997, 3, 0));
+    let ids: Vec<&str> = told.documents.iter().map(|failed| failed.document_id.as_str()).collect();
+    assert_eq!(ids, ["7", "1007", "2007"]);
+    assert_eq!(told.documents[0].failure.to_string(), "user error: no");
+    assert!(index.snapshot().waits_for_vectors());
+    model.asked();
+    model.be(TOLERANT);
+    assert_eq!((embed(&index).made, model.asked()), (3, 3));
+    assert_eq!(embedded_ids(&index.snapshot()).len(), 3000);
+}
+
+#[test]
+fn a_model_that_is_away_keeps_no_document_from_being_written() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    apply_first(&index, &[json!({"id": 1, "t": "one"})]);
+    embed(&index);
+    model.be(AWAY);
+    apply_first(&index, &[json!({"id": 2, "t": "two"}), json!({"id": 3, "t": "three"})]);
+    let before = index.snapshot();
+    let told = embed(&index);
+    assert_eq!((told.made, told.failed), (0, 2));
+    assert_eq!(told.lasting["m"].to_string(), "runtime error: away");
+    assert_eq!(index.snapshot().generation, before.generation);
+    model.be(PICKY);
+    assert_eq!(embed(&index).made, 2);
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "2", "3"]);
+}
+
+#[test]
+fn settings_take_effect_with_their_vectors_or_not_at_all() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    apply_first(
+        &index,
+        &[json!({"id": 1, "t": "a"}), json!({"id": 2, "t": "b", "_vectors": {"late": {"regenerate": false}}})],
+    );
+    embed(&index);
+    let change = || settings(json!({"embedders": {"m": {"documentTemplate": "{{ doc.t }}{{ doc.id }}"}}}));
+    model.be(AWAY);
+    try_apply(&index, 100, &[change()]).unwrap_err();
+    assert!(!index.snapshot().waits_for_vectors());
+    model.be(PICKY);
+    let template =
+        settings(json!({"embedders": {"m": {"documentTemplate": "{{ doc.t }}{% if doc.id == 2 %}!{% endif %}"}}}));
+    try_apply(&index, 101, &[template]).unwrap();
+    assert_eq!(embedded_ids(&index.snapshot()), ["1"], "a text that is refused for itself waits");
+    assert_eq!(embed(&index).failed, 1);
+    // Who wants no vector of an embedder does not wait for it.
+    model.be(TOLERANT);
+    try_apply(&index, 102, &[settings(json!({"embedders": {"m": null, "late": {"source": "rest", "url": "u"}}}))])
+        .unwrap();
+    assert!(!index.snapshot().waits_for_vectors());
+}
+
+#[test]
+fn giving_up_changes_nothing() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    apply_first(&index, &[json!({"id": 1, "t": "one"})]);
+    let before = index.snapshot().generation;
+    let given_up = index.embed_waiting(&Progress::new(), &AtomicBool::new(true));
+    assert!(matches!(given_up, Err(IndexError::Cancelled)));
+    assert_eq!(index.snapshot().generation, before);
+}

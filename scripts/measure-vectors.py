@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Measure vectors over HTTP: load, disk, memory, search with and without filters, one more document.
+
+usage: scripts/measure-vectors.py LAMINA [--count 100000] [--dimensions 128] [--queries 100]
+Starts the server LAMINA (a release build) on a folder of its own, twice: with vectors in full and with one bit a dimension. Vectors
+stand around 64 centres and have the length 1; documents have a number, of which a filter keeps 10 % or 1 %. Recall is of the ten
+nearest, against all vectors compared here. Times are the client's, one connection.
+"""
+import argparse, array, heapq, http.client, json, operator, os, pathlib, random, re, socket, subprocess, sys, tempfile, time
+
+HIT_COUNT = 10
+
+
+def vectors(count, dimensions, seed):
+    rng = random.Random(seed)
+    centres = [[rng.gauss(0, 1) for _ in range(dimensions)] for _ in range(64)]
+    rng = random.Random(seed * 1000 + count)
+    for _ in range(count):
+        vector = [x + rng.gauss(0, 0.6) for x in rng.choice(centres)]
+        norm = sum(x * x for x in vector) ** 0.5
+        yield [round(x / norm, 5) for x in vector]
+
+
+def document(number, vector):
+    return {"id": number, "share": number * 7919 % 100, "_vectors": {"mine": vector}}
+
+
+class Server:
+    def __init__(self, binary, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        options = ["--db-path", str(folder), "--http-addr", f"127.0.0.1:{self.port}"]
+        self.process = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3600)
+        while True:
+            try:
+                self.call("GET", "/health")
+                return
+            except ConnectionError:
+                self.connection.close()
+                assert self.process.poll() is None, "the server did not start"
+                time.sleep(0.02)
+
+    def call(self, method, path, body=None, kind="application/json"):
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body)
+        self.connection.request(method, path, body, {"Content-Type": kind})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        assert answer.status < 300, (method, path, answer.status, text[:500])
+        return json.loads(text or b"null")
+
+    def status(self, name):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"{name}:\s+(\d+) kB", text)[1]) / 1024
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def percentile(times, share):
+    return sorted(times)[min(int(len(times) * share), len(times) - 1)] * 1e3
+
+
+def nearest(all_vectors, numbers, query):
+    score = lambda number: sum(map(operator.mul, all_vectors[number], query))
+    return set(heapq.nlargest(HIT_COUNT, numbers, key=score))
+
+
+def section_bytes(binary, folder):
+    """Bytes of the index by section, all segments together."""
+    asked = [binary, "inspect", "--db-path", str(folder), "--index", "v"]
+    text = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    sizes, units = {}, {"bytes": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    for name, size, unit in re.findall(r"^ +(\S.*?) {2,}([0-9.]+) (bytes|B|KiB|MiB|GiB)$", text, re.M):
+        sizes[name] = sizes.get(name, 0) + float(size) * units[unit]
+    return sizes
+
+
+def measure(binary, count, queries, all_vectors, binary_quantized):
+    dimensions = len(all_vectors[0])
+    raw = count * dimensions * 4
+    print(f"\n{count:,} x {dimensions}" + (", one bit a dimension" if binary_quantized else ""), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder) / "data"
+        server = Server(binary, folder)
+        settings = {
+            "embedders": {"mine": {"source": "userProvided", "dimensions": dimensions, "binaryQuantized": binary_quantized}},
+            "filterableAttributes": ["share"],
+        }
+        server.call("PATCH", "/indexes/v/settings?wait=searchable", settings)
+        bodies = []
+        for start in range(0, count, 10_000):
+            lines = (json.dumps(document(n, [round(x, 5) for x in all_vectors[n]])) for n in range(start, min(start + 10_000, count)))
+            bodies.append("\n".join(lines).encode())
+        start = time.perf_counter()
+        tasks = [server.call("POST", "/indexes/v/documents", body, "application/x-ndjson")["taskUid"] for body in bodies]
+        while server.call("GET", f"/tasks/{tasks[-1]}")["status"] not in ("succeeded", "failed"):
+            time.sleep(0.01)
+        took = time.perf_counter() - start
+        assert server.call("GET", "/indexes/v/stats")["numberOfDocuments"] == count
+        print(f"load: {count / took:,.0f} documents/s ({took:.1f} s, {server.cpu_seconds():.1f} CPU s), peak memory {server.status('VmHWM'):.0f} MB")
+        del bodies
+        # Merges go on for a while after the load.
+        quiet, before = 0, server.cpu_seconds()
+        while quiet < 4:
+            time.sleep(0.5)
+            now = server.cpu_seconds()
+            quiet, before = (quiet + 1 if now - before < 0.05 else 0), now
+        numbers = {"all": range(count)}
+        numbers |= {f"{share} %": [n for n in range(count) if n * 7919 % 100 < share] for share in (10, 1)}
+        for name, among in numbers.items():
+            asked = queries if name == "all" else queries[: len(queries) // 2]
+            times, found = [], 0
+            for query in asked:
+                body = {"vector": query, "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": HIT_COUNT, "attributesToRetrieve": ["id"]}
+                if name != "all":
+                    body["filter"] = f"share < {name.split()[0]}"
+                begin = time.perf_counter()
+                hits = server.call("POST", "/indexes/v/search", body)["hits"]
+                times.append(time.perf_counter() - begin)
+                if not binary_quantized:
+                    found += len({hit["id"] for hit in hits} & nearest(all_vectors, among, query))
+            recall = "" if binary_quantized else f", recall@10 {found / (HIT_COUNT * len(asked)):.4f}"
+            print(f"search among {name}: p50 {percentile(times, 0.5):.2f} ms, p99 {percentile(times, 0.99):.2f} ms{recall}", flush=True)
+        times = []
+        for extra in range(50):
+            body = json.dumps(document(count + extra, queries[extra % len(queries)])).encode()
+            begin = time.perf_counter()
+            server.call("POST", "/indexes/v/documents?wait=searchable", body, "application/x-ndjson")
+            times.append(time.perf_counter() - begin)
+            body = {"vector": queries[extra % len(queries)], "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": 1}
+            assert extra >= len(queries) or server.call("POST", "/indexes/v/search", body)["hits"][0]["id"] == count + extra or binary_quantized
+        print(f"one more document, sent to searchable: p50 {percentile(times, 0.5):.1f} ms, p99 {percentile(times, 0.99):.1f} ms")
+        print(f"heap and stacks after that: {server.status('RssAnon'):.0f} MB")
+        server.stop()
+        total = sum(file.stat().st_size for file in (folder / "indexes").rglob("*") if file.is_file())
+        print(f"disk: {total / 1e6:.1f} MB for documents and vectors, {total / raw:.3f} of the raw f32")
+        sizes = section_bytes(binary, folder)
+        of_vectors = sum(size for name, size in sizes.items() if "vector" in name)
+        print(f"vectors and what finds them: {of_vectors / 1e6:.1f} MB, {of_vectors / raw:.3f} of the raw f32", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lamina")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--dimensions", type=int, default=128)
+    parser.add_argument("--queries", type=int, default=100)
+    asked = parser.parse_args()
+    # Floats as the server has them; as lists they would take ten times the memory.
+    made = [array.array("f", vector) for vector in vectors(asked.count, asked.dimensions, 7)]
+    queries = list(vectors(asked.queries, asked.dimensions, 7))
+    for binary_quantized in (False, True):
+        measure(asked.lamina, asked.count, queries, made, binary_quantized)
+
+
+main()
