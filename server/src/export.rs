@@ -35,8 +35,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Pieces under way at the same time; this many are also in memory.
 const PARALLEL: usize = 4;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// How soon an export that is not wanted any more ends.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why an export ended early.
 #[derive(Debug)]
@@ -273,19 +271,8 @@ impl Remote<'_> {
         Ok(self.wait_for(self.send(method, path, body))??)
     }
 
-    /// Blocks until `work` is done or the export is not wanted any more.
     fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, ExportError> {
-        let unwanted = async {
-            while !self.live.is_cancelled() {
-                tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
-            }
-        };
-        self.outbound.runtime().block_on(async {
-            tokio::select! {
-                done = work => Ok(done),
-                () = unwanted => Err(ExportError::Cancelled),
-            }
-        })
+        self.live.wait_for(self.outbound.runtime(), work).ok_or(ExportError::Cancelled)
     }
 
     /// Again and again where that may help. Needs nothing of the export while it is under way.

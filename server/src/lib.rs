@@ -17,6 +17,7 @@ pub mod inspect;
 pub mod instance;
 mod logs;
 pub mod network;
+mod object_storage;
 pub mod observe;
 pub mod options;
 pub mod outbound;

@@ -17,7 +17,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::access::KeyStore;
 use crate::app::AppState;
-use crate::backup::{self, BackupPlaces, ImportError};
+use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
@@ -54,6 +54,9 @@ pub enum ServeError {
     /// The copy to start from cannot be used.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// Snapshots cannot go where they should.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The database folder cannot be used.
     #[error(transparent)]
     Instance(#[from] InstanceError),
@@ -113,7 +116,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let scheduler = Scheduler::start(
         Arc::clone(&queue),
         Arc::clone(&instance),
-        BackupPlaces::new(&options),
+        BackupPlaces::new(&options, &outbound)?,
         outbound.clone(),
         Arc::clone(embedders.requests()),
         limits(&options),

@@ -21,6 +21,7 @@ mod keys;
 mod kills;
 mod languages;
 mod network;
+mod object_storage;
 mod observing;
 mod places;
 mod points_in_time;

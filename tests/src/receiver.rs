@@ -94,7 +94,8 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Behaviour>>, sender: &Sender
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
+/// The next request of a connection.
+pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
     let line = |reader: &mut BufReader<TcpStream>| {
         let mut line = String::new();
         reader.read_line(&mut line).ok().filter(|&length| length > 0).map(|_| line.trim_end().to_owned())

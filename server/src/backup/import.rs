@@ -94,6 +94,9 @@ pub fn import(options: &Options, index_options: &IndexOptions) -> Result<(), Imp
     let exists = holds_something(database)?;
     match (&options.backups.import_snapshot, &options.backups.import_dump) {
         (Some(snapshot), _) => match (exists, snapshot.exists()) {
+            (false, true) if snapshot.is_file() => {
+                fill(database, || restore_archive(snapshot, database, options.service.upgrades()))
+            }
             (false, true) => fill(database, || restore_snapshot(snapshot, database, options.service.upgrades())),
             (true, _) if !options.backups.ignore_snapshot_if_db_exists => {
                 Err(ImportError::DatabaseExists(database.clone()))
@@ -159,6 +162,29 @@ fn clear(folder: &Path) -> Result<(), ImportError> {
         }
     }
     if marker.exists() { fs::remove_file(&marker).map_err(io_error(&marker)) } else { Ok(()) }
+}
+
+/// A snapshot out of an object store: unpacked beside the files of the database, and then one like any other.
+fn restore_archive(archive: &Path, database: &Path, may_upgrade: bool) -> Result<(), ImportError> {
+    let unpacked = database.join("unpacked-snapshot");
+    fs::create_dir(&unpacked).map_err(io_error(&unpacked))?;
+    dump::unpack(archive, &unpacked).map_err(|error| ImportError::Copy(error.to_string()))?;
+    // The database will hold links to these files.
+    sync_files(&unpacked)?;
+    restore_snapshot(&unpacked, database, may_upgrade)?;
+    fs::remove_dir_all(&unpacked).map_err(io_error(&unpacked))
+}
+
+fn sync_files(folder: &Path) -> Result<(), ImportError> {
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let path = entry.map_err(io_error(folder))?.path();
+        if path.is_dir() {
+            sync_files(&path)?;
+        } else {
+            File::open(&path).and_then(|file| file.sync_all()).map_err(io_error(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Segments are shared with the snapshot by links; everything else is copied.

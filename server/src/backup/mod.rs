@@ -7,6 +7,7 @@
 mod copy;
 mod dump;
 mod import;
+mod remote;
 mod snapshot;
 
 use std::io;
@@ -19,10 +20,12 @@ use time::macros::format_description;
 pub use dump::DumpError;
 pub(crate) use dump::create as create_dump;
 pub use import::{ImportError, import};
+pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;
 
 use crate::error::{ApiError, Code};
 use crate::options::Options;
+use crate::outbound::Outbound;
 use crate::tasks::StoreError;
 
 /// Where copies of the database go.
@@ -36,17 +39,24 @@ pub struct BackupPlaces {
     pub dumps: PathBuf,
     /// First part of the names of snapshots.
     pub database_name: String,
+    /// Where snapshots go instead of into their folder.
+    pub(crate) remote: Option<RemoteSnapshots>,
 }
 
 impl BackupPlaces {
     /// As the options say.
-    pub fn new(options: &Options) -> BackupPlaces {
-        BackupPlaces {
+    ///
+    /// # Errors
+    /// An object store that cannot be one.
+    pub fn new(options: &Options, outbound: &Outbound) -> Result<BackupPlaces, BackupError> {
+        let database_name = database_name(&options.service.db_path);
+        Ok(BackupPlaces {
+            remote: RemoteSnapshots::of(options, outbound, &database_name)?,
             snapshots: options.backups.snapshot_dir.clone(),
             snapshots_kept: options.backups.snapshots_kept.get(),
             dumps: options.backups.dump_dir.clone(),
-            database_name: database_name(&options.service.db_path),
-        }
+            database_name,
+        })
     }
 }
 
@@ -88,7 +98,7 @@ pub enum BackupError {
         /// Why.
         source: lamina_engine::index::IndexError,
     },
-    /// An index cannot be opened.
+    /// An index cannot be opened, or an object store does not take what it is sent.
     #[error("{}", .0.message)]
     Api(ApiError),
 }

@@ -33,13 +33,22 @@ pub(crate) fn create(
     places: &BackupPlaces,
     live: &LiveBatch,
     finish: impl FnOnce(&Store) -> Result<(), BackupError>,
-) -> Result<PathBuf, BackupError> {
+) -> Result<String, BackupError> {
     let folder = &places.snapshots;
     fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
     let unfinished = folder.join(format!("{}{UNFINISHED}", places.database_name));
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(BackupError::io(&unfinished))?;
-    let made = fill(instance, &unfinished, live, finish).and_then(|()| publish(places, &unfinished));
+    let steps = if places.remote.is_some() { 4 } else { 3 };
+    let made = fill(instance, &unfinished, live, steps, finish).and_then(|()| match &places.remote {
+        None => publish(places, &unfinished).map(|path| path.display().to_string()),
+        Some(remote) => {
+            live.steps.enter("sending the snapshot", 3, steps);
+            let key = remote.send(&unfinished, live)?;
+            remove_if_there(&unfinished)?;
+            Ok(key)
+        }
+    });
     if made.is_err()
         && let Err(error) = remove_if_there(&unfinished)
     {
@@ -52,13 +61,14 @@ fn fill(
     instance: &Instance,
     target: &Path,
     live: &LiveBatch,
+    steps: u64,
     finish: impl FnOnce(&Store) -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
-    live.steps.enter("copying the task queue", 0, 3);
+    live.steps.enter("copying the task queue", 0, steps);
     copy_top(instance.folder(), target)?;
     // The store first: the payloads of all tasks in the copy exist, since none is removed while a batch is under way.
     let store = Store::open(&target.join("tasks.sqlite"))?;
-    live.steps.enter("linking the documents of waiting tasks", 1, 3);
+    live.steps.enter("linking the documents of waiting tasks", 1, steps);
     let payloads = target.join("payloads");
     fs::create_dir(&payloads).map_err(BackupError::io(&payloads))?;
     for file in store.payload_files()? {
@@ -66,7 +76,7 @@ fn fill(
         link_or_copy(&source, &payloads.join(&file)).map_err(BackupError::io(&source))?;
     }
     sync_folder(&payloads).map_err(BackupError::io(&payloads))?;
-    live.steps.enter("linking the indexes", 2, 3);
+    live.steps.enter("linking the indexes", 2, steps);
     link_indexes(instance, &target.join("indexes"), live)?;
     finish(&store)?;
     // The last connection takes the write-ahead log with it.
@@ -163,13 +173,14 @@ mod tests {
             snapshots_kept: 2,
             dumps: folder.join("dumps"),
             database_name: "data".into(),
+            remote: None,
         }
     }
 
     fn make(instance: &Instance, places: &BackupPlaces) -> PathBuf {
         // Names have milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(2));
-        create(instance, places, &LiveBatch::bare(0, &[]), |_| Ok(())).unwrap()
+        PathBuf::from(create(instance, places, &LiveBatch::bare(0, &[]), |_| Ok(())).unwrap())
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod interval;
 mod logging;
 mod master_key;
 mod memory;
+mod object_storage;
 mod outbound;
 mod paper;
 mod searching;
@@ -34,6 +35,7 @@ pub use interval::Interval;
 pub use logging::{LogLevel, Logging, LogsMode};
 pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
+pub use object_storage::ObjectStorageOptions;
 pub use outbound::OutboundRequests;
 pub use paper::{completions, manual};
 pub use searching::Searching;
@@ -101,6 +103,9 @@ pub struct Options {
     /// Copies of the database.
     #[command(flatten)]
     pub backups: Backups,
+    /// Snapshots elsewhere.
+    #[command(flatten)]
+    pub object_storage: ObjectStorageOptions,
     /// Certificates.
     #[command(flatten)]
     pub tls: Tls,
@@ -216,7 +221,11 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
         ("--ignore-missing-snapshot", backups.ignore_missing_snapshot, snapshot, has_snapshot),
         ("--ignore-snapshot-if-db-exists", backups.ignore_snapshot_if_db_exists, snapshot, has_snapshot),
     ];
-    for (option, is_set, needed, is_there) in needs {
+    let parts = options.object_storage.parts();
+    let store = parts
+        .iter()
+        .flat_map(|&(option, is_set)| parts.iter().map(move |&(needed, is_there)| (option, is_set, needed, is_there)));
+    for (option, is_set, needed, is_there) in needs.into_iter().chain(store) {
         if is_set && !is_there {
             return Err(OptionsError::Needs { option, needed });
         }

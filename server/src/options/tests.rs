@@ -142,11 +142,23 @@ fn less_memory_is_a_quarter() {
 
 #[test]
 fn what_this_server_does_not_do_is_refused_at_once() {
-    let refused = error(None, &["--s3-bucket-name", "x"]);
-    assert_eq!(refused, "`--s3-bucket-name` cannot be used: this server has no snapshots in object storage");
+    let refused = error(None, &["--experimental-s3-role-arn", "x"]);
+    assert_eq!(
+        refused,
+        "`--experimental-s3-role-arn` cannot be used: this server has no temporary credentials for object storage"
+    );
     assert!(error(Some("experimental_personalization_api_key = \"x\""), &[]).contains("another service"));
     // Names of other servers of the protocol that make no difference are no mistakes.
     options(Some("experimental_no_edition_2024_for_dumps = true"), &["--experimental-legacy-search-default"]);
+}
+
+#[test]
+fn an_object_store_is_named_completely_or_not_at_all() {
+    let all = ["--s3-bucket-url=http://a", "--s3-bucket-region=r", "--s3-bucket-name=b", "--s3-access-key=k"];
+    assert_eq!(error(None, &all), "`--s3-bucket-url` needs `--s3-secret-key`");
+    let all = [&all[..], &["--s3-secret-key=s", "--experimental-s3-multipart-part-size=8MiB"]].concat();
+    assert_eq!(options(None, &all).object_storage.experimental_s3_multipart_part_size.bytes(), 8 << 20);
+    assert!(error(None, &["--experimental-s3-compression-level=10"]).contains("10"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lamina_engine::index::Progress;
 use serde_json::{Map, Value};
@@ -11,6 +12,9 @@ use super::steps::Steps;
 use super::task::Task;
 use crate::outbound::Tally;
 use crate::timestamp::Timestamp;
+
+/// How soon a batch that waits for another server learns that it is to give up.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A batch from its start until its outcome is stored.
 #[derive(Debug)]
@@ -75,6 +79,22 @@ impl LiveBatch {
     /// Whether it was told to give up.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Blocks until `work` is done, or the batch is told to give up: then there is nothing. Not for threads of the
+    /// runtime.
+    pub(crate) fn wait_for<T>(&self, runtime: &tokio::runtime::Handle, work: impl Future<Output = T>) -> Option<T> {
+        let told = async {
+            while !self.is_cancelled() {
+                tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
+            }
+        };
+        runtime.block_on(async {
+            tokio::select! {
+                done = work => Some(done),
+                () = told => None,
+            }
+        })
     }
 
     /// Asks the engine to give up. A commit that is under way ends normally.

@@ -9,4 +9,5 @@ mod write;
 
 pub use import::DumpError;
 pub(super) use import::restore;
+pub(super) use unpack::unpack;
 pub(crate) use write::create;

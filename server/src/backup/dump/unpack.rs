@@ -19,12 +19,12 @@ const PATH_BYTES_MAX: usize = 512;
 /// Why an archive is not unpacked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(super) enum UnpackError {
+pub(in crate::backup) enum UnpackError {
     /// The archive, or a file that is written.
     #[error("{path:?}: {source}")]
     Io { path: PathBuf, source: io::Error },
     /// It leads out of the folder.
-    #[error("the archive holds the path {0:?}, which no dump has")]
+    #[error("the archive holds the path {0:?}, which leads elsewhere")]
     Path(PathBuf),
     /// A link, a device.
     #[error("the archive holds {0:?}, which is neither a file nor a folder")]
@@ -38,7 +38,7 @@ pub(super) enum UnpackError {
 }
 
 /// Unpacks the gzipped tar file `archive` into the existing folder `target`.
-pub(super) fn unpack(archive: &Path, target: &Path) -> Result<(), UnpackError> {
+pub(in crate::backup) fn unpack(archive: &Path, target: &Path) -> Result<(), UnpackError> {
     let io_error = |path: &Path| {
         let path = path.to_owned();
         move |source| UnpackError::Io { path, source }

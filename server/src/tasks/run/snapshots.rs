@@ -19,8 +19,8 @@ pub(super) fn create(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         copy.finish(batch).map(drop).map_err(BackupError::from)
     });
     match made {
-        Ok(path) => {
-            tracing::info!(path = %path.display(), "made a snapshot");
+        Ok(place) => {
+            tracing::info!(place, "made a snapshot");
             let batch = batch.unwrap_or_else(|| record.finish(&ended, &[]));
             Some(Done { batch, created: Vec::new() })
         }

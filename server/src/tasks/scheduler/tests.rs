@@ -32,6 +32,7 @@ impl Server {
             snapshots_kept: 1,
             dumps: self.instance.folder().join("dumps"),
             database_name: "data".to_owned(),
+            remote: None,
         }
     }
 

@@ -1,0 +1,202 @@
+//! Large objects in an S3-compatible store.
+//!
+//! Four requests of its protocol are all that is needed: an upload is begun, its parts are sent, and it is completed or
+//! aborted. They are made here rather than by a client of the store, which would bring a second HTTP client along, one
+//! that goes around the guard of [`Outbound`].
+
+mod signature;
+mod upload;
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Method, StatusCode};
+use thiserror::Error;
+use time::OffsetDateTime;
+
+use crate::error::{ApiError, Code};
+use crate::options::ObjectStorageOptions;
+use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
+use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
+
+pub(crate) use upload::Upload;
+
+const ATTEMPTS: u32 = 5;
+/// Before the second attempt; twice as long before each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// For one attempt to send a part.
+const PART_TIME: Duration = Duration::from_secs(600);
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Why an object is not in the store.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum StorageError {
+    /// The options cannot work.
+    #[error("invalid S3 snapshot parameters: {0}")]
+    Parameters(String),
+    /// The store refuses.
+    #[error("the object store refused ({status}): {text}")]
+    Refused {
+        /// As it answered.
+        status: StatusCode,
+        /// What it said.
+        text: String,
+    },
+    /// The store does not work.
+    #[error("the object store failed: {0}")]
+    Failed(String),
+    /// The batch was told to give up.
+    #[error("given up")]
+    Cancelled,
+    /// What is to be stored cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<OutboundError> for StorageError {
+    fn from(error: OutboundError) -> StorageError {
+        match error {
+            OutboundError::Rejected(_) | OutboundError::Url { .. } => StorageError::Parameters(error.to_string()),
+            other => StorageError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> ApiError {
+        let code = match error {
+            StorageError::Parameters(_) => Code::InvalidS3SnapshotParameters,
+            StorageError::Refused { .. } => Code::InvalidS3SnapshotRequest,
+            StorageError::Failed(_) => Code::S3SnapshotServerError,
+            StorageError::Cancelled => Code::Internal,
+            StorageError::Io(error) => return error.into(),
+        };
+        ApiError::new(code, error.to_string())
+    }
+}
+
+/// A bucket of a store. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    outbound: Outbound,
+    /// Scheme, host and port.
+    origin: String,
+    /// As the `Host` header has it.
+    host: String,
+    /// Between the host and the key.
+    folder: String,
+    credentials: Credentials,
+}
+
+impl std::fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The credentials are secrets.
+        f.debug_struct("Bucket").field("origin", &self.origin).field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Bucket {
+    /// The one that the options name; `None` when they name none.
+    ///
+    /// # Errors
+    /// [`StorageError::Parameters`]
+    pub(crate) fn of(options: &ObjectStorageOptions, outbound: &Outbound) -> Result<Option<Bucket>, StorageError> {
+        let Some(url) = &options.s3_bucket_url else { return Ok(None) };
+        let parsed = parse_url(url).map_err(|reason| StorageError::Parameters(format!("`{url}`: {reason}")))?;
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let origin = parsed.origin().ascii_serialization();
+        let host = origin.split("://").nth(1).unwrap_or_default().to_owned();
+        let folder = format!("{}/{}", parsed.path().trim_end_matches('/'), text(&options.s3_bucket_name));
+        let credentials = Credentials {
+            access_key: text(&options.s3_access_key),
+            secret_key: text(&options.s3_secret_key),
+            region: text(&options.s3_bucket_region),
+        };
+        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, credentials }))
+    }
+
+    /// One request, again and again where that may help. The reply says yes.
+    async fn ask(&self, method: Method, key: &str, query: &[(&str, &str)], body: Bytes) -> Result<Reply, StorageError> {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.ask_once(method.clone(), key, query, body.clone()).await {
+                Ok(reply) if reply.status.is_success() => return Ok(reply),
+                Ok(reply) if reply.status.is_server_error() || reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                    StorageError::Failed(format!("{}: {}", reply.status, said(&reply)))
+                }
+                Ok(reply) => return Err(StorageError::Refused { status: reply.status, text: said(&reply) }),
+                Err(error) if error.is_transient() => error.into(),
+                Err(error) => return Err(error.into()),
+            };
+            if attempt == ATTEMPTS {
+                return Err(failure);
+            }
+            tracing::warn!(%failure, attempt, "the object store failed");
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+            attempt += 1;
+        }
+    }
+
+    async fn ask_once(
+        &self,
+        method: Method,
+        key: &str,
+        query: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Reply, OutboundError> {
+        let path = format!("{}/{key}", self.folder);
+        let hash = content_hash(&body);
+        let unsigned = Unsigned { method: method.as_str(), host: &self.host, path: &path, query, content_hash: &hash };
+        let signed = self.credentials.sign(&unsigned, OffsetDateTime::now_utc());
+        let url = format!("{}{}?{}", self.origin, encoded_path(&path), encoded_query(query));
+        let request = self.outbound.request(method, &url)?.timeout(PART_TIME).body(body);
+        let request = request
+            .header("authorization", signed.authorization)
+            .header("x-amz-date", signed.date)
+            .header("x-amz-content-sha256", hash);
+        self.outbound.send(request, ANSWER_BYTES_MAX).await
+    }
+}
+
+/// What the store says of an error: the message in its XML, or all of it.
+fn said(reply: &Reply) -> String {
+    let text = String::from_utf8_lossy(&reply.body);
+    let parts: Vec<&str> = ["Code", "Message"].iter().filter_map(|name| element(&text, name)).collect();
+    let shown = if parts.is_empty() { text.trim().to_owned() } else { parts.join(": ") };
+    shown.chars().take(300).collect()
+}
+
+/// The text of the first element of this name. The answers of stores are flat.
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let after = xml.split_once(&format!("<{name}>"))?.1;
+    Some(after.split_once(&format!("</{name}>"))?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_found() {
+        let xml = "<?xml version=\"1.0\"?><Result><Bucket>b</Bucket><UploadId>a/b==</UploadId></Result>";
+        assert_eq!(element(xml, "UploadId"), Some("a/b=="));
+        assert_eq!(element(xml, "Key"), None);
+        assert_eq!(element("<Key>", "Key"), None);
+    }
+
+    #[test]
+    fn what_stores_say_is_shortened() {
+        let reply = |body: &str| Reply {
+            status: StatusCode::FORBIDDEN,
+            headers: Default::default(),
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        };
+        let denied = reply("<Error><Code>AccessDenied</Code><Message>No.</Message></Error>");
+        assert_eq!(said(&denied), "AccessDenied: No.");
+        assert_eq!(said(&reply(&"x".repeat(1000))).len(), 300);
+    }
+}

@@ -1,0 +1,218 @@
+//! Snapshots in an object store: a small one in this process that takes uploads in parts, and stumbles.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::receiver::{Received, read};
+use crate::server::Server;
+
+/// What the store holds and was asked.
+#[derive(Default)]
+struct Contents {
+    /// By upload, then by number.
+    uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
+    /// By path.
+    objects: BTreeMap<String, Vec<u8>>,
+    asked: Vec<String>,
+    /// Requests that are still to fail.
+    failures: usize,
+    aborted: usize,
+    refuses: bool,
+    /// Parts are not answered.
+    stalls: bool,
+}
+
+struct Store {
+    url: String,
+    contents: Arc<Mutex<Contents>>,
+}
+
+impl Store {
+    fn start() -> Store {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("a bound address"));
+        let contents = Arc::new(Mutex::new(Contents::default()));
+        let shared = Arc::clone(&contents);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let contents = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &contents));
+            }
+        });
+        Store { url, contents }
+    }
+
+    fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
+        self.contents.lock().expect("nobody panicked")
+    }
+
+    fn options(&self) -> Vec<&str> {
+        let fixed = [
+            "--experimental-allowed-ip-networks=127.0.0.1",
+            "--s3-bucket-region=here",
+            "--s3-bucket-name=backups",
+            "--s3-snapshot-prefix=of tests",
+            "--s3-access-key=AKIATEST",
+            "--s3-secret-key=very secret",
+            "--experimental-s3-multipart-part-size=20 KB",
+            "--s3-bucket-url",
+        ];
+        fixed.into_iter().chain([self.url.as_str()]).collect()
+    }
+}
+
+fn serve(stream: TcpStream, contents: &Mutex<Contents>) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut stream = stream;
+    while let Some(request) = read(&mut reader) {
+        if request.method == "PUT" && contents.lock().expect("nobody panicked").stalls {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+        }
+        let (status, headers, body) = contents.lock().expect("nobody panicked").answer(&request);
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+        if stream.write_all((head + &body).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+impl Contents {
+    fn answer(&mut self, request: &Received) -> (u16, String, String) {
+        let authorization = request.header("authorization").unwrap_or_default();
+        let scope = "AWS4-HMAC-SHA256 Credential=AKIATEST/";
+        assert!(
+            authorization.starts_with(scope) && authorization.contains("/here/s3/aws4_request,"),
+            "{authorization}"
+        );
+        assert_eq!(request.header("x-amz-content-sha256").map(str::len), Some(64));
+        let (path, query) = request.path.split_once('?').expect("all requests have a query");
+        self.asked.push(format!("{} {path}", request.method));
+        if self.refuses {
+            let body = "<Error><Code>AccessDenied</Code><Message>Not you.</Message></Error>";
+            return (403, String::new(), body.to_owned());
+        }
+        if self.failures > 0 {
+            self.failures -= 1;
+            return (503, String::new(), "<Error><Code>SlowDown</Code></Error>".to_owned());
+        }
+        let parameter = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        match (request.method.as_str(), parameter("uploadId")) {
+            ("POST", None) => {
+                let id = format!("upload/{}", self.uploads.len());
+                self.uploads.insert(id.clone(), BTreeMap::new());
+                (200, String::new(), format!("<Result><UploadId>{id}</UploadId></Result>"))
+            }
+            ("PUT", Some(id)) => {
+                let number: u32 = parameter("partNumber").expect("a number").parse().expect("a number");
+                let upload = self.uploads.get_mut(&id.replace("%2F", "/")).expect("it was begun");
+                upload.insert(number, request.body.clone());
+                (200, format!("ETag: \"tag {number}\"\r\n"), String::new())
+            }
+            ("POST", Some(id)) => {
+                let parts = self.uploads.remove(&id.replace("%2F", "/")).expect("it was begun");
+                let told = request.text().matches("<Part>").count();
+                assert_eq!((told, parts.keys().copied().max()), (parts.len(), Some(told as u32)));
+                assert!(request.text().contains("<PartNumber>1</PartNumber><ETag>&quot;tag 1&quot;</ETag>"));
+                self.objects.insert(path.to_owned(), parts.into_values().flatten().collect());
+                (200, String::new(), "<Result></Result>".to_owned())
+            }
+            ("DELETE", Some(id)) => {
+                self.uploads.remove(&id.replace("%2F", "/"));
+                self.aborted += 1;
+                (204, String::new(), String::new())
+            }
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+}
+
+const OBJECT: &str = "/backups/of%20tests/data.snapshot";
+
+fn filled(options: &[&str]) -> Server {
+    let server = Server::with_options(options);
+    // Nothing that compresses well, so that there are several parts.
+    let text = |id: u64| {
+        (0..40).map(|n| format!("{:x} ", (id * 40 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect::<String>()
+    };
+    server.add("films", (0..400).map(|id| json!({"id": id, "text": text(id)})).collect());
+    server.set("films", json!({"synonyms": {"movie": ["film"]}}));
+    server
+}
+
+fn contents(server: &Server) -> [Value; 2] {
+    ["/indexes/films/documents?limit=1000", "/indexes/films/settings"].map(|path| server.get(path).ok())
+}
+
+#[test]
+fn a_server_starts_from_a_snapshot_that_went_through_a_store() {
+    let store = Store::start();
+    let server = filled(&store.options());
+    store.contents().failures = 2;
+    let task = server.done(&server.post("/snapshots", json!(null)));
+    assert!(!server.folder().join("snapshots/data.snapshot").exists(), "there only");
+    let archive = store.contents().objects.get(OBJECT).cloned().expect("an object of that name");
+    let parts = store.contents().asked.iter().filter(|asked| asked.starts_with("PUT")).count();
+    assert!(parts > 3 && archive.len() > 3 * 20_000, "{parts} parts, {} bytes", archive.len());
+    let batch = server.get(&format!("/batches/{}", task["batchUid"])).ok();
+    assert!(batch["stats"]["progressTrace"].get("processing tasks > linking the indexes").is_some(), "{batch}");
+
+    let file = server.folder().join("fetched.snapshot");
+    std::fs::write(&file, archive).unwrap();
+    let restored = Server::with_options(&["--import-snapshot", file.to_str().unwrap()]);
+    assert_eq!(contents(&restored), contents(&server));
+    assert_eq!(restored.wait_for(task["uid"].as_u64().unwrap())["status"], "succeeded");
+    assert_eq!(restored.get("/tasks").ok()["total"], server.get("/tasks").ok()["total"]);
+    // The next one takes its place.
+    server.done(&server.post("/snapshots", json!(null)));
+    assert_eq!(store.contents().objects.len(), 1);
+    assert_eq!(store.contents().aborted, 0);
+}
+
+#[test]
+fn a_store_that_refuses_or_fails_is_told() {
+    let store = Store::start();
+    let server = filled(&store.options());
+    store.contents().refuses = true;
+    let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_request");
+    let message = task["error"]["message"].as_str().unwrap();
+    assert!(message.contains("AccessDenied: Not you.") && !message.contains("secret"), "{message}");
+    store.contents().refuses = false;
+    // Begun, and then nothing works but the end.
+    store.contents().failures = 5;
+    server.fails(&server.post("/snapshots", json!(null)), "s3_snapshot_server_error");
+    assert!(store.contents().objects.is_empty());
+    let unfinished = std::fs::read_dir(server.folder().join("snapshots")).unwrap().count();
+    assert_eq!(unfinished, 0, "nothing is left behind");
+    server.done(&server.post("/snapshots", json!(null)));
+
+    let options: Vec<&str> = store.options().into_iter().filter(|option| !option.contains("allowed")).collect();
+    let server = Server::with_options(&options);
+    let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_parameters");
+    assert!(task["error"]["message"].as_str().unwrap().contains("Rejected IP"), "{task}");
+}
+
+#[test]
+fn a_canceled_snapshot_ends_at_once_and_leaves_no_parts() {
+    let store = Store::start();
+    let server = filled(&store.options());
+    store.contents().stalls = true;
+    let snapshot = server.post("/snapshots", json!(null));
+    while store.contents().uploads.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let batch = server.get("/batches?statuses=processing").ok()["results"][0].clone();
+    let steps = batch["progress"]["steps"].as_array().expect("steps");
+    assert_eq!(
+        (&steps[1]["currentStep"], &steps[1]["finished"]),
+        (&json!("sending the snapshot"), &json!(3)),
+        "{batch}"
+    );
+    server.done(&server.post("/tasks/cancel?types=snapshotCreation", json!(null)));
+    assert_eq!(server.wait(&snapshot)["status"], "canceled");
+    let contents = store.contents();
+    assert_eq!((contents.uploads.len(), contents.aborted, contents.objects.len()), (0, 1, 0));
+}
