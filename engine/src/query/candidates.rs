@@ -241,15 +241,21 @@ impl<'a> SegmentQuery<'a> {
             [Some(first), Some(second)] => {
                 Arc::unwrap_or_clone(self.pair([first, second], || self.docs_with_all(words)))
             }
-            _ => self.phrase_among(self.docs_with_all(words), words),
+            _ => self.phrase_among(self.docs_near(words), words),
         }
     }
 
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
     pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
-        let find = || self.phrase_among(both(), &words.map(Some)).shrunk();
         // Which documents they are depends on the searched fields.
-        if self.searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
+        let everywhere = self.searched.is_none();
+        let stored = self.reader.pairs().docs(words);
+        let stored = match stored {
+            Some(docs) if everywhere => return Arc::new(docs),
+            stored => stored,
+        };
+        let find = || self.phrase_among(stored.unwrap_or_else(both), &words.map(Some)).shrunk();
+        if everywhere { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
     }
 
     /// Documents of `docs` that hold the words of a sequence next to each other in one searched field.
@@ -271,6 +277,19 @@ impl<'a> SegmentQuery<'a> {
                 break;
             }
             docs = self.reader.postings().docs_among(ordinal, &docs);
+        }
+        docs
+    }
+
+    /// Documents that may hold the words of a sequence next to each other.
+    fn docs_near(&self, words: &[Option<TermOrdinal>]) -> DocSet {
+        let mut docs = self.docs_with_all(words);
+        for pair in words.windows(2) {
+            if let [Some(left), Some(right)] = *pair
+                && let Some(stored) = self.reader.pairs().docs([left, right])
+            {
+                docs.and_assign(&stored);
+            }
         }
         docs
     }

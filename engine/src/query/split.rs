@@ -65,7 +65,9 @@ fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> 
         for (cut, left) in lefts.into_iter().filter(|&(cut, _)| cut < node.text.len() && Some(cut) != joined) {
             if let Some([_, right]) = words_of(segment, node, cut) {
                 let postings = segment.reader().postings();
-                *cuts.entry(cut).or_default() += u64::from(postings.doc_freq(left).min(postings.doc_freq(right)));
+                let stored = segment.reader().pairs().doc_freq([left, right]);
+                let most = stored.unwrap_or_else(|| postings.doc_freq(left).min(postings.doc_freq(right)));
+                *cuts.entry(cut).or_default() += u64::from(most);
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::matcher::Matcher;
 use crate::rank::merge::RankedList;
+use crate::rank::neighbours::cut_by_neighbours;
 use crate::rank::order::{EntryOrder, complete_unsorted};
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
@@ -340,6 +341,7 @@ impl Ranked<'_> {
             }
             _ => vec![(bound, docs.clone())],
         };
+        let groups = cut_by_neighbours(query, level, groups, &self.layout);
         cut_by_costs(query, level, groups, &self.layout, &self.exact_known)
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod matcher;
 pub(crate) mod merge;
+mod neighbours;
 mod order;
 pub(crate) mod path;
 pub(crate) mod plan;

@@ -11,6 +11,7 @@ use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, Slice};
 use crate::rank::keyword::Ranked;
 use crate::rank::matcher::{Matcher, Occurrences};
+use crate::rank::neighbours::Neighbours;
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
@@ -47,7 +48,7 @@ pub(super) struct LevelScan<'a> {
     documents: DocumentScanner<'a>,
     sorts: Vec<u64>,
     exact_fields: OnceCell<ExactFields<'a>>,
-    adjacent: Option<(Slice, Adjacent)>,
+    neighbours: Option<(Slice, Neighbours)>,
     scanned: usize,
     /// Documents whose tokens were looked at.
     read: u64,
@@ -76,7 +77,7 @@ impl<'a> LevelScan<'a> {
             documents: DocumentScanner::new(query.reader(), &ranked.matchers[index], options),
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
-            adjacent: proximity.and_then(|slice| Some((slice, Adjacent::new(query, level)?))),
+            neighbours: proximity.and_then(|slice| Some((slice, Neighbours::new(query, level)?))),
             scanned: 0,
             read: 0,
         }
@@ -126,8 +127,9 @@ impl<'a> LevelScan<'a> {
         let tokens = segment.query.reader().tokens();
         let short_of_exact =
             ranked.layout.slice(GraphRule::ExactAttribute).filter(|s| s.get(bound) == 0).map(|s| bound + s.put(1));
-        let short_of_adjacent = self.adjacent.as_ref().map(|(slice, _)| bound + slice.put(1));
-        let (mut only_exact, mut only_adjacent) = (false, false);
+        let proximity = |slice: Slice, cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
+        let far_apart = self.neighbours.as_ref().map(|(slice, neighbours)| proximity(*slice, neighbours.most()));
+        let (mut only_exact, mut only_near) = (false, false);
         for docs in docs.chunks(DOCS_PER_FETCH) {
             if self.scanned.is_multiple_of(DOCS_PER_CLOCK_CHECK)
                 && ranked.search.deadline.is_some_and(|d| Instant::now() >= d)
@@ -162,12 +164,13 @@ impl<'a> LevelScan<'a> {
                 let mut key = bound;
                 if self.has_graph_rules {
                     self.documents.read(doc);
-                    // When only words next to each other could still win, that is seen at once.
-                    only_adjacent = self.is_settled(only_adjacent, short_of_adjacent, top, doc);
-                    if let (true, Some((_, adjacent))) = (only_adjacent, &self.adjacent)
-                        && !adjacent.possible(&self.documents.tokens)
-                    {
-                        continue;
+                    // When only words near each other could still win, how near they are is seen at once.
+                    only_near = self.is_settled(only_near, far_apart, top, doc);
+                    if let (true, Some((slice, neighbours))) = (only_near, &self.neighbours) {
+                        let least = proximity(*slice, neighbours.least_cost(&self.documents.tokens));
+                        if !top.admits(least, &self.sorts, doc) {
+                            continue;
+                        }
                     }
                     let Some(found) = self.paths.evaluate(self.documents.find()) else { continue };
                     if !top.admits(found, &self.sorts, doc) {
@@ -231,52 +234,6 @@ impl<'a> ExactFields<'a> {
         self.reader.tokens().doc(doc).lengths().any(|(field, len)| {
             self.lengths.contains(&len)
                 && self.fields.as_ref().is_none_or(|fields| fields.get(usize::from(field)).copied().unwrap_or(true))
-        })
-    }
-}
-
-/// Tells from the tokens whether all words of a level can be next to each other without typo.
-struct Adjacent {
-    /// Terms, as start and length, that must come one after the other somewhere.
-    pairs: Vec<[(TermOrdinal, u32); 2]>,
-}
-
-impl Adjacent {
-    /// `None` when nothing has to be next to anything, or when more than single words may match.
-    fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Adjacent> {
-        if query.options().proximity_by_attribute {
-            return None;
-        }
-        let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let terms = |node: usize| {
-            let e = &query.expansions()[node];
-            if !e.synonyms.is_empty() || e.phrase.is_some() {
-                return None;
-            }
-            Some(match e.exact {
-                _ if !e.prefix.is_empty() => (e.prefix.start, e.prefix.len() as u32),
-                Some(exact) => (exact, 1),
-                None => (0, 0),
-            })
-        };
-        let graph = query.graph();
-        let pairs: Vec<_> = nodes
-            .windows(2)
-            .filter(|pair| {
-                let (left, right) = (&graph.nodes[pair[0]], &graph.nodes[pair[1]]);
-                u32::from(left.last_position) + 1 == u32::from(right.first_position)
-            })
-            .filter_map(|pair| Some([terms(pair[0])?, terms(pair[1])?]))
-            .collect();
-        (!pairs.is_empty()).then_some(Adjacent { pairs })
-    }
-
-    /// Without a branch per token, so that many tokens are compared at once. Says yes too often where fields meet.
-    fn possible(&self, tokens: &[TermOrdinal]) -> bool {
-        let next = tokens.get(1..).unwrap_or_default();
-        self.pairs.iter().all(|&[(left, left_len), (right, right_len)]| {
-            let hit = |a: u32, b: u32| (a.wrapping_sub(left) < left_len) & (b.wrapping_sub(right) < right_len);
-            tokens.iter().zip(next).fold(false, |found, (&a, &b)| found | hit(a, b))
         })
     }
 }

@@ -54,6 +54,8 @@ pub(crate) enum SectionKind {
     TokenOffsets = 9,
     /// Code table and field shapes of the token column.
     TokenCodes = 10,
+    /// Documents of neighbouring frequent words.
+    Pairs = 11,
     /// One column; the parameter is the field.
     Column = 16,
     /// Points.
@@ -77,7 +79,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 20] = [
+    pub(crate) const ALL: [SectionKind; 21] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -88,6 +90,7 @@ impl SectionKind {
         SectionKind::Tokens,
         SectionKind::TokenOffsets,
         SectionKind::TokenCodes,
+        SectionKind::Pairs,
         SectionKind::Column,
         SectionKind::Geo,
         SectionKind::Shapes,
@@ -112,6 +115,7 @@ impl SectionKind {
             SectionKind::Tokens => "tokens",
             SectionKind::TokenOffsets => "token offsets",
             SectionKind::TokenCodes => "token codes",
+            SectionKind::Pairs => "pairs",
             SectionKind::Column => "column",
             SectionKind::Geo => "geo",
             SectionKind::Shapes => "shapes",

@@ -60,9 +60,10 @@ fn the_worked_example_is_what_is_written_and_read() {
         if matches!(kind, SectionKind::Terms | SectionKind::Keys | SectionKind::Store | SectionKind::StoreIndex) {
             continue;
         }
-        // Needs thousands of vectors; its example stands for itself.
+        // Thousands of vectors or documents would be needed; these examples stand for themselves.
         let bytes = match kind {
             SectionKind::VectorCodes => super::vector_codes::tests::example(),
+            SectionKind::Pairs => super::postings::pairs_example(),
             kind => table.optional(kind).unwrap(),
         };
         let example = examples.get(kind.name()).unwrap_or_else(|| panic!("the page has no example of {}", kind.name()));

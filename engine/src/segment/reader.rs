@@ -8,6 +8,7 @@ use super::doc_bytes::DocBytes;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable};
 use super::info::Info;
+use super::postings::Pairs;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn};
@@ -27,6 +28,7 @@ pub struct SegmentReader {
     terms: Terms,
     postings: Postings,
     tokens: TokenColumn,
+    pairs: Pairs,
     columns: Columns,
     geo: Option<Geo>,
     shapes: Option<Shapes>,
@@ -83,6 +85,10 @@ impl SegmentReader {
             FIRST_TERM + terms.len(),
         )
         .map_err(in_section(SectionKind::Tokens))?;
+        let pairs = match file.optional(SectionKind::Pairs) {
+            Some(bytes) => Pairs::open(bytes, doc_count).map_err(in_section(SectionKind::Pairs))?,
+            None => Pairs::none(),
+        };
         let store = Store::open(
             file.name(),
             section(SectionKind::Store)?,
@@ -131,6 +137,7 @@ impl SegmentReader {
             terms,
             postings,
             tokens,
+            pairs,
             columns,
             geo,
             shapes,
@@ -147,6 +154,11 @@ impl SegmentReader {
     /// What the manifest says.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
+    }
+
+    /// Documents of neighbouring frequent words.
+    pub(crate) fn pairs(&self) -> &Pairs {
+        &self.pairs
     }
 
     /// Documents of neighbouring words that were asked for lately.
@@ -261,6 +273,7 @@ impl SegmentReader {
         self.terms.validate().map_err(at(SectionKind::Terms))?;
         self.postings.validate().map_err(at(SectionKind::Postings))?;
         self.tokens.validate().map_err(at(SectionKind::Tokens))?;
+        self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;
         if let Some(geo) = &self.geo {
             geo.validate().map_err(at(SectionKind::Geo))?;

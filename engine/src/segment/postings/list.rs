@@ -5,7 +5,7 @@
 //! Documents of full blocks are strictly ascending deltas in the four-lane layout of the `bitpacking` crate; tails hold
 //! `document - previous - 1` (the first one counts from -1) in plain little-endian bit order.
 
-use crate::bits::BitsetBuilder;
+use crate::bits::{BitsetBuilder, DocSet};
 use crate::bits::bitpack::{BitWriter, bit_width, get_bits, pack, packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::varint::{put_varint, read_varint};
@@ -43,8 +43,16 @@ pub(super) fn has_zones(doc_freq: usize, doc_count: u32) -> bool {
 
 /// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
 pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
+    put(out, docs, codes, zones, doc_count, has_zones(docs.len(), doc_count));
+}
+
+/// Appends a list of documents alone, for [`List::plain`].
+pub(super) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
+    put(out, docs, &vec![0; docs.len()], &vec![0; docs.len()], doc_count, false);
+}
+
+fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32, has_zones: bool) {
     debug_assert!(docs.len() == codes.len() && docs.len() == zones.len() && !docs.is_empty());
-    let has_zones = has_zones(docs.len(), doc_count);
     let put_zones = |out: &mut Vec<u8>, zones: &[u8]| {
         if has_zones {
             pack(out, zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
@@ -235,6 +243,7 @@ pub(super) struct List<'a> {
     bytes: &'a [u8],
     doc_freq: usize,
     doc_count: u32,
+    has_zones: bool,
 }
 
 /// Where a block is and how it is packed.
@@ -260,7 +269,18 @@ impl Zones<'_> {
 
 impl<'a> List<'a> {
     pub(super) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
-        List { bytes, doc_freq: doc_freq as usize, doc_count }
+        let has_zones = has_zones(doc_freq as usize, doc_count);
+        List { bytes, doc_freq: doc_freq as usize, doc_count, has_zones }
+    }
+
+    /// A list that [`put_plain_list`] wrote.
+    pub(super) fn plain(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+        List { bytes, doc_freq: doc_freq as usize, doc_count, has_zones: false }
+    }
+
+    /// Number of documents.
+    pub(super) fn len(&self) -> u32 {
+        self.doc_freq as u32
     }
 
     fn is_dense(&self) -> bool {
@@ -298,7 +318,7 @@ impl<'a> List<'a> {
     }
 
     fn zone_bytes(&self, count: usize) -> usize {
-        if has_zones(self.doc_freq, self.doc_count) { packed_bytes(count, ZONE_BITS) } else { 0 }
+        if self.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
     }
 
     /// Calls `f` with the documents of each block, its zones, and its codes when `WITH_CODES` (else an empty slice).
@@ -414,6 +434,23 @@ impl<'a> List<'a> {
             return for_each_bit(self.bitset(), |doc| out.push(doc));
         }
         self.walk::<false>(|_| false, |docs, _, _| out.extend_from_slice(docs));
+    }
+
+    /// The documents as a set in the smaller form.
+    pub(super) fn to_set(self) -> DocSet {
+        if self.doc_freq as u64 * 32 >= u64::from(self.doc_count) {
+            let mut set = BitsetBuilder::new(self.doc_count);
+            self.add_to(&mut set);
+            return set.finish();
+        }
+        let mut docs = Vec::with_capacity(self.doc_freq.min(self.doc_count as usize));
+        self.docs(&mut docs);
+        // Only a damaged list is out of order or out of range; every set must ascend all the same.
+        if docs.is_sorted_by(|a, b| a < b) && docs.last().is_none_or(|&last| last < self.doc_count) {
+            DocSet::from_sorted(docs)
+        } else {
+            docs.into_iter().filter(|&doc| doc < self.doc_count).collect()
+        }
     }
 
     /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them.

@@ -13,10 +13,14 @@
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
 mod list;
+mod pairs;
 mod reader;
 mod unions;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use pairs::tests::example as pairs_example;
+pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};
 pub(crate) use reader::read_field_list;
 pub use reader::{FieldSets, Postings};
 pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};

@@ -115,23 +115,7 @@ impl Postings {
             None => DocSet::empty(),
             Some(TermInfo::Single { doc, .. }) if doc < self.doc_count => DocSet::from_sorted(vec![doc]),
             Some(TermInfo::Single { .. }) => DocSet::empty(),
-            Some(TermInfo::List { doc_freq, offset }) => self.collect(self.list(doc_freq, offset), doc_freq),
-        }
-    }
-
-    fn collect(&self, list: List<'_>, doc_freq: u32) -> DocSet {
-        if u64::from(doc_freq) * 32 >= u64::from(self.doc_count) {
-            let mut set = BitsetBuilder::new(self.doc_count);
-            list.add_to(&mut set);
-            return set.finish();
-        }
-        let mut docs = Vec::with_capacity(doc_freq.min(self.doc_count) as usize);
-        list.docs(&mut docs);
-        // Only a damaged list is out of order or out of range; every set must ascend all the same.
-        if docs.is_sorted_by(|a, b| a < b) && docs.last().is_none_or(|&last| last < self.doc_count) {
-            DocSet::from_sorted(docs)
-        } else {
-            docs.into_iter().filter(|&doc| doc < self.doc_count).collect()
+            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).to_set(),
         }
     }
 

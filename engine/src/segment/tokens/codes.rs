@@ -3,6 +3,7 @@
 use crate::bits::bitpack::bit_width;
 use crate::bits::little_endian::{put_u32, read_u32};
 use crate::id::{FIRST_TERM, GAP, TermOrdinal};
+use crate::segment::postings::FREQUENT_WORDS_MAX;
 
 /// Classes 0, 1 and 2 have short codes; class 3 holds ordinals.
 pub(super) const CLASS_COUNT: usize = 4;
@@ -15,6 +16,8 @@ pub(crate) struct TokenCodes {
     pub(super) widths: [u8; CLASS_COUNT],
     /// Ordinals with a short code, most frequent first.
     pub(super) table: Vec<TermOrdinal>,
+    /// The most frequent terms and their numbers of documents, falling.
+    pub(super) most_frequent: Vec<(TermOrdinal, u32)>,
 }
 
 impl TokenCodes {
@@ -66,7 +69,8 @@ impl TokenCodes {
         let mut table = Vec::with_capacity(entries);
         table.push(GAP);
         table.extend(by_frequency.iter().take(entries - 1).map(|&(ordinal, _)| ordinal));
-        TokenCodes { widths, table }
+        let most_frequent = by_frequency.iter().take(FREQUENT_WORDS_MAX).copied().collect();
+        TokenCodes { widths, table, most_frequent }
     }
 
     pub(crate) fn put(&self, out: &mut Vec<u8>) {

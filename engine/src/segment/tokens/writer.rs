@@ -6,15 +6,16 @@ use crate::bits::bitpack::BitWriter;
 use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::put_varint;
-use crate::id::{FieldId, TermOrdinal};
+use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::put_field_list;
+use crate::segment::postings::{PairsBuilder, put_field_list};
 use hashbrown::HashMap;
 
-/// Writes documents to the open tokens section.
+/// Writes documents to the open tokens section, and the pairs of frequent words that they have.
 pub(crate) struct TokensBuilder {
     codes: TokenCodes,
+    pairs: PairsBuilder,
     encoder: Vec<u32>,
     shapes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
     shape_bytes: Vec<u8>,
@@ -31,8 +32,10 @@ impl TokensBuilder {
         let encoder = codes.encoder(ordinal_count);
         let mut offsets = Vec::with_capacity(doc_count as usize + 1);
         offsets.push(0);
+        let pairs = PairsBuilder::new(codes.most_frequent.iter().copied(), doc_count, ordinal_count);
         TokensBuilder {
             codes,
+            pairs,
             encoder,
             shapes: HashMap::default(),
             shape_bytes: Vec::new(),
@@ -78,9 +81,11 @@ impl TokensBuilder {
         let shape = self.shape();
         let out = &mut self.bytes;
         put_varint(out, u64::from(shape));
+        let doc = (self.offsets.len() - 1) as DocId;
         let mut start = 0;
         for &(_, end) in fields {
             put_varint(out, u64::from(end - start));
+            self.pairs.push(doc, &tokens[start as usize..end as usize]);
             start = end;
         }
         let encoder = self.encoder.as_slice();
@@ -116,6 +121,9 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
+        if let Some(pairs) = self.pairs.finish() {
+            file.section(SectionKind::Pairs, 0, &pairs)?;
+        }
         Ok(self.token_count)
     }
 }

@@ -1,0 +1,339 @@
+//! "Which documents have these two frequent words next to each other?"
+//!
+//! Two words that most documents hold are the worst case of everything that looks at neighbours: phrases, words read as
+//! two, and the order by proximity would have to scan the tokens of nearly every document. For the most frequent words of
+//! a segment the documents of each pair of neighbours are therefore kept as a list of their own. There are few such
+//! words, so the lists take about one percent of the documents' size. Lists that would hold many of the documents are
+//! left out: there a scan soon finds what it looks for.
+//!
+//! The layout is in `segment-format.md`.
+
+use super::list::{List, put_plain_list};
+use crate::bits::DocSet;
+use crate::bits::varint::{put_varint, read_varint};
+use crate::id::{DocId, TermOrdinal};
+use crate::segment::error::Damage;
+use crate::storage::OwnedBytes;
+
+/// Smaller segments have no pairs: all their documents are scanned in half a millisecond.
+const DOCS_MIN: u32 = 4096;
+/// Words of so many documents are frequent, within the shares below.
+const FREQUENT_DOCS: u32 = 16_384;
+/// Words of fewer than one document in this many are never frequent: their pairs would take too much room.
+const FREQUENT_SHARE_MIN: u32 = 32;
+/// Words of at least one document in this many always are.
+const FREQUENT_SHARE_MAX: u32 = 16;
+/// No more words than this are frequent.
+pub(crate) const WORDS_MAX: usize = 192;
+/// A pair of more than one document in this many is not listed.
+const UNLISTED_SHARE: u32 = 8;
+
+/// Place of a word that is not frequent.
+const NOWHERE: u8 = u8::MAX;
+const _: () = assert!(WORDS_MAX < NOWHERE as usize);
+
+/// Collects the pairs while documents are written in order.
+pub(crate) struct PairsBuilder {
+    doc_count: u32,
+    /// The frequent words.
+    words: Vec<TermOrdinal>,
+    /// By ordinal the place in `words`; empty when there are no pairs.
+    places: Vec<u8>,
+    /// First word times number of words plus second word.
+    lists: Vec<OpenList>,
+}
+
+/// The documents of a pair, as distances.
+#[derive(Clone, Default)]
+struct OpenList {
+    /// The document after the last one.
+    next: DocId,
+    count: u32,
+    gaps: Vec<u8>,
+}
+
+impl PairsBuilder {
+    /// Chooses the frequent words among `by_frequency`: terms and their numbers of documents, falling.
+    pub(crate) fn new(
+        by_frequency: impl Iterator<Item = (TermOrdinal, u32)>,
+        doc_count: u32,
+        ordinal_count: u32,
+    ) -> PairsBuilder {
+        let least = FREQUENT_DOCS.clamp(doc_count / FREQUENT_SHARE_MIN, doc_count / FREQUENT_SHARE_MAX);
+        let words = by_frequency.take(WORDS_MAX).take_while(|&(_, docs)| doc_count >= DOCS_MIN && docs >= least);
+        PairsBuilder::of(words.map(|(word, _)| word).collect(), doc_count, ordinal_count)
+    }
+
+    fn of(mut words: Vec<TermOrdinal>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
+        words.sort_unstable();
+        let mut places = Vec::new();
+        if !words.is_empty() {
+            places.resize(ordinal_count as usize, NOWHERE);
+            (0..).zip(&words).for_each(|(place, &word)| places[word as usize] = place);
+        }
+        let lists = vec![OpenList::default(); words.len() * words.len()];
+        PairsBuilder { doc_count, words, places, lists }
+    }
+
+    /// The tokens of a field; documents ascend.
+    #[inline]
+    pub(crate) fn push(&mut self, doc: DocId, run: &[TermOrdinal]) {
+        if self.words.is_empty() {
+            return;
+        }
+        let mut left = NOWHERE;
+        for &token in run {
+            let right = self.places[token as usize];
+            if left != NOWHERE && right != NOWHERE {
+                let list = &mut self.lists[usize::from(left) * self.words.len() + usize::from(right)];
+                list.push(doc, self.doc_count / UNLISTED_SHARE);
+            }
+            left = right;
+        }
+    }
+
+    /// The section; `None` when no word is frequent.
+    pub(crate) fn finish(self) -> Option<Vec<u8>> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let mut section = Vec::new();
+        put_varint(&mut section, self.words.len() as u64);
+        let mut next = 0;
+        for &word in &self.words {
+            put_varint(&mut section, u64::from(word) - next);
+            next = u64::from(word) + 1;
+        }
+        let met = || (0u64..).zip(&self.lists).filter(|(_, list)| list.count > 0);
+        put_varint(&mut section, met().count() as u64);
+        let (mut lists, mut docs) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        for (pair, list) in met() {
+            put_varint(&mut section, pair - next);
+            next = pair + 1;
+            if list.count > self.doc_count / UNLISTED_SHARE {
+                put_varint(&mut section, 0);
+                continue;
+            }
+            list.docs(&mut docs);
+            let start = lists.len();
+            put_plain_list(&mut lists, &docs, self.doc_count);
+            put_varint(&mut section, u64::from(list.count));
+            put_varint(&mut section, (lists.len() - start) as u64);
+        }
+        section.extend_from_slice(&lists);
+        Some(section)
+    }
+}
+
+impl OpenList {
+    fn push(&mut self, doc: DocId, listed_max: u32) {
+        if self.next == doc + 1 || self.count > listed_max {
+            return;
+        }
+        put_varint(&mut self.gaps, u64::from(doc - self.next));
+        self.next = doc + 1;
+        self.count += 1;
+        if self.count > listed_max {
+            self.gaps = Vec::new();
+        }
+    }
+
+    fn docs(&self, out: &mut Vec<DocId>) {
+        out.clear();
+        let (mut at, mut next) = (0, 0);
+        while let Some(gap) = read_varint(&self.gaps, &mut at) {
+            let doc = next + gap as DocId;
+            out.push(doc);
+            next = doc + 1;
+        }
+    }
+}
+
+/// The pairs of a mapped segment: some ten kilobytes of entries on the heap, the lists in the file.
+pub(crate) struct Pairs {
+    bytes: OwnedBytes,
+    words: Vec<TermOrdinal>,
+    /// Pairs that some document has, ascending.
+    entries: Vec<Entry>,
+    doc_count: u32,
+}
+
+struct Entry {
+    pair: u16,
+    /// 0: not listed.
+    doc_freq: u32,
+    at: usize,
+}
+
+impl Pairs {
+    /// Of a segment that has none.
+    pub(crate) fn none() -> Pairs {
+        Pairs { bytes: OwnedBytes::from(Vec::new()), words: Vec::new(), entries: Vec::new(), doc_count: 0 }
+    }
+
+    pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Pairs, Damage> {
+        Pairs::parse(bytes, doc_count).ok_or(Damage("the entries of the pairs are cut or out of range"))
+    }
+
+    fn parse(bytes: OwnedBytes, doc_count: u32) -> Option<Pairs> {
+        let mut at = 0;
+        let count = usize::try_from(read_varint(&bytes, &mut at)?).ok().filter(|&count| count <= WORDS_MAX)?;
+        let mut words = Vec::with_capacity(count);
+        let mut next = 0u64;
+        for _ in 0..count {
+            let word = next.checked_add(read_varint(&bytes, &mut at)?)?;
+            words.push(TermOrdinal::try_from(word).ok()?);
+            next = word + 1;
+        }
+        let pairs = (count * count) as u64;
+        let entry_count = read_varint(&bytes, &mut at)?;
+        let mut entries = Vec::new();
+        let (mut next, mut list_at) = (0u64, 0usize);
+        for _ in 0..entry_count {
+            let pair = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&pair| pair < pairs)?;
+            next = pair + 1;
+            let doc_freq = u32::try_from(read_varint(&bytes, &mut at)?).ok().filter(|&docs| docs <= doc_count)?;
+            entries.push(Entry { pair: pair as u16, doc_freq, at: list_at });
+            if doc_freq > 0 {
+                list_at = list_at.checked_add(usize::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
+            }
+        }
+        if bytes.len() - at != list_at {
+            return None;
+        }
+        entries.iter_mut().for_each(|entry| entry.at += at);
+        Some(Pairs { bytes, words, entries, doc_count })
+    }
+
+    fn list(&self, entry: &Entry) -> List<'_> {
+        List::plain(self.bytes.get(entry.at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
+    }
+
+    /// `None`: not known. `Some(None)`: no document has the pair.
+    fn find(&self, words: [TermOrdinal; 2]) -> Option<Option<List<'_>>> {
+        let [left, right] = words.map(|word| self.words.binary_search(&word).ok());
+        let pair = left? * self.words.len() + right?;
+        match self.entries.binary_search_by_key(&pair, |entry| usize::from(entry.pair)) {
+            Err(_) => Some(None),
+            Ok(index) => {
+                let entry = &self.entries[index];
+                (entry.doc_freq > 0).then(|| Some(self.list(entry)))
+            }
+        }
+    }
+
+    /// The documents that have two words one right after the other in any field; `None` when that is not known.
+    pub(crate) fn docs(&self, words: [TermOrdinal; 2]) -> Option<DocSet> {
+        Some(self.find(words)?.map_or_else(DocSet::empty, List::to_set))
+    }
+
+    /// How many documents [`Pairs::docs`] has.
+    pub(crate) fn doc_freq(&self, words: [TermOrdinal; 2]) -> Option<u32> {
+        Some(self.find(words)?.map_or(0, |list| list.len()))
+    }
+
+    /// The frequent words, ascending.
+    pub(crate) fn words(&self) -> &[TermOrdinal] {
+        &self.words
+    }
+
+    /// Checks every list. `ordinal_count`: above all terms.
+    pub(crate) fn validate(&self, ordinal_count: u32) -> Result<(), Damage> {
+        let listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
+        if self.words.last().is_none_or(|&last| last < ordinal_count) && listed.map(|e| self.list(e)).all(|l| l.is_valid(1))
+        {
+            Ok(())
+        } else {
+            Err(Damage("a list of a pair is cut, out of order or out of range"))
+        }
+    }
+}
+
+impl std::fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pairs({} words, {} pairs)", self.words.len(), self.entries.len())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The section of the worked example.
+    pub(crate) fn example() -> OwnedBytes {
+        let mut builder = PairsBuilder::of(vec![3, 5], 100, 8);
+        builder.push(7, &[5, 3, 2, 3, 3]);
+        builder.push(9, &[5, 3]);
+        (20..40).for_each(|doc| builder.push(doc, &[3, 3]));
+        OwnedBytes::from(builder.finish().expect("there are frequent words"))
+    }
+
+    #[test]
+    fn the_example_says_what_it_should() {
+        let pairs = Pairs::open(example(), 100).unwrap();
+        assert_eq!(pairs.words(), [3, 5]);
+        assert_eq!(pairs.docs([5, 3]).unwrap().to_vec(), [7, 9]);
+        assert_eq!(pairs.doc_freq([5, 3]), Some(2));
+        assert_eq!(pairs.docs([3, 3]), None, "too many documents have it");
+        assert_eq!(pairs.docs([3, 5]), Some(DocSet::empty()));
+        assert_eq!(pairs.docs([3, 2]), None, "no frequent word");
+        pairs.validate(8).unwrap();
+        pairs.validate(5).unwrap_err();
+    }
+
+    #[test]
+    fn frequent_words_are_chosen_by_their_share() {
+        let words = |counts: &[u32], docs| PairsBuilder::new((2..).zip(counts.iter().copied()), docs, 1000).words;
+        assert_eq!(words(&[90_000, 12_500, 12_499], 200_000), [2, 3]);
+        assert_eq!(words(&[900_000, 31_250, 31_249], 1_000_000), [2, 3]);
+        assert_eq!(words(&[20_000, 16_384, 16_383], 300_000), [2, 3]);
+        assert!(words(&[4000], 4095).is_empty());
+        assert_eq!(words(&[4000; 900], 8000).len(), WORDS_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_those_of_the_documents(
+            docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..300),
+        ) {
+            let doc_count = 400;
+            let mut builder = PairsBuilder::of(vec![2, 3, 4, 7], doc_count, 9);
+            let mut want = std::collections::BTreeMap::<[u32; 2], Vec<DocId>>::new();
+            for (doc, runs) in (0..).zip(&docs) {
+                for run in runs {
+                    builder.push(doc, run);
+                    run.windows(2).for_each(|pair| want.entry([pair[0], pair[1]]).or_default().push(doc));
+                }
+            }
+            let pairs = Pairs::open(OwnedBytes::from(builder.finish().unwrap()), doc_count).unwrap();
+            pairs.validate(9).unwrap();
+            for left in 0..9 {
+                for right in 0..9 {
+                    let mut want = want.remove(&[left, right]).unwrap_or_default();
+                    want.dedup();
+                    let known = [left, right].iter().all(|word| pairs.words().contains(word))
+                        && want.len() as u32 <= doc_count / UNLISTED_SHARE;
+                    prop_assert_eq!(pairs.docs([left, right]).map(|docs| docs.to_vec()), known.then_some(want));
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_sections_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..200) {
+            let mut example = example().to_vec();
+            let at = cut % example.len();
+            example[at] = bytes.first().copied().unwrap_or(0);
+            for bytes in [bytes, example] {
+                if let Ok(pairs) = Pairs::open(OwnedBytes::from(bytes), 50) {
+                    let _ = pairs.validate(1000);
+                    for (left, right) in [(0, 0), (3, 5), (5, 3)] {
+                        let docs = pairs.docs([left, right]).unwrap_or_else(DocSet::empty);
+                        prop_assert!(docs.len() <= 50);
+                    }
+                }
+            }
+        }
+    }
+}
