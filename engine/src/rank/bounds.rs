@@ -15,7 +15,7 @@ use crate::rank::key::{Key, KeyLayout};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::path::{bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
-use crate::segment::{FieldSets, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+use crate::segment::{BlockCodes, FieldSets, PostingBlock, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
@@ -149,9 +149,37 @@ impl CostTable {
         CostTable((0..sets.len() as u32).map(row).collect())
     }
 
+    /// By zone; nothing is known of a code that is not in the table.
+    #[inline]
+    fn row(&self, code: u32) -> [Slot; ZONE_COUNT] {
+        self.0.get(code as usize).copied().unwrap_or_default()
+    }
+
     #[inline]
     fn get(&self, code: u32, zone: u8) -> Slot {
         self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
+    }
+
+    /// Adds the costs of some postings to those of their documents.
+    fn add(&self, block: &PostingBlock<'_>, costs: &mut [Slot]) {
+        let (Some(&first), Some(&last)) = (block.docs.first(), block.docs.last()) else { return };
+        // One check for the block: only the documents of a damaged list do not ascend.
+        let Some(costs) = costs.get_mut(first as usize..=last as usize) else { return };
+        let add = |costs: &mut [Slot], doc: DocId, cost: Slot| {
+            if let Some(costs) = costs.get_mut(doc.wrapping_sub(first) as usize) {
+                *costs += cost;
+            }
+        };
+        let postings = block.docs.iter().zip(block.zones);
+        match block.codes {
+            BlockCodes::All(code) => {
+                let row = self.row(code);
+                postings.for_each(|(&doc, &zone)| add(costs, doc, row[usize::from(zone) % ZONE_COUNT]));
+            }
+            BlockCodes::Each(codes) => {
+                postings.zip(codes).for_each(|((&doc, &zone), &code)| add(costs, doc, self.get(code, zone)));
+            }
+        }
     }
 }
 
@@ -235,12 +263,12 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
         Source::Union(prefix) => {
             let Some(union) = postings.prefix_union(prefix) else { return };
             let table = table(union.field_sets, Costs::Any);
-            union.for_each(|doc, code, zone| add(costs, doc, table.get(code, zone)));
+            union.for_each_block(|block| table.add(&block, costs));
         }
         Source::Words(words) if words.len() == 1 => {
             let kind = if exact == Some(words.start) || node.phrase.is_some() { Costs::Exact } else { Costs::Any };
             let table = table(postings.field_sets(), kind);
-            postings.for_each_with_zone(words.start, |doc, code, zone| add(costs, doc, table.get(code, zone)));
+            postings.for_each_block(words.start, |block| table.add(&block, costs));
             return;
         }
         Source::Words(words) => {
@@ -262,13 +290,6 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
     // Among the completions of a prefix only the word itself can be in its place.
     if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
         let table = table(postings.field_sets(), Costs::ExactnessOnly);
-        postings.for_each_with_zone(exact, |doc, code, zone| add(costs, doc, table.get(code, zone)));
-    }
-}
-
-#[inline]
-fn add(costs: &mut [Slot], doc: DocId, cost: Slot) {
-    if let Some(costs) = costs.get_mut(doc as usize) {
-        *costs += cost;
+        postings.for_each_block(exact, |block| table.add(&block, costs));
     }
 }

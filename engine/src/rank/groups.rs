@@ -8,6 +8,8 @@ use crate::rank::key::Key;
 
 /// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
 const FIRST_LISTED: usize = 512;
+/// Counters of a slot.
+const COUNTED_BESIDE: usize = 4;
 /// Place of a group that is not listed in this pass; so many groups are at most.
 const NOT_WANTED: u16 = u16::MAX;
 
@@ -50,16 +52,17 @@ impl Groups {
         cost: impl Fn(Key, Slot) -> Key,
     ) -> Groups {
         let mut left = Vec::new();
-        let mut counts = vec![0u32; slot_count];
+        // Neighbours mostly have the same slot: counted in turns, an addition does not wait for the one before it.
+        let mut counts = vec![[0u32; COUNTED_BESIDE]; slot_count];
         for (base, (key, docs)) in bases.iter().enumerate() {
-            counts.fill(0);
+            counts.fill([0; COUNTED_BESIDE]);
             docs.for_each(|doc| {
                 if let Some(count) = counts.get_mut(usize::from(slots[doc as usize])) {
-                    *count += 1;
+                    count[doc as usize % COUNTED_BESIDE] += 1;
                 }
             });
-            let counts = (0..).zip(&counts).filter(|&(_, &count)| count > 0);
-            left.extend(counts.map(|(slot, &count)| Group {
+            let counts = (0..).zip(counts.iter().map(|counts| counts.iter().sum::<u32>()));
+            left.extend(counts.filter(|&(_, count)| count > 0).map(|(slot, count)| Group {
                 bound: *key + cost(*key, slot),
                 base,
                 slot,

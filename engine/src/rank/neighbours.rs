@@ -15,7 +15,7 @@ const LOOKED_UP_MAX: usize = 4;
 /// Completions of a prefix that are looked into one by one.
 const COMPLETIONS_MAX: usize = 4096;
 /// They may be in one of so many documents, together.
-const COMPLETIONS_SHARE: u64 = 8;
+const COMPLETIONS_SHARE: u64 = 2;
 
 /// Terms by start and number: one word, or the completions of a prefix.
 type Terms = (TermOrdinal, u32);
@@ -87,7 +87,8 @@ pub(super) fn cut_by_neighbours(
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
 ) -> Vec<(Key, DocSet)> {
-    let (Some(proximity), Some(neighbours)) = (layout.slice(GraphRule::Proximity), Neighbours::new(query, level)) else {
+    let (Some(proximity), Some(neighbours)) = (layout.slice(GraphRule::Proximity), Neighbours::new(query, level))
+    else {
         return groups;
     };
     let mut groups: BTreeMap<Key, DocSet> = groups.into_iter().collect();

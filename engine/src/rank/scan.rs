@@ -15,7 +15,7 @@ use crate::rank::neighbours::Neighbours;
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
-use crate::segment::SegmentReader;
+use crate::segment::{BlockCodes, SegmentReader};
 
 /// Documents scanned between two looks at the clock.
 const DOCS_PER_CLOCK_CHECK: usize = 256;
@@ -219,10 +219,10 @@ impl<'a> ExactFields<'a> {
         let fields = rarest.map(|word| {
             let sets = postings.field_sets();
             let mut seen = vec![false; sets.len()];
-            postings.for_each(word, |_, code| {
-                if let Some(seen) = seen.get_mut(code as usize) {
-                    *seen = true;
-                }
+            let mut see = |code: u32| seen.get_mut(code as usize).into_iter().for_each(|seen| *seen = true);
+            postings.for_each_block(word, |block| match block.codes {
+                BlockCodes::All(code) => see(code),
+                BlockCodes::Each(codes) => codes.iter().copied().for_each(&mut see),
             });
             let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
             (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()

@@ -40,7 +40,7 @@ pub(crate) enum SectionKind {
     InternalIds = 2,
     /// fst: term to ordinal.
     Terms = 3,
-    /// Eight bytes per term.
+    /// What is known of each term without its list.
     TermInfos = 4,
     /// Posting lists.
     Postings = 5,

@@ -5,10 +5,10 @@
 //! Documents of full blocks are strictly ascending deltas in the four-lane layout of the `bitpacking` crate; tails hold
 //! `document - previous - 1` (the first one counts from -1) in plain little-endian bit order.
 
-use crate::bits::{BitsetBuilder, DocSet};
 use crate::bits::bitpack::{BitWriter, bit_width, get_bits, pack, packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::varint::{put_varint, read_varint};
+use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::DocId;
 use bitpacking::{BitPacker, BitPacker4x};
 
@@ -165,7 +165,14 @@ fn put_codes_head(out: &mut Vec<u8>, codes: &[u32]) -> Codes {
 fn put_codes(out: &mut Vec<u8>, codes: &[u32], choice: Codes) {
     match choice {
         Codes::All(_) => {}
-        Codes::Packed(width) => pack(out, codes.iter().copied(), width),
+        Codes::Packed(width) => match <&Block>::try_from(codes) {
+            Ok(block) => {
+                let at = out.len();
+                out.resize(at + packed_bytes(BLOCK_LEN, width), 0);
+                BitPacker4x::new().compress(block, &mut out[at..], width);
+            }
+            Err(_) => pack(out, codes.iter().copied(), width),
+        },
         Codes::Except { common, width, .. } => {
             let mut writer = BitWriter::new(out);
             for (place, &code) in codes.iter().enumerate().filter(|&(_, &code)| code != common) {
@@ -216,6 +223,10 @@ impl Codes {
             Codes::All(code) => out.fill(code),
             Codes::Packed(width) => {
                 let count = out.len();
+                if count == BLOCK_LEN && bytes.len() >= packed_bytes(BLOCK_LEN, width) {
+                    BitPacker4x::new().decompress(&bytes[..packed_bytes(BLOCK_LEN, width)], out, width);
+                    return;
+                }
                 let mut slots = out.iter_mut();
                 unpack(bytes, count, width, |code| {
                     if let Some(slot) = slots.next() {
@@ -256,14 +267,73 @@ struct Layout<'a> {
     end: usize,
 }
 
-/// The zones of a block; all 0 when the list has none.
-#[derive(Clone, Copy)]
-pub(super) struct Zones<'a>(&'a [u8]);
+/// The packed zones of a block; nothing when the list has none.
+type Zones<'a> = &'a [u8];
 
-impl Zones<'_> {
+/// Unpacks the zones of a block: four to a byte.
+fn unpack_zones(zones: Zones<'_>, out: &mut [u8; BLOCK_LEN]) {
+    for (four, &bits) in out.as_chunks_mut::<4>().0.iter_mut().zip(zones) {
+        *four = [bits & 3, bits >> 2 & 3, bits >> 4 & 3, bits >> 6];
+    }
+}
+
+/// Some postings of a list, documents ascending.
+pub(crate) struct PostingBlock<'a> {
+    pub(crate) docs: &'a [DocId],
+    pub(crate) codes: BlockCodes<'a>,
+    /// One for each document.
+    pub(crate) zones: &'a [u8],
+}
+
+/// The field set codes of a block.
+#[derive(Clone, Copy)]
+pub(crate) enum BlockCodes<'a> {
+    /// All documents have this one.
+    All(u32),
+    /// One for each document.
+    Each(&'a [u32]),
+}
+
+impl PostingBlock<'_> {
+    /// Calls `f(doc, code, zone)` for each posting.
     #[inline]
-    fn get(self, index: usize) -> u8 {
-        self.0.get(index / 4).map_or(0, |bits| bits >> (2 * (index % 4)) & 3)
+    pub(crate) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
+        let postings = self.docs.iter().zip(self.zones);
+        match self.codes {
+            BlockCodes::All(code) => postings.for_each(|(&doc, &zone)| f(doc, code, zone)),
+            BlockCodes::Each(codes) => postings.zip(codes).for_each(|((&doc, &zone), &code)| f(doc, code, zone)),
+        }
+    }
+}
+
+/// Buffers for what is unpacked of a block.
+struct Unpacked {
+    codes: Block,
+    zones: [u8; BLOCK_LEN],
+}
+
+impl Unpacked {
+    fn new() -> Unpacked {
+        Unpacked { codes: [0; BLOCK_LEN], zones: [0; BLOCK_LEN] }
+    }
+
+    /// A block of `docs`, with its packed codes and zones.
+    fn block<'a>(
+        &'a mut self,
+        docs: &'a [DocId],
+        codes: Codes,
+        code_bits: &[u8],
+        zones: Zones<'_>,
+    ) -> PostingBlock<'a> {
+        let codes = match codes {
+            Codes::All(code) => BlockCodes::All(code),
+            codes => {
+                codes.decode(code_bits, &mut self.codes[..docs.len()]);
+                BlockCodes::Each(&self.codes[..docs.len()])
+            }
+        };
+        unpack_zones(zones, &mut self.zones);
+        PostingBlock { docs, codes, zones: &self.zones[..docs.len()] }
     }
 }
 
@@ -312,7 +382,7 @@ impl<'a> List<'a> {
             doc_width,
             codes,
             code_bits: bytes.get(codes_at..zones_at)?,
-            zones: Zones(bytes.get(zones_at..end)?),
+            zones: bytes.get(zones_at..end)?,
             end,
         })
     }
@@ -321,16 +391,11 @@ impl<'a> List<'a> {
         if self.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
     }
 
-    /// Calls `f` with the documents of each block, its zones, and its codes when `WITH_CODES` (else an empty slice).
-    /// `skip` says whether a full block with this last document can be left out.
+    /// Calls `f` with the documents of each block and where the rest of it is. `skip` says whether a full block with this
+    /// last document can be left out.
     #[inline]
-    fn walk<const WITH_CODES: bool>(
-        &self,
-        mut skip: impl FnMut(DocId) -> bool,
-        mut f: impl FnMut(&[u32], &[u32], Zones<'_>),
-    ) {
+    fn walk(&self, mut skip: impl FnMut(DocId) -> bool, mut f: impl FnMut(&[DocId], &Layout<'_>)) {
         let mut docs: Block = [0; BLOCK_LEN];
-        let mut codes: Block = [0; BLOCK_LEN];
         let mut at = self.blocks_at();
         let blocks_at = at;
         let mut previous = None;
@@ -347,12 +412,7 @@ impl<'a> List<'a> {
             }
             let Some(layout) = self.layout(at, BLOCK_LEN) else { return };
             packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
-            if WITH_CODES {
-                layout.codes.decode(layout.code_bits, &mut codes);
-                f(&docs, &codes, layout.zones);
-            } else {
-                f(&docs, &[], layout.zones);
-            }
+            f(&docs, &layout);
             at = layout.end;
             previous = Some(last);
         }
@@ -369,12 +429,7 @@ impl<'a> List<'a> {
             docs[i % BLOCK_LEN] = doc;
             i += 1;
         });
-        if WITH_CODES {
-            layout.codes.decode(layout.code_bits, &mut codes[..rest]);
-            f(&docs[..rest], &codes[..rest], layout.zones);
-        } else {
-            f(&docs[..rest], &[], layout.zones);
-        }
+        f(&docs[..rest], &layout);
     }
 
     fn bitset(&self) -> &'a [u8] {
@@ -382,42 +437,49 @@ impl<'a> List<'a> {
         bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
     }
 
-    /// Calls `f(doc, code, zone)` for each posting of a bitset.
-    fn walk_dense(&self, mut f: impl FnMut(DocId, u32, u8)) {
+    /// Calls `f` with the blocks of a bitset.
+    fn walk_dense(&self, mut f: impl FnMut(PostingBlock<'_>)) {
         let mut at = 1 + bitset_bytes(self.doc_count);
-        let mut codes: Block = [0; BLOCK_LEN];
-        let mut zones = Zones(&[]);
-        let (mut used, mut left) = (BLOCK_LEN, self.doc_freq);
+        let mut unpacked = Unpacked::new();
+        let mut docs: Block = [0; BLOCK_LEN];
+        let (mut used, mut left) = (0, self.doc_freq);
+        let mut block = |docs: &[DocId]| {
+            let codes = Codes::read(self.bytes, &mut at).unwrap_or(Codes::All(0));
+            let code_bits = self.bytes.get(at..).unwrap_or_default();
+            at += codes.bytes(docs.len());
+            let zones = at..at + self.zone_bytes(docs.len());
+            at = zones.end;
+            f(unpacked.block(docs, codes, code_bits, self.bytes.get(zones).unwrap_or_default()));
+        };
         for_each_bit(self.bitset(), |doc| {
-            if used == BLOCK_LEN && left > 0 {
-                let count = left.min(BLOCK_LEN);
-                left -= count;
-                used = 0;
-                let head = Codes::read(self.bytes, &mut at).unwrap_or(Codes::All(0));
-                let bytes = self.bytes.get(at..).unwrap_or_default();
-                head.decode(bytes, &mut codes[..count]);
-                at += head.bytes(count);
-                zones =
-                    Zones(self.bytes.get(at..).unwrap_or_default().get(..self.zone_bytes(count)).unwrap_or_default());
-                at += self.zone_bytes(count);
+            // A damaged bitset may have more documents than were announced.
+            if left > 0 {
+                docs[used % BLOCK_LEN] = doc;
+                (used, left) = (used + 1, left - 1);
+                if used == BLOCK_LEN {
+                    block(&docs);
+                    used = 0;
+                }
             }
-            f(doc, codes[used.min(BLOCK_LEN - 1)], zones.get(used));
-            used += 1;
         });
+        if used > 0 {
+            block(&docs[..used]);
+        }
+    }
+
+    /// Calls `f` with the blocks of the list.
+    #[inline]
+    pub(super) fn for_each_block(&self, mut f: impl FnMut(PostingBlock<'_>)) {
+        if self.is_dense() {
+            return self.walk_dense(f);
+        }
+        let mut unpacked = Unpacked::new();
+        self.walk(|_| false, |docs, layout| f(unpacked.block(docs, layout.codes, layout.code_bits, layout.zones)));
     }
 
     /// Calls `f(doc, code, zone)` for each posting.
     pub(super) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
-        if self.is_dense() {
-            return self.walk_dense(f);
-        }
-        self.walk::<true>(
-            |_| false,
-            |docs, codes, zones| {
-                let postings = docs.iter().zip(codes).enumerate();
-                postings.for_each(|(i, (&doc, &code))| f(doc, code, zones.get(i)));
-            },
-        );
+        self.for_each_block(|block| block.for_each(&mut f));
     }
 
     /// Adds all documents.
@@ -425,7 +487,7 @@ impl<'a> List<'a> {
         if self.is_dense() {
             return set.insert_bitset_bytes(self.bitset());
         }
-        self.walk::<false>(|_| false, |docs, _, _| set.insert_all(docs));
+        self.walk(|_| false, |docs, _| set.insert_all(docs));
     }
 
     /// Appends all documents, ascending.
@@ -433,7 +495,7 @@ impl<'a> List<'a> {
         if self.is_dense() {
             return for_each_bit(self.bitset(), |doc| out.push(doc));
         }
-        self.walk::<false>(|_| false, |docs, _, _| out.extend_from_slice(docs));
+        self.walk(|_| false, |docs, _| out.extend_from_slice(docs));
     }
 
     /// The documents as a set in the smaller form.
@@ -462,7 +524,7 @@ impl<'a> List<'a> {
         }
         let rest = std::cell::Cell::new(wanted);
         let skip = |last: DocId| rest.get().first().is_none_or(|&next| next > last);
-        self.walk::<false>(skip, |docs, _, _| {
+        self.walk(skip, |docs, _| {
             let mut wanted = rest.get();
             let mut i = 0;
             while let Some(&want) = wanted.first() {

@@ -241,7 +241,8 @@ impl Pairs {
     /// Checks every list. `ordinal_count`: above all terms.
     pub(crate) fn validate(&self, ordinal_count: u32) -> Result<(), Damage> {
         let listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
-        if self.words.last().is_none_or(|&last| last < ordinal_count) && listed.map(|e| self.list(e)).all(|l| l.is_valid(1))
+        if self.words.last().is_none_or(|&last| last < ordinal_count)
+            && listed.map(|e| self.list(e)).all(|l| l.is_valid(1))
         {
             Ok(())
         } else {

@@ -1,9 +1,8 @@
 //! The postings of a mapped segment.
 
-use super::TermInfo;
-use super::list::List;
+use super::infos::{TermInfo, TermInfos};
+use super::list::{BlockCodes, List, PostingBlock};
 use super::unions::Unions;
-use crate::bits::little_endian::read_u64;
 use crate::bits::varint::read_varint;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
@@ -13,7 +12,7 @@ use std::ops::Range;
 
 /// The postings of a segment.
 pub struct Postings {
-    infos: OwnedBytes,
+    infos: TermInfos,
     lists: OwnedBytes,
     field_sets: FieldSets,
     unions: Unions,
@@ -30,9 +29,8 @@ impl Postings {
         doc_count: u32,
         term_count: u32,
     ) -> Result<Postings, Damage> {
-        if infos.len() != term_count as usize * 8 {
-            return Err(Damage("the number of term infos is not the number of terms"));
-        }
+        let infos =
+            TermInfos::open(infos, term_count).ok_or(Damage("the number of term infos is not the number of terms"))?;
         let field_sets = FieldSets::open(field_sets).ok_or(Damage("the field sets are cut or out of order"))?;
         let unions = Unions::open(unions, doc_count).ok_or(Damage("the prefix unions are cut or out of order"))?;
         Ok(Postings { infos, lists, field_sets, unions, doc_count, term_count })
@@ -40,8 +38,7 @@ impl Postings {
 
     #[inline]
     fn info(&self, ordinal: TermOrdinal) -> Option<TermInfo> {
-        let index = ordinal.checked_sub(FIRST_TERM)?;
-        read_u64(&self.infos, index as usize * 8).map(TermInfo::unpack)
+        self.infos.get(ordinal.checked_sub(FIRST_TERM)?)
     }
 
     fn list(&self, doc_freq: u32, offset: u64) -> List<'_> {
@@ -84,10 +81,17 @@ impl Postings {
 
     /// Calls `f(doc, field set code, zone)` in ascending order of documents.
     pub(crate) fn for_each_with_zone(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32, u8)) {
+        self.for_each_block(ordinal, |block| block.for_each(&mut f));
+    }
+
+    /// Calls `f` with the postings in ascending order of documents, up to 128 at a time.
+    pub(crate) fn for_each_block(&self, ordinal: TermOrdinal, mut f: impl FnMut(PostingBlock<'_>)) {
         match self.info(ordinal) {
             None => {}
-            Some(TermInfo::Single { doc, code, zone }) => f(doc, code, zone),
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each(f),
+            Some(TermInfo::Single { doc, code, zone }) => {
+                f(PostingBlock { docs: &[doc], codes: BlockCodes::All(code), zones: &[zone] });
+            }
+            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_block(f),
         }
     }
 
@@ -191,9 +195,9 @@ pub(crate) struct PrefixUnion<'a> {
 }
 
 impl PrefixUnion<'_> {
-    /// Calls `f(doc, field set code, zone)` in ascending order of documents; the zone is the first of all terms.
-    pub(crate) fn for_each(&self, f: impl FnMut(DocId, u32, u8)) {
-        self.list.for_each(f);
+    /// Calls `f` with the postings in ascending order of documents, up to 128 at a time; zones are the first of all terms.
+    pub(crate) fn for_each_block(&self, f: impl FnMut(PostingBlock<'_>)) {
+        self.list.for_each_block(f);
     }
 }
 

@@ -1,9 +1,8 @@
 //! Builds the postings sections from the posting lists of the terms, in order of the terms.
 
-use super::TermInfo;
+use super::infos::{TermInfo, put_infos};
 use super::list::put_list;
 use super::unions::UnionsBuilder;
-use crate::bits::little_endian::put_u64;
 use crate::bits::varint::put_varint;
 use crate::id::{DocId, FieldId};
 use crate::segment::SegmentError;
@@ -139,7 +138,7 @@ pub(crate) fn put_field_list(out: &mut Vec<u8>, fields: &[FieldId]) {
 /// Writes posting lists to the open postings section and keeps the term infos.
 pub(crate) struct PostingsBuilder {
     doc_count: u32,
-    infos: Vec<u8>,
+    infos: Vec<TermInfo>,
     list: Vec<u8>,
     unions: UnionsBuilder,
 }
@@ -149,7 +148,7 @@ impl PostingsBuilder {
     pub(crate) fn new(doc_count: u32, term_count: usize, field_sets: FieldSetTable) -> PostingsBuilder {
         PostingsBuilder {
             doc_count,
-            infos: Vec::with_capacity(term_count * 8),
+            infos: Vec::with_capacity(term_count),
             list: Vec::new(),
             unions: UnionsBuilder::new(doc_count, field_sets),
         }
@@ -177,14 +176,14 @@ impl PostingsBuilder {
             file.write(&self.list)?;
             TermInfo::List { doc_freq: docs.len() as u32, offset }
         };
-        put_u64(&mut self.infos, info.pack());
+        self.infos.push(info);
         Ok(())
     }
 
     /// Ends the postings section and writes the sections that belong to it.
     pub(crate) fn finish(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
         file.end();
-        file.section(SectionKind::TermInfos, 0, &self.infos)?;
+        file.section(SectionKind::TermInfos, 0, &put_infos(&self.infos))?;
         file.section(SectionKind::PrefixUnions, 0, &self.unions.finish())
     }
 }
