@@ -186,9 +186,9 @@ impl<'a> SegmentQuery<'a> {
     fn prefix(&self, node: usize) -> DocSet {
         let e = &self.expansions[node];
         let whole = self.searched.is_none() && self.stop.is_empty();
-        let stored = whole.then(|| self.reader.postings().prefix_docs(self.graph.nodes[node].text.as_bytes()));
-        if let Some(docs) = stored.flatten() {
-            return docs;
+        let stored = whole.then(|| self.reader.postings().prefix_union(self.graph.nodes[node].text.as_bytes()));
+        if let Some(union) = stored.flatten() {
+            return union.docs();
         }
         // A stop word is matched by nothing, so it is left out of the range of a prefix too.
         let ordinals = e.prefix.clone().filter(|o| self.stop.binary_search(o).is_err());

@@ -15,12 +15,15 @@ use crate::rank::key::{Key, KeyLayout};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::path::{bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
-use crate::segment::{BlockCodes, FieldSets, PostingBlock, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
+
+/// A word that fewer than one document in this many holds is not told apart from its completions.
+const EXACT_SHARE: u32 = 16;
 
 /// Positions below this are not rounded by `wordPosition`.
 const EXACT_POSITIONS: u16 = 16;
@@ -187,7 +190,7 @@ impl CostTable {
 enum Source<'q> {
     Words(std::ops::Range<TermOrdinal>),
     /// The stored union of a prefix.
-    Union(&'q [u8]),
+    Union(PrefixUnion<'q>),
 }
 
 /// Cuts groups of documents that match every word of a level without typo by the least costs of `attributeRank` and
@@ -196,13 +199,13 @@ enum Source<'q> {
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
 /// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting
 /// of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
-pub(crate) fn cut_by_costs(
-    query: &SegmentQuery<'_>,
+pub(crate) fn cut_by_costs<'q>(
+    query: &SegmentQuery<'q>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
     exact_known: &[bool],
-) -> Groups {
+) -> Groups<'q> {
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
     let sources: Vec<(usize, Source<'_>, u64)> =
@@ -217,6 +220,17 @@ pub(crate) fn cut_by_costs(
     };
     // The costs of one word are no bound of those of a level of which other words are not looked into.
     let packing = Packing { single: packing.single && nodes.len() == 1, ..packing };
+    let sources = match <[_; 1]>::try_from(sources) {
+        Ok([(node, Source::Union(union), _)]) if packing.single && exact_are_few(query, &groups) => {
+            let node = &query.graph().nodes[node];
+            let table = CostTable::new(query, union.field_sets(), node, &packing, Costs::Any);
+            return Groups::of_union(groups, union, |bound, code, zone| {
+                bound + packing.key(table.get(code, zone), layout, false)
+            });
+        }
+        Ok(sources) => Vec::from(sources),
+        Err(sources) => sources,
+    };
     let mut costs: Vec<Slot> = vec![0; query.reader().doc_count() as usize];
     for (node, source, _) in &sources {
         add_costs(query, *node, source, &packing, &mut costs);
@@ -225,6 +239,12 @@ pub(crate) fn cut_by_costs(
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         packing.key(slot, layout, with_attribute && can_be_exact)
     })
+}
+
+/// Whether only the last of some groups is large: those before it hold the word of a prefix itself.
+fn exact_are_few(query: &SegmentQuery<'_>, groups: &[(Key, DocSet)]) -> bool {
+    let few = query.reader().doc_count() / EXACT_SHARE;
+    groups.split_last().is_none_or(|(_, exact)| exact.iter().all(|(_, docs)| docs.len() <= few))
 }
 
 /// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read,
@@ -243,8 +263,8 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
     }
     if !e.prefix.is_empty() {
         let prefix = query.graph().nodes[node].text.as_bytes();
-        if postings.prefix_union(prefix).is_some() {
-            return Some((Source::Union(prefix), doc_count));
+        if let Some(union) = postings.prefix_union(prefix) {
+            return Some((Source::Union(union), doc_count));
         }
     }
     let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
@@ -260,10 +280,14 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
     let node = &query.graph().nodes[node];
     let table = |sets, kind| CostTable::new(query, sets, node, packing, kind);
     match source {
-        Source::Union(prefix) => {
-            let Some(union) = postings.prefix_union(prefix) else { return };
-            let table = table(union.field_sets, Costs::Any);
-            union.for_each_block(|block| table.add(&block, costs));
+        Source::Union(union) => {
+            let table = table(union.field_sets(), Costs::Any);
+            for (group, (code, zone)) in union.groups().enumerate() {
+                let cost = table.get(code, zone);
+                if cost > 0 {
+                    union.group_docs(group).for_each(|doc| costs[doc as usize] += cost);
+                }
+            }
         }
         Source::Words(words) if words.len() == 1 => {
             let kind = if exact == Some(words.start) || node.phrase.is_some() { Costs::Exact } else { Costs::Any };

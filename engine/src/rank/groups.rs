@@ -1,10 +1,12 @@
 //! Groups of documents with their smallest keys, best first, listed as they are asked for.
 //!
-//! The scan of a level mostly ends within the first few groups, so a group is a number per document until then.
+//! The scan of a level mostly ends within the first few groups, so a group is a number per document until then, or a list
+//! that nobody has read.
 
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::rank::key::Key;
+use crate::segment::PrefixUnion;
 
 /// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
 const FIRST_LISTED: usize = 512;
@@ -17,10 +19,87 @@ const NOT_WANTED: u16 = u16::MAX;
 pub(crate) type Slot = u16;
 
 /// Disjoint groups of the documents of a level, best first.
-pub(crate) struct Groups {
+pub(crate) enum Groups<'q> {
+    /// Listed already, worst first.
+    Whole(Vec<(Key, DocSet)>),
+    Slots(SlotGroups),
+    Union(UnionGroups<'q>),
+}
+
+impl<'q> Groups<'q> {
+    /// The bases themselves, best first.
+    pub(crate) fn whole(mut bases: Vec<(Key, DocSet)>) -> Groups<'q> {
+        bases.sort_by_key(|base| std::cmp::Reverse(base.0));
+        Groups::Whole(bases)
+    }
+
+    /// Each base cut by the slots of its documents. `slot_count`: above all slots; `cost`: what a slot adds to the key
+    /// of a base. Cost: two loads per document, now.
+    pub(crate) fn cut(
+        bases: Vec<(Key, DocSet)>,
+        slots: Vec<Slot>,
+        slot_count: usize,
+        cost: impl Fn(Key, Slot) -> Key,
+    ) -> Groups<'q> {
+        Groups::Slots(SlotGroups::new(bases, slots, slot_count, cost))
+    }
+
+    /// Each base cut as the documents of a stored union are, which has all of them. `key`: the smallest key of the
+    /// documents of a base with a field set code and zone. Cost: none per document, now.
+    pub(crate) fn of_union(
+        bases: Vec<(Key, DocSet)>,
+        union: PrefixUnion<'q>,
+        key: impl Fn(Key, u32, u8) -> Key,
+    ) -> Groups<'q> {
+        let mut left = Vec::new();
+        for (base, (bound, docs)) in bases.iter().enumerate().filter(|(_, (_, docs))| !docs.is_empty()) {
+            let groups = union.groups().enumerate();
+            left.extend(groups.map(|(group, (code, zone))| (key(*bound, code, zone), base, group)));
+            debug_assert_eq!(docs.and_len(&union.docs()), docs.len(), "the union has all documents");
+        }
+        left.sort_by_key(|&(bound, ..)| std::cmp::Reverse(bound));
+        Groups::Union(UnionGroups { bases, union, left })
+    }
+
+    /// The smallest key of all documents that have not been taken.
+    pub(crate) fn bound(&self) -> Option<Key> {
+        match self {
+            Groups::Whole(groups) => groups.last().map(|group| group.0),
+            Groups::Slots(groups) => groups.bound(),
+            Groups::Union(groups) => groups.left.last().map(|group| group.0),
+        }
+    }
+
+    /// Takes the best group; it may have no documents.
+    pub(crate) fn take(&mut self) -> Option<(Key, DocSet)> {
+        match self {
+            Groups::Whole(groups) => groups.pop(),
+            Groups::Slots(groups) => groups.take(),
+            Groups::Union(groups) => groups.take(),
+        }
+    }
+}
+
+/// Groups that a stored union has.
+pub(crate) struct UnionGroups<'q> {
+    bases: Vec<(Key, DocSet)>,
+    union: PrefixUnion<'q>,
+    /// Smallest key, base and group of the union, worst first.
+    left: Vec<(Key, usize, usize)>,
+}
+
+impl UnionGroups<'_> {
+    fn take(&mut self) -> Option<(Key, DocSet)> {
+        let (bound, base, group) = self.left.pop()?;
+        Some((bound, self.union.group_docs(group).and(&self.bases[base].1)))
+    }
+}
+
+/// Groups by a number per document.
+pub(crate) struct SlotGroups {
     /// Documents with the smallest key of any of them.
     bases: Vec<(Key, DocSet)>,
-    /// Per document its slot; empty when the bases are the groups.
+    /// Per document its slot.
     slots: Vec<Slot>,
     /// What is left: the groups that have documents, worst first.
     left: Vec<Group>,
@@ -36,21 +115,13 @@ struct Group {
     len: usize,
 }
 
-impl Groups {
-    /// The bases themselves, best first.
-    pub(crate) fn whole(mut bases: Vec<(Key, DocSet)>) -> Groups {
-        bases.sort_by_key(|base| std::cmp::Reverse(base.0));
-        Groups { bases: Vec::new(), slots: Vec::new(), left: Vec::new(), listed: bases, wanted: 0 }
-    }
-
-    /// Each base cut by the slots of its documents. `slot_count`: above all slots; `cost`: what a slot adds to the key
-    /// of a base. Cost: two loads per document, now.
-    pub(crate) fn cut(
+impl SlotGroups {
+    fn new(
         bases: Vec<(Key, DocSet)>,
         slots: Vec<Slot>,
         slot_count: usize,
         cost: impl Fn(Key, Slot) -> Key,
-    ) -> Groups {
+    ) -> SlotGroups {
         let mut left = Vec::new();
         // Neighbours mostly have the same slot: counted in turns, an addition does not wait for the one before it.
         let mut counts = vec![[0u32; COUNTED_BESIDE]; slot_count];
@@ -70,16 +141,14 @@ impl Groups {
             }));
         }
         left.sort_by_key(|group| std::cmp::Reverse(group.bound));
-        Groups { bases, slots, left, listed: Vec::new(), wanted: FIRST_LISTED }
+        SlotGroups { bases, slots, left, listed: Vec::new(), wanted: FIRST_LISTED }
     }
 
-    /// The smallest key of all documents that have not been taken.
-    pub(crate) fn bound(&self) -> Option<Key> {
+    fn bound(&self) -> Option<Key> {
         self.listed.last().map(|group| group.0).or(self.left.last().map(|group| group.bound))
     }
 
-    /// Takes the best group.
-    pub(crate) fn take(&mut self) -> Option<(Key, DocSet)> {
+    fn take(&mut self) -> Option<(Key, DocSet)> {
         if self.listed.is_empty() {
             self.list();
         }

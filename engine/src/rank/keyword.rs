@@ -243,13 +243,13 @@ impl Ranked<'_> {
     /// Scans groups of `docs` documents of all segments, in parallel when there are many, and tells whether the time ran
     /// out.
     /// Groups come best first, each with the smallest key of its documents.
-    fn scan_all(
-        &self,
+    fn scan_all<'s>(
+        &'s self,
         tops: &mut [TopK],
         number: u16,
         docs: u32,
         without_typo: bool,
-        groups: impl Fn(usize) -> Groups + Sync,
+        groups: impl Fn(usize) -> Groups<'s> + Sync,
     ) -> bool {
         let scan_segment = |(index, top): (usize, &mut TopK)| {
             let mut scan = LevelScan::new(self, index, number, without_typo);
@@ -323,7 +323,7 @@ impl Ranked<'_> {
     /// Cuts documents that match without typo into groups by what bitmaps and postings tell of their keys: whether
     /// every word is there exactly, and in which attributes. Each group comes with the smallest key its documents can
     /// have, best first.
-    fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups {
+    fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups<'_> {
         let bound = self.bound(number);
         if docs.len() <= SCANNED_WHOLE_MAX {
             return Groups::whole(vec![(bound, docs.clone())]);

@@ -31,7 +31,10 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         segment.postings().docs(ordinal);
         segment.postings().docs_among(ordinal, &list);
     }
-    segment.postings().prefix_docs(b"a");
+    if let Some(union) = segment.postings().prefix_union(b"a") {
+        let groups = union.groups().count();
+        (0..=groups).for_each(|group| assert!(union.group_docs(group).iter().all(|doc| doc < docs)));
+    }
     segment.terms().prefix_range(b"a").for_each(|ordinal| segment.postings().add_to(ordinal, &mut set));
     assert!(set.finish().iter().all(|doc| doc < docs));
     for field in segment.columns().fields().collect::<Vec<_>>() {

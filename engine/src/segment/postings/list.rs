@@ -412,6 +412,9 @@ impl<'a> List<'a> {
             }
             let Some(layout) = self.layout(at, BLOCK_LEN) else { return };
             packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
+            if !self.are_inside(&docs) {
+                return;
+            }
             f(&docs, &layout);
             at = layout.end;
             previous = Some(last);
@@ -429,7 +432,14 @@ impl<'a> List<'a> {
             docs[i % BLOCK_LEN] = doc;
             i += 1;
         });
-        f(&docs[..rest], &layout);
+        if self.are_inside(&docs[..rest]) {
+            f(&docs[..rest], &layout);
+        }
+    }
+
+    /// Only a damaged list has documents that the segment has not.
+    fn are_inside(&self, docs: &[DocId]) -> bool {
+        docs.iter().fold(0, |most, &doc| most.max(doc)) < self.doc_count
     }
 
     fn bitset(&self) -> &'a [u8] {
@@ -452,8 +462,8 @@ impl<'a> List<'a> {
             f(unpacked.block(docs, codes, code_bits, self.bytes.get(zones).unwrap_or_default()));
         };
         for_each_bit(self.bitset(), |doc| {
-            // A damaged bitset may have more documents than were announced.
-            if left > 0 {
+            // A damaged bitset may have more documents than were announced, or than there are.
+            if left > 0 && doc < self.doc_count {
                 docs[used % BLOCK_LEN] = doc;
                 (used, left) = (used + 1, left - 1);
                 if used == BLOCK_LEN {

@@ -2,7 +2,7 @@
 
 use super::infos::{TermInfo, TermInfos};
 use super::list::{BlockCodes, List, PostingBlock};
-use super::unions::Unions;
+use super::unions::{PrefixUnion, Unions};
 use crate::bits::varint::read_varint;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
@@ -70,13 +70,7 @@ impl Postings {
 
     /// Calls `f(doc, field set code)` in ascending order of documents.
     pub fn for_each(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32)) {
-        match self.info(ordinal) {
-            None => {}
-            Some(TermInfo::Single { doc, code, .. }) => f(doc, code),
-            Some(TermInfo::List { doc_freq, offset }) => {
-                self.list(doc_freq, offset).for_each(|doc, code, _| f(doc, code));
-            }
-        }
+        self.for_each_block(ordinal, |block| block.for_each(|doc, code, _| f(doc, code)));
     }
 
     /// Calls `f(doc, field set code, zone)` in ascending order of documents.
@@ -88,6 +82,7 @@ impl Postings {
     pub(crate) fn for_each_block(&self, ordinal: TermOrdinal, mut f: impl FnMut(PostingBlock<'_>)) {
         match self.info(ordinal) {
             None => {}
+            Some(TermInfo::Single { doc, .. }) if doc >= self.doc_count => {}
             Some(TermInfo::Single { doc, code, zone }) => {
                 f(PostingBlock { docs: &[doc], codes: BlockCodes::All(code), zones: &[zone] });
             }
@@ -141,19 +136,10 @@ impl Postings {
         &self.field_sets
     }
 
-    /// The union of the documents of all terms with this prefix, when it was computed at writing time (crowded
-    /// prefixes only; all fields).
-    pub fn prefix_docs(&self, prefix: &[u8]) -> Option<DocSet> {
-        let list = self.unions.get(prefix)?;
-        let mut set = BitsetBuilder::new(self.doc_count);
-        list.add_to(&mut set);
-        Some(set.finish())
-    }
-
-    /// The field sets of the stored union of a prefix and its postings, for [`PrefixUnion::for_each`]; `None` when
-    /// there is none.
+    /// The union of the postings of all terms with this prefix, when it was computed at writing time (crowded prefixes
+    /// only; all fields).
     pub(crate) fn prefix_union(&self, prefix: &[u8]) -> Option<PrefixUnion<'_>> {
-        Some(PrefixUnion { list: self.unions.get(prefix)?, field_sets: self.unions.field_sets() })
+        self.unions.get(prefix)
     }
 
     /// Prefixes with a stored union, in byte order.
@@ -184,20 +170,6 @@ impl Postings {
 impl std::fmt::Debug for Postings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Postings({} terms, {} field sets)", self.term_count, self.field_sets.len())
-    }
-}
-
-/// A stored union of the postings of all terms with a prefix.
-pub(crate) struct PrefixUnion<'a> {
-    list: List<'a>,
-    /// All fields of a document that hold any of the terms, by code.
-    pub(crate) field_sets: &'a FieldSets,
-}
-
-impl PrefixUnion<'_> {
-    /// Calls `f` with the postings in ascending order of documents, up to 128 at a time; zones are the first of all terms.
-    pub(crate) fn for_each_block(&self, f: impl FnMut(PostingBlock<'_>)) {
-        self.list.for_each_block(f);
     }
 }
 

@@ -2,27 +2,32 @@
 //!
 //! While somebody types, the first letters match thousands of terms whose lists hold most of the documents. Joining them
 //! takes longer than the rest of the query. For the prefixes of one to three characters that would be the dearest to
-//! join, the union is stored: as a posting list, with the fields and the first zone of all terms of a document, in a share
-//! of the segment that is bounded by bytes per document.
+//! join, the union is stored, in a share of the segment that is bounded by bytes per document.
+//!
+//! The documents of a union are kept by their fields and the first zone of all terms: a document that can be among the
+//! best is in one of a few groups, and the lists of the others, nearly all documents, need not be read. The largest group
+//! has no list: it is what the others leave.
 //!
 //! The layout is in `segment-format.md`.
-//! Entries are in byte order of the prefixes.
 
 use super::ZONE_MAX;
-use super::list::{List, put_list};
+use super::list::{List, put_plain_list};
 use super::reader::FieldSets;
 use super::writer::FieldSetTable;
+use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
 use crate::storage::OwnedBytes;
+use hashbrown::HashMap;
 
 /// Unions are kept for prefixes of up to this many characters.
 const PREFIX_CHARS_MAX: usize = 3;
-/// A union is kept when joining would touch more than this many postings and terms (a term weighs 16).
-const COST_MIN: u64 = 50_000;
+/// A union is kept when joining would touch more than this many postings and terms (a term weighs 16). Builds with
+/// assertions keep smaller ones, so that the random corpora of the tests have some.
+const COST_MIN: u64 = if cfg!(debug_assertions) { 2_000 } else { 50_000 };
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
-const BYTES_PER_DOC_MAX: u64 = 12;
+const BYTES_PER_DOC_MAX: u64 = 15;
 
 /// Collects the unions while terms are written in order: at any time there is one open prefix per length.
 pub(crate) struct UnionsBuilder {
@@ -53,7 +58,7 @@ struct Posting {
 }
 
 /// Fields and zone of one document; field sets have codes below 2^24 by far.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
     code: u32,
     zone: u8,
@@ -103,7 +108,7 @@ struct Union {
     prefix: Vec<u8>,
     cost: u64,
     doc_freq: u32,
-    list: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl UnionsBuilder {
@@ -138,15 +143,10 @@ impl UnionsBuilder {
     fn close_from(&mut self, from: usize) {
         for open in self.open.drain(from..) {
             if open.cost >= COST_MIN {
-                let marked = || (0..).zip(&open.marks).filter(|(_, mark)| **mark != NO_MARK);
-                let docs: Vec<DocId> = marked().map(|(doc, _)| doc).collect();
-                let codes: Vec<u32> = marked().map(|(_, mark)| mark.code).collect();
-                let zones: Vec<u8> = marked().map(|(_, mark)| mark.zone).collect();
-                let mut list = Vec::new();
-                put_list(&mut list, &docs, &codes, &zones, self.doc_count);
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
-                self.done_bytes += list.len() as u64;
-                self.done.push(Union { prefix, cost, doc_freq: docs.len() as u32, list });
+                let (doc_freq, bytes) = put_union(&open.marks);
+                self.done_bytes += bytes.len() as u64;
+                self.done.push(Union { prefix, cost, doc_freq, bytes });
             }
             self.spare.push(open);
         }
@@ -163,12 +163,12 @@ impl UnionsBuilder {
     /// Drops the unions that save the least work per byte.
     fn keep_best(&mut self) {
         self.done.sort_by(|a, b| {
-            let gain = |union: &Union| union.cost / (union.list.len() as u64 + 1);
+            let gain = |union: &Union| union.cost / (union.bytes.len() as u64 + 1);
             gain(b).cmp(&gain(a)).then_with(|| a.prefix.cmp(&b.prefix))
         });
         let mut left = self.bytes_max();
         self.done.retain(|union| {
-            let bytes = union.list.len() as u64;
+            let bytes = union.bytes.len() as u64;
             let keep = bytes <= left;
             left -= if keep { bytes } else { 0 };
             keep
@@ -188,14 +188,42 @@ impl UnionsBuilder {
             section.extend_from_slice(&union.prefix);
             put_varint(&mut section, u64::from(union.doc_freq));
             put_varint(&mut section, offset);
-            offset += union.list.len() as u64;
+            offset += union.bytes.len() as u64;
         }
         if !self.done.is_empty() {
             section.extend_from_slice(&self.field_sets.table());
         }
-        self.done.iter().for_each(|union| section.extend_from_slice(&union.list));
+        self.done.iter().for_each(|union| section.extend_from_slice(&union.bytes));
         section
     }
+}
+
+/// The number of marked documents, and the bytes of their union.
+fn put_union(marks: &[Mark]) -> (u32, Vec<u8>) {
+    let mut groups: HashMap<Mark, Vec<DocId>, foldhash::fast::RandomState> = HashMap::default();
+    let mut docs = Vec::new();
+    for (doc, &mark) in (0..).zip(marks).filter(|&(_, &mark)| mark != NO_MARK) {
+        docs.push(doc);
+        groups.entry(mark).or_default().push(doc);
+    }
+    let mut groups: Vec<(Mark, Vec<DocId>)> = groups.into_iter().collect();
+    groups.sort_unstable_by_key(|(mark, docs)| (std::cmp::Reverse(docs.len()), mark.code, mark.zone));
+    let mut lists = Vec::new();
+    let mut put = |docs: &[DocId]| {
+        let start = lists.len();
+        put_plain_list(&mut lists, docs, marks.len() as u32);
+        (lists.len() - start) as u64
+    };
+    let mut out = Vec::new();
+    put_varint(&mut out, groups.len() as u64);
+    for (index, (mark, group)) in groups.iter().enumerate() {
+        put_varint(&mut out, u64::from(mark.code));
+        out.push(mark.zone);
+        put_varint(&mut out, group.len() as u64);
+        put_varint(&mut out, if index == 0 { put(&docs) } else { put(group) });
+    }
+    out.extend_from_slice(&lists);
+    (docs.len() as u32, out)
 }
 
 /// Where the characters of `term` end. Terms are UTF-8; for anything else each byte counts.
@@ -232,20 +260,15 @@ impl Unions {
         entries.is_sorted_by(|a, b| a.0 < b.0).then_some(Unions { bytes, lists_at: at, entries, field_sets, doc_count })
     }
 
-    fn list(&self, index: usize) -> List<'_> {
+    fn union(&self, index: usize) -> Option<PrefixUnion<'_>> {
         let (_, doc_freq, offset) = self.entries[index];
-        let bytes = self.lists_at.checked_add(offset).and_then(|at| self.bytes.get(at..)).unwrap_or_default();
-        List::new(bytes, doc_freq, self.doc_count)
+        let bytes = self.bytes.get(self.lists_at.checked_add(offset)?..)?;
+        PrefixUnion::open(bytes, &self.field_sets, doc_freq, self.doc_count)
     }
 
-    pub(super) fn get(&self, prefix: &[u8]) -> Option<List<'_>> {
+    pub(super) fn get(&self, prefix: &[u8]) -> Option<PrefixUnion<'_>> {
         let index = self.entries.binary_search_by(|entry| entry.0.as_ref().cmp(prefix)).ok()?;
-        Some(self.list(index))
-    }
-
-    /// Field sets of the unions by code.
-    pub(super) fn field_sets(&self) -> &FieldSets {
-        &self.field_sets
+        self.union(index)
     }
 
     #[cfg(test)]
@@ -254,7 +277,85 @@ impl Unions {
     }
 
     pub(super) fn is_valid(&self) -> bool {
-        let codes = self.field_sets.len() as u32;
-        (0..self.entries.len()).all(|index| self.list(index).is_valid(codes))
+        (0..self.entries.len()).all(|index| self.union(index).is_some_and(|union| union.is_valid()))
+    }
+}
+
+/// A stored union of the postings of all terms with a prefix.
+pub(crate) struct PrefixUnion<'a> {
+    docs: List<'a>,
+    /// The first one has the documents that are in no other.
+    groups: Vec<UnionGroup<'a>>,
+    field_sets: &'a FieldSets,
+}
+
+/// The documents of a union with the same fields and zone.
+struct UnionGroup<'a> {
+    mark: Mark,
+    /// Of the first one: all documents of the union.
+    list: List<'a>,
+}
+
+impl<'a> PrefixUnion<'a> {
+    fn open(bytes: &'a [u8], field_sets: &'a FieldSets, doc_freq: u32, doc_count: u32) -> Option<PrefixUnion<'a>> {
+        let mut at = 0;
+        let count = read_varint(bytes, &mut at)?;
+        let mut heads = Vec::new();
+        let (mut end, mut left) = (0usize, doc_freq);
+        for _ in 0..count {
+            let code = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
+            let zone = bytes.get(at).copied().filter(|&zone| zone <= ZONE_MAX)?;
+            at += 1;
+            let docs = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
+            left = left.checked_sub(docs)?;
+            heads.push((Mark { code, zone }, docs, end));
+            end = end.checked_add(usize::try_from(read_varint(bytes, &mut at)?).ok()?)?;
+        }
+        let lists = bytes.get(at..).filter(|lists| left == 0 && !heads.is_empty() && end <= lists.len())?;
+        let group = |(index, (mark, docs, start)): (usize, (Mark, u32, usize))| {
+            let docs = if index == 0 { doc_freq } else { docs };
+            UnionGroup { mark, list: List::plain(lists.get(start..).unwrap_or_default(), docs, doc_count) }
+        };
+        let groups: Vec<UnionGroup<'_>> = heads.into_iter().enumerate().map(group).collect();
+        Some(PrefixUnion { docs: groups.first()?.list, groups, field_sets })
+    }
+
+    /// All documents.
+    pub(crate) fn docs(&self) -> DocSet {
+        self.docs.to_set()
+    }
+
+    /// All fields of a document that hold any of the terms, by code.
+    pub(crate) fn field_sets(&self) -> &'a FieldSets {
+        self.field_sets
+    }
+
+    /// Field set code and zone of each group; the zone is the first of all terms.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
+        self.groups.iter().map(|group| (group.mark.code, group.mark.zone))
+    }
+
+    /// The documents of a group, which are in no other one.
+    pub(crate) fn group_docs(&self, group: usize) -> DocSet {
+        if group > 0 {
+            return self.groups.get(group).map_or_else(DocSet::empty, |group| group.list.to_set());
+        }
+        let mut docs = self.docs();
+        self.groups.iter().skip(1).for_each(|other| docs.and_not_assign(&other.list.to_set()));
+        docs
+    }
+
+    fn is_valid(&self) -> bool {
+        let mut left = self.docs();
+        let mut valid = self.docs.is_valid(1);
+        for group in &self.groups {
+            valid &= (group.mark.code as usize) < self.field_sets.len() && group.list.is_valid(1);
+        }
+        for group in self.groups.iter().skip(1) {
+            let docs = group.list.to_set();
+            valid &= docs.and_len(&left) == docs.len();
+            left.and_not_assign(&docs);
+        }
+        valid
     }
 }
