@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
-use crate::rank::key::{Key, KeyLayout};
 use crate::query::level::Level;
+use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::GraphRule;
 
