@@ -128,6 +128,8 @@ fn many_documents_are_edited_in_one_commit() {
         (&json!(9000), &json!(1000))
     );
     assert_eq!(server.document_count("films"), 9000);
+    // Files go after the end of their task is stored, and before the next one begins.
+    server.done(&server.post("/indexes", json!({"uid": "next"})));
     let payloads = std::fs::read_dir(server.data_folder().join("payloads")).unwrap().count();
     assert_eq!(payloads, 0, "no file stays behind");
 }

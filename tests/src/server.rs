@@ -1,6 +1,7 @@
 //! The fixture: one running server, and answers that can be checked in one line.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -31,8 +32,14 @@ pub(crate) fn binary() -> &'static Path {
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
+        let start = Instant::now();
         let status = cargo.current_dir(repository()).status().expect("cargo can be run");
         assert!(status.success(), "the binary does not build");
+        if start.elapsed() > Duration::from_secs(10) {
+            // Not with `eprintln`, which is shown for tests that fail: this tells why others seem to run for minutes.
+            let told = format!("\nthe server took {:.0?} to build, and all tests waited for it\n", start.elapsed());
+            let _ = std::io::stderr().write_all(told.as_bytes());
+        }
         profile.join("lamina")
     })
 }

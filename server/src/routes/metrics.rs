@@ -87,7 +87,7 @@ fn searches(state: &AppState, page: &mut Exposition) {
 
 fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     let store = state.queue.store();
-    let live = state.queue.live();
+    let live = state.queue.under_way();
     let counts = store.task_counts(live.as_deref())?;
     page.family("nb_tasks", Kind::Gauge, "Tasks by status, type and index.");
     for (kind, values) in [("statuses", &counts.statuses), ("types", &counts.kinds), ("indexes", &counts.indexes)] {

@@ -202,9 +202,18 @@ impl TaskQueue {
         self.live.read().clone()
     }
 
+    /// The batch that is being processed, unless its end is stored already: who saw its tasks finished does not see it
+    /// running. A lookup by key while there is one.
+    pub fn under_way(&self) -> Option<Arc<LiveBatch>> {
+        let live = self.live()?;
+        // What cannot be looked up has not ended.
+        let has_ended = self.store.has_batch(live.uid).unwrap_or(false);
+        (!has_ended).then_some(live)
+    }
+
     /// Whether a batch about this index is being processed.
     pub fn is_indexing(&self, index_uid: &str) -> bool {
-        self.live.read().as_ref().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
+        self.under_way().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
     }
 
     /// A task once it has ended, or as it is when `patience` is over.

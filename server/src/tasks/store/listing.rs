@@ -306,6 +306,11 @@ impl Store {
         })
     }
 
+    /// Whether a batch has ended.
+    pub fn has_batch(&self, uid: u32) -> Result<bool, StoreError> {
+        self.read(|connection| is_stored(connection, uid))
+    }
+
     /// A page of batches with a task that matches; `live` is one of them when a task of its own does.
     pub fn list_batches(
         &self,
