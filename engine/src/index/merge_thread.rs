@@ -93,13 +93,16 @@ impl Shared {
         if state.thread_is_active || is_paused || self.merges.closing.load(Ordering::Relaxed) {
             return;
         }
+        self.start_thread(&mut state);
+    }
+
+    fn start_thread(self: &Arc<Shared>, state: &mut State) {
         let shared = self.clone();
-        match std::thread::Builder::new().name("merge".to_owned()).spawn(move || shared.merge_until_quiet()) {
-            Ok(thread) => {
-                state.thread_is_active = true;
-                // The thread before has ended or is about to: nobody needs its handle.
-                state.thread = Some(thread);
-            }
+        let spawned = std::thread::Builder::new().name("merge".to_owned()).spawn(move || shared.merge_until_quiet());
+        state.thread_is_active = spawned.is_ok();
+        match spawned {
+            // The thread before has ended or is about to: nobody needs its handle.
+            Ok(thread) => state.thread = Some(thread),
             // The next commit tries again.
             Err(error) => tracing::warn!(%error, "could not start the merge thread"),
         }
@@ -117,16 +120,24 @@ impl Shared {
         self.next_merge().is_some() || !self.runs().is_empty()
     }
 
-    fn merge_until_quiet(&self) {
+    fn merge_until_quiet(self: Arc<Shared>) {
         let _panic_guard = PanicGuard { merges: &self.merges };
         loop {
-            let result = if self.next_merge().is_some() { self.merge_once() } else { self.merge_idle() };
+            let is_idle = self.next_merge().is_none();
+            let result = if is_idle { self.merge_idle() } else { self.merge_once() };
             let mut state = self.merges.state.lock();
             // Looked at under the lock, so that a commit either is seen here or finds no active thread.
             let goes_on = result.is_ok() && !self.merges.closing.load(Ordering::Relaxed) && self.has_merges();
-            if !goes_on {
+            if goes_on && is_idle {
+                // What comes next may be urgent, and a thread that stood back stays behind the others.
+                self.start_thread(&mut state);
+            } else if !goes_on {
                 state.thread_is_active = false;
+            }
+            if !state.thread_is_active {
                 self.merges.quiet.notify_all();
+            }
+            if is_idle || !goes_on {
                 return;
             }
         }
@@ -165,6 +176,7 @@ impl Shared {
                 let merging = Merging::begin(self);
                 // Waiting for its turn may have taken a while.
                 let is_there = self.runs().contains(run);
+                stay_behind();
                 return if is_there { merging.merge(run, &self.merges.closing).map(drop) } else { Ok(()) };
             }
             std::thread::sleep(IDLE_INTERVAL);
@@ -185,6 +197,19 @@ impl Shared {
             }
             std::thread::sleep(STAND_BACK_INTERVAL);
         }
+    }
+}
+
+/// Lets the other threads of the process go first from now on: nobody waits for a merge of segments at rest, but searches
+/// would feel it.
+fn stay_behind() {
+    /// As a step of `nice`; searches get some nine tenths of a processor that both want.
+    #[cfg(target_os = "linux")]
+    const STEPS: i32 = 10;
+    // On Linux the priority of a process without a number is that of the calling thread.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, STEPS) {
+        tracing::debug!(%error, "the merge thread keeps its priority");
     }
 }
 
