@@ -2,8 +2,9 @@
 
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::filter::{Vectors, VectorsKind};
+use crate::id::DocId;
 use crate::index::settings::Settings;
-use crate::segment::{SegmentReader, VectorState};
+use crate::segment::SegmentReader;
 
 /// A vector rule whose embedders are known.
 #[derive(Debug)]
@@ -17,9 +18,11 @@ pub(super) struct VectorQuestion {
 enum Kind {
     Any,
     UserProvided,
+    /// By a template.
     Generated,
     Regenerate,
-    /// Nothing makes vectors from fragments.
+    /// Made of the fragment at this position.
+    Fragment(usize),
     Nothing,
 }
 
@@ -29,12 +32,17 @@ impl VectorQuestion {
             Some(embedder) => vec![embedder.value.clone()],
             None => settings.embedders.keys().cloned().collect(),
         };
+        let embedder = vectors.embedder.as_ref().and_then(|embedder| settings.embedder(&embedder.value));
+        let fragments = embedder.map(|embedder| embedder.fragments).unwrap_or_default();
         let kind = match &vectors.kind {
             None => Kind::Any,
             Some(VectorsKind::UserProvided) => Kind::UserProvided,
-            Some(VectorsKind::DocumentTemplate) => Kind::Generated,
+            Some(VectorsKind::DocumentTemplate) if fragments.is_empty() => Kind::Generated,
+            Some(VectorsKind::DocumentTemplate) => Kind::Nothing,
             Some(VectorsKind::Regenerate) => Kind::Regenerate,
-            Some(VectorsKind::Fragment(_)) => Kind::Nothing,
+            Some(VectorsKind::Fragment(fragment)) => {
+                fragments.iter().position(|(name, _)| *name == fragment.value).map_or(Kind::Nothing, Kind::Fragment)
+            }
         };
         VectorQuestion { embedders, kind }
     }
@@ -44,7 +52,7 @@ impl VectorQuestion {
         let mut docs = BitsetBuilder::new(reader.doc_count());
         for vectors in self.embedders.iter().filter_map(|name| reader.vectors_of(name)) {
             for doc in 0..reader.doc_count() {
-                if !vectors.of(doc).is_empty() && self.kind.holds(vectors.state(doc)) {
+                if !vectors.of(doc).is_empty() && self.kind.holds(vectors, doc) {
                     docs.insert(doc);
                 }
             }
@@ -54,12 +62,14 @@ impl VectorQuestion {
 }
 
 impl Kind {
-    fn holds(self, state: VectorState) -> bool {
+    fn holds(self, vectors: &crate::segment::Vectors, doc: DocId) -> bool {
+        let state = vectors.state(doc);
         match self {
             Kind::Any => true,
             Kind::UserProvided => state.is_user_provided(),
             Kind::Generated => !state.is_user_provided(),
             Kind::Regenerate => state.regenerates(),
+            Kind::Fragment(position) => vectors.get(doc).are_of_fragment(position),
             Kind::Nothing => false,
         }
     }

@@ -64,5 +64,5 @@ pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub use vector_codes::{CodedQuery, VectorCodes};
-pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
+pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder, fragments_hash};
 pub use writer::{SegmentWriter, SegmentWriterOptions};

@@ -10,6 +10,7 @@
 mod budget;
 mod cache;
 mod call;
+mod fragments;
 mod kept;
 #[cfg(feature = "local-models")]
 mod local;
@@ -34,6 +35,7 @@ use crate::outbound::{Outbound, Tally};
 use budget::Budgets;
 pub use budget::RateLimits;
 use cache::VectorCache;
+pub use fragments::{QueryInput, check_fragments};
 use kept::KeptVectors;
 use provider::{Provider, Side};
 use remembering::{Remembering, VectorMaker};
@@ -101,16 +103,17 @@ impl Embedders {
         &self.requests
     }
 
-    /// The vector of a query's text, by `deadline`.
+    /// The vector of a query, by `deadline`.
     ///
     /// # Errors
-    /// When the provider gives none in time.
+    /// When the embedder does not take such a query, or the provider gives no vector in time.
     pub async fn embed_query(
         &self,
         settings: &EmbedderSettings,
-        text: &str,
+        input: QueryInput<'_>,
         deadline: Instant,
     ) -> Result<Arc<[f32]>, EmbedFailure> {
+        let text = &*input.text(&settings.configuration)?;
         let key = key(&settings.configuration, Side::Search);
         if let Some(vector) = self.queries.get(&key, text) {
             return Ok(vector);

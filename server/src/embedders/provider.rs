@@ -6,7 +6,8 @@ use lamina_engine::index::embedding::EmbedFailure;
 use serde_json::{Map, Value, json};
 
 use super::budget::{Budget, Budgets};
-use super::template::Template;
+use super::fragments::uses_fragments;
+use super::template::{FRAGMENT, TEXT, Template};
 
 const OPENAI_URL: &str = "https://api.openai.com/v1/embeddings";
 const OPENAI_MODEL: &str = "text-embedding-3-small";
@@ -17,6 +18,10 @@ const OLLAMA_URL: &str = "http://localhost:11434/api/embeddings";
 const BATCH_LENGTH: usize = 10;
 /// Providers that are known to like more.
 const BATCH_LENGTH_LARGE: usize = 64;
+
+/// Fragments are not texts: there is none to try.
+pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for an embedder using `indexingFragments`.\n  - \
+    Note: Specify `dimensions` explicitly or don't use `indexingFragments`.";
 
 /// Which side of a pair is meant; without a pair both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,12 +168,20 @@ fn rest(
     dimensions: Option<u32>,
 ) -> Result<Provider, EmbedFailure> {
     let field = |field: &str| configuration.get(field).unwrap_or(&Value::Null);
-    let request = Template::new(field("request"), "request", "{{text}}").map_err(|reason| {
+    let (user, expected, other) = if uses_fragments(configuration) {
+        ("fragments", FRAGMENT, TEXT)
+    } else {
+        ("a document template", TEXT, FRAGMENT)
+    };
+    let request = Template::new(field("request"), "request", expected).map_err(|reason| {
         EmbedFailure::user(format!(
-            "{reason}\n  - Note: this template is using a document template, and so expects to contain the placeholder \
-             \"{{{{text}}}}\" rather than \"{{{{fragment}}}}\""
+            "{reason}\n  - Note: this template is using {user}, and so expects to contain the placeholder \
+             \"{expected}\" rather than \"{other}\""
         ))
     })?;
+    if expected == FRAGMENT && dimensions.is_none() {
+        return Err(EmbedFailure::user(CANNOT_INFER_DIMENSIONS));
+    }
     let response = Template::new(field("response"), "response", "{{embedding}}").map_err(EmbedFailure::user)?;
     match (request.repeats(), response.repeats()) {
         (false, true) => {

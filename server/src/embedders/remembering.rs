@@ -60,6 +60,7 @@ fn identity(configuration: &Map<String, Value>, dimensions: u32) -> String {
         "dimensions",
         "distribution",
         "binaryQuantized",
+        // The placeholder of the request tells fragments from texts.
         "indexingFragments",
         "searchFragments",
     ];

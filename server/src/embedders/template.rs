@@ -26,7 +26,14 @@ pub(super) struct Template {
     path: Vec<Step>,
     /// From an element of that array to the placeholder.
     repeated: Option<Vec<Step>>,
+    /// What goes in is JSON, not text.
+    takes_json: bool,
 }
+
+/// Stands for a text in a request.
+pub(super) const TEXT: &str = "{{text}}";
+/// Stands for a fragment, which may be any JSON.
+pub(super) const FRAGMENT: &str = "{{fragment}}";
 
 /// A place in a template, as messages write it: `request.input[0]`.
 struct Place<'p>(&'p str, &'p [Step]);
@@ -130,7 +137,7 @@ impl Template {
             // The index of the element that stands for all.
             path.pop();
         }
-        Ok(Template { json: json.clone(), name, path, repeated })
+        Ok(Template { json: json.clone(), name, path, repeated, takes_json: placeholder == FRAGMENT })
     }
 
     /// Whether it takes several at once.
@@ -138,19 +145,25 @@ impl Template {
         self.repeated.is_some()
     }
 
+    /// What stands for a text in a request; fragments come as the text of their JSON.
+    fn value(&self, text: &str) -> Value {
+        let fragment = self.takes_json.then(|| serde_json::from_str(text).ok()).flatten();
+        fragment.unwrap_or_else(|| Value::from(text))
+    }
+
     /// The request for `texts`: one, unless it repeats.
     pub(super) fn fill(&self, texts: &[String]) -> Value {
         let mut json = self.json.clone();
         let Some(place) = at_mut(&mut json, &self.path) else { return json };
         match &self.repeated {
-            None => *place = texts.first().map_or(Value::Null, |text| Value::from(text.as_str())),
+            None => *place = texts.first().map_or(Value::Null, |text| self.value(text)),
             Some(inner) => {
                 let Value::Array(elements) = place else { return json };
                 let one = elements[0].clone();
                 let filled = texts.iter().map(|text| {
                     let mut one = one.clone();
                     if let Some(place) = at_mut(&mut one, inner) {
-                        *place = Value::from(text.as_str());
+                        *place = self.value(text);
                     }
                     one
                 });
@@ -246,6 +259,14 @@ mod tests {
         assert_eq!(many.fill(&texts(&["a", "b"])), json!({"input": [{"t": ["a", 1]}, {"t": ["b", 1]}]}));
         assert_eq!(request(json!("{{text}}")).unwrap().fill(&texts(&["a"])), json!("a"));
         assert_eq!(request(json!(["{{text}}", "{{..}}"])).unwrap().fill(&texts(&["a", "b"])), json!(["a", "b"]));
+    }
+
+    #[test]
+    fn fragments_go_in_as_json() {
+        let template = Template::new(&json!({"in": ["{{fragment}}", "{{..}}"]}), "request", FRAGMENT).unwrap();
+        assert_eq!(template.fill(&texts(&[r#"{"a":[1]}"#, r#""b""#])), json!({"in": [{"a": [1]}, "b"]}));
+        let text = request(json!({"in": "{{text}}"})).unwrap();
+        assert_eq!(text.fill(&texts(&["1"])), json!({"in": "1"}), "a text stays one");
     }
 
     #[test]

@@ -132,7 +132,8 @@ impl Fixture {
     fn query(&self, configuration: &Value, text: &str, budget: Duration) -> Result<Vec<f32>, String> {
         let deadline = Instant::now() + budget;
         let settings = settings(configuration);
-        let vector = self.runtime.block_on(self.embedders.embed_query(&settings, text, deadline));
+        let input = QueryInput { q: Some(text), media: None };
+        let vector = self.runtime.block_on(self.embedders.embed_query(&settings, input, deadline));
         vector.map(|vector| vector.to_vec()).map_err(|failure| failure.to_string())
     }
 }

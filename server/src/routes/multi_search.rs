@@ -82,7 +82,7 @@ async fn local(
     with_metadata: bool,
 ) -> ApiResult<Written> {
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
-    let texts = wanted(state, queries, context.received);
+    let texts = wanted(state, queries, context.received)?;
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());

@@ -134,7 +134,7 @@ async fn search(
             return Ok(tag.not_modified());
         }
     }
-    let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received);
+    let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received)?;
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let is_told = state.telemetry.is_on();
@@ -175,7 +175,7 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&request.json().await?)?;
-    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received);
+    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received)?;
     context.embedded = embed(&state, texts).await;
     let instance = Arc::clone(&state.instance);
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });

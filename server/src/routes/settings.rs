@@ -100,6 +100,9 @@ async fn change(uid: String, kind: Option<&'static SettingKind>, request: Reques
     if !state.features.is_on(Feature::CompositeEmbedders) {
         settings::check_composite_off(kind, &body)?;
     }
+    if !state.features.is_on(Feature::Multimodal) {
+        settings::check_multimodal_off(kind, &body)?;
+    }
     if !state.features.is_on(Feature::ForeignKeys) {
         settings::check_foreign_keys_off(kind, &body)?;
     }

@@ -6,6 +6,7 @@ use lamina_engine::search::{
 };
 
 use super::{Context, Target, refusal};
+use crate::embedders::QueryInput;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{Hybrid, SearchKind, SearchQuery};
 
@@ -88,6 +89,7 @@ fn vector(
     if let Some(vector) = &query.vector {
         return Ok(vector.clone());
     }
+    let input = QueryInput { q: query.q.as_deref(), media: query.media.as_ref() };
     let text = query.q.as_deref().unwrap_or("");
     let settings = target.snapshot.settings.embedder(&hybrid.embedder);
     if settings.is_none_or(|settings| settings.user_provided) {
@@ -96,5 +98,5 @@ fn vector(
              `{text}`"
         )));
     }
-    context.embedded.get(target.uid, &hybrid.embedder, text)
+    context.embedded.get(target.uid, &hybrid.embedder, &input.key())
 }

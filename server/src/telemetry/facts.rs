@@ -148,6 +148,7 @@ pub(crate) struct SearchFacts {
     shows_scores: [bool; 3],
     has_search_on: bool,
     vector_size: Option<usize>,
+    has_media: bool,
     retrieves_vectors: bool,
     has_hybrid: bool,
     has_own_ratio: bool,
@@ -212,6 +213,7 @@ impl SearchFacts {
             ],
             has_search_on: query.attributes_to_search_on.is_some(),
             vector_size: query.vector.as_ref().map(Vec::len),
+            has_media: query.media.is_some(),
             retrieves_vectors: query.retrieve_vectors,
             has_hybrid: query.hybrid.is_some(),
             has_own_ratio: query
@@ -281,7 +283,7 @@ impl SearchFacts {
         event.any("vector.retrieve_vectors", self.retrieves_vectors);
         event.any("hybrid.enabled", self.has_hybrid);
         event.any("hybrid.semantic_ratio", self.has_own_ratio);
-        event.count("hybrid.total_media", 0);
+        event.count("hybrid.total_media", self.has_media.into());
         event.count(POINTS, self.has_point.into());
     }
 }

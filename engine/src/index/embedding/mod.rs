@@ -15,7 +15,8 @@ pub use error::{EmbedFailure, EmbeddingError, Fault};
 pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 
-pub(super) use template::TextTemplate;
+pub(super) use template::{DocumentTemplate, Rendered, TextTemplate};
+pub use template::{JsonTemplate, TemplateVariables};
 
 use super::settings::EmbedderSettings;
 

@@ -12,9 +12,9 @@ const FAILURES_MAX: usize = 100;
 /// What [`Index::embed_waiting`](crate::index::Index::embed_waiting) did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Embedded {
-    /// Texts that got their vector.
+    /// Documents that got their vectors; one counts once for each embedder.
     pub made: u64,
-    /// Texts that got none.
+    /// Documents that got none.
     pub failed: u64,
     /// The first documents whose own text is the reason.
     pub documents: Vec<DocumentFailure>,
@@ -49,7 +49,7 @@ impl EmbeddingLog {
         }
     }
 
-    /// Texts of `embedder` were not, or in vain, asked for. The first reason is remembered.
+    /// Documents of `embedder` were not, or in vain, asked for. The first reason is remembered.
     pub(in super::super) fn lasts(&self, embedder: &str, count: usize, failure: EmbedFailure) {
         let mut log = self.0.lock();
         log.failed += count as u64;

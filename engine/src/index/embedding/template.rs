@@ -5,7 +5,136 @@ use serde_json::Value as Json;
 
 use super::cut;
 
-/// A template that was parsed.
+/// What is read of a document.
+#[derive(Debug)]
+pub(in super::super) enum DocumentTemplate {
+    /// One text.
+    Text(TextTemplate),
+    /// Any number of JSON values, each as text.
+    Fragments(Vec<JsonTemplate>),
+}
+
+/// What a document is to its embedder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Rendered {
+    /// A vector is made of each.
+    pub(in super::super) texts: Vec<String>,
+    /// A bit for each fragment that there is a text of, by its position.
+    pub(in super::super) fragments: u32,
+}
+
+impl DocumentTemplate {
+    /// The texts of a document. A fragment that reads a field that is not there is left out.
+    ///
+    /// # Errors
+    /// A field that a text template reads and the document does not have.
+    pub(in super::super) fn render(
+        &self,
+        document: &[u8],
+        is_searchable: &dyn Fn(&str) -> bool,
+    ) -> Result<Rendered, String> {
+        let fragments = match self {
+            DocumentTemplate::Text(template) => {
+                return Ok(Rendered { texts: vec![template.render(document, is_searchable)?], fragments: 0 });
+            }
+            DocumentTemplate::Fragments(fragments) => fragments,
+        };
+        let document: Json = serde_json::from_slice(document).map_err(|error| error.to_string())?;
+        let variables = TemplateVariables::new([("doc", document)]);
+        let mut rendered = Rendered::default();
+        for (position, fragment) in fragments.iter().enumerate() {
+            if let Ok(value) = fragment.render(&variables) {
+                rendered.texts.push(value.to_string());
+                rendered.fragments |= 1 << position;
+            }
+        }
+        Ok(rendered)
+    }
+}
+
+/// A JSON value whose texts are templates.
+pub struct JsonTemplate(Node);
+
+enum Node {
+    Text(liquid::Template),
+    Array(Vec<Node>),
+    Object(Vec<(String, Node)>),
+    Other(Json),
+}
+
+impl std::fmt::Debug for JsonTemplate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("JsonTemplate")
+    }
+}
+
+/// What templates may read, by name.
+pub struct TemplateVariables(Object);
+
+impl std::fmt::Debug for TemplateVariables {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("TemplateVariables")
+    }
+}
+
+impl TemplateVariables {
+    /// The values by their names.
+    pub fn new<'n>(values: impl IntoIterator<Item = (&'n str, Json)>) -> TemplateVariables {
+        let values = values.into_iter().map(|(name, value)| (name.to_owned().into(), liquid_value(value)));
+        TemplateVariables(values.collect())
+    }
+}
+
+impl JsonTemplate {
+    /// Parses every text in `json`.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub fn new(json: &Json) -> Result<JsonTemplate, String> {
+        let parser = liquid::ParserBuilder::with_stdlib().build().map_err(|error| error.to_string())?;
+        Node::new(json, &parser).map(JsonTemplate)
+    }
+
+    /// The value with all texts rendered.
+    ///
+    /// # Errors
+    /// A variable that a text reads and that is not there.
+    pub fn render(&self, variables: &TemplateVariables) -> Result<Json, String> {
+        self.0.render(&variables.0)
+    }
+}
+
+impl Node {
+    fn new(json: &Json, parser: &liquid::Parser) -> Result<Node, String> {
+        Ok(match json {
+            Json::String(text) => Node::Text(parser.parse(text).map_err(|error| error.to_string())?),
+            Json::Array(elements) => {
+                Node::Array(elements.iter().map(|element| Node::new(element, parser)).collect::<Result<_, _>>()?)
+            }
+            Json::Object(members) => {
+                let member = |(name, value): (&String, &Json)| Ok((name.clone(), Node::new(value, parser)?));
+                Node::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+            }
+            other => Node::Other(other.clone()),
+        })
+    }
+
+    fn render(&self, variables: &Object) -> Result<Json, String> {
+        Ok(match self {
+            Node::Text(template) => Json::String(template.render(variables).map_err(|error| error.to_string())?),
+            Node::Array(elements) => {
+                Json::Array(elements.iter().map(|element| element.render(variables)).collect::<Result<_, _>>()?)
+            }
+            Node::Object(members) => {
+                let member = |(name, node): &(String, Node)| Ok((name.clone(), node.render(variables)?));
+                Json::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+            }
+            Node::Other(value) => value.clone(),
+        })
+    }
+}
+
+/// A text template that was parsed.
 pub(in super::super) struct TextTemplate {
     template: liquid::Template,
     bytes_max: usize,
@@ -104,6 +233,26 @@ mod tests {
     fn texts_are_cut_between_characters() {
         assert_eq!(render("{{doc.t}}", 4, r#"{"t":"aéé"}"#).unwrap(), "aé");
         assert_eq!(render("{{doc.t}}", 5, r#"{"t":"aéé"}"#).unwrap(), "aéé");
+    }
+
+    #[test]
+    fn fragments_are_left_out_where_a_field_is_missing() {
+        let fragment = |json: Json| JsonTemplate::new(&json).unwrap();
+        let template = DocumentTemplate::Fragments(vec![
+            fragment(serde_json::json!({"text": ["{{ doc.name }}", 1]})),
+            fragment(serde_json::json!({"image": "{{ doc.poster.url }}"})),
+            fragment(serde_json::json!("{{ doc.name }} is a {{ doc.breed }}")),
+        ]);
+        let render = |document: &str| template.render(document.as_bytes(), &|_| true).unwrap();
+        let all = render(r#"{"name":"a\"b","breed":"c","poster":{"url":"u"}}"#);
+        assert_eq!(all.texts, [r#"{"text":["a\"b",1]}"#, r#"{"image":"u"}"#, r#""a\"b is a c""#]);
+        assert_eq!(all.fragments, 0b111);
+        assert_eq!(
+            render(r#"{"poster":{"url":"u"}}"#),
+            Rendered { texts: vec![r#"{"image":"u"}"#.into()], fragments: 2 }
+        );
+        assert_eq!(render("{}"), Rendered::default());
+        assert!(JsonTemplate::new(&serde_json::json!([{"a": "{{ doc."}])).is_err());
     }
 
     #[test]

@@ -10,6 +10,13 @@ pub const DEFAULT_TEMPLATE: &str = "{% for field in fields %}{% if field.is_sear
 /// Longest rendered text when the settings name no other, in bytes.
 pub const DEFAULT_TEMPLATE_BYTES_MAX: usize = 400;
 
+/// What documents are to the model, in place of a template.
+pub const INDEXING_FRAGMENTS: &str = "indexingFragments";
+/// What queries are to it.
+pub const SEARCH_FRAGMENTS: &str = "searchFragments";
+/// Indexing fragments of an embedder, at most.
+pub const FRAGMENTS_MAX: usize = 24;
+
 /// How similarities of an embedder are spread, so that they can be moved to where scores are expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distribution {
@@ -36,6 +43,8 @@ pub struct EmbedderSettings {
     pub template: String,
     /// Longest text of a document, in bytes.
     pub template_bytes_max: usize,
+    /// Take the place of the template when there are any: by name, what each makes of a document.
+    pub fragments: Vec<(String, Value)>,
     /// The configuration, in the public shape.
     pub configuration: Map<String, Value>,
 }
@@ -70,6 +79,7 @@ impl EmbedderSettings {
             template: template.to_owned(),
             template_bytes_max: template_bytes_max
                 .map_or(DEFAULT_TEMPLATE_BYTES_MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            fragments: fragments_of(indexing, INDEXING_FRAGMENTS),
             configuration: configuration.clone(),
         }
     }
@@ -85,12 +95,18 @@ impl EmbedderSettings {
     }
 }
 
+/// The fragments that `field` of a configuration names: what each is made of, in their order.
+pub fn fragments_of(configuration: &Map<String, Value>, field: &str) -> Vec<(String, Value)> {
+    let fragments = configuration.get(field).and_then(Value::as_object).into_iter().flatten();
+    fragments.filter_map(|(name, fragment)| Some((name.clone(), fragment.get("value")?.clone()))).collect()
+}
+
 /// The fields that decide what a text becomes, of the embedder that indexes.
 fn made_by(configuration: &Map<String, Value>) -> Vec<(&'static str, Option<&Value>)> {
     let source = configuration.get("source");
     let indexing = configuration.get("indexingEmbedder").and_then(Value::as_object).unwrap_or(configuration);
     let name = indexing.get("source").and_then(Value::as_str).unwrap_or("openAi");
-    let fields = ["model", "revision", "pooling", "request", "response", "indexingFragments"];
+    let fields = ["model", "revision", "pooling", "request", "response", INDEXING_FRAGMENTS];
     let mut made_by: Vec<_> = fields.into_iter().map(|field| (field, indexing.get(field))).collect();
     made_by.push(("source", source.or_else(|| indexing.get("source"))));
     // The provider's own service answers alike wherever it is reached, and is the only one that is told a size.
@@ -117,6 +133,30 @@ const OF_SOURCE: [&str; 12] = [
     "searchEmbedder",
     "indexingEmbedder",
 ];
+
+/// Puts `change` over a stored configuration: field by field, fragments by their names; `null` takes away.
+pub(super) fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
+    for (field, value) in change {
+        match value {
+            Value::Null => drop(stored.remove(field)),
+            Value::Object(fragments) if [INDEXING_FRAGMENTS, SEARCH_FRAGMENTS].contains(&field.as_str()) => {
+                let merged = stored.entry(field.clone()).or_insert_with(|| Value::Object(Map::new()));
+                let Value::Object(merged) = merged else { continue };
+                for (name, fragment) in fragments {
+                    if fragment.is_null() {
+                        merged.shift_remove(name);
+                    } else {
+                        merged.insert(name.clone(), fragment.clone());
+                    }
+                }
+                if merged.is_empty() {
+                    stored.remove(field);
+                }
+            }
+            value => drop(stored.insert(field.clone(), value.clone())),
+        }
+    }
+}
 
 /// Forgets what belonged to the source of `stored` when `change` names another.
 pub(super) fn follow_source(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
@@ -205,6 +245,21 @@ mod tests {
         assert_eq!(after(json!({"url": "b"})), all);
         assert_eq!(after(json!({"source": null})), json!({"source": "rest", "documentTemplate": "t", "apiKey": "k"}));
         assert_eq!(after(json!({"source": "userProvided"})), json!({"source": "rest", "apiKey": "k"}));
+    }
+
+    #[test]
+    fn fragments_are_merged_by_name() {
+        let mut stored = json!({"indexingFragments": {"a": {"value": 1}, "b": {"value": 2}}, "url": "u"});
+        let stored = stored.as_object_mut().unwrap();
+        let change = |change: Value, stored: &mut Map<String, Value>| merge(stored, change.as_object().unwrap());
+        change(json!({"indexingFragments": {"a": null, "c": {"value": 3}}, "url": null, "apiKey": "k"}), stored);
+        assert_eq!(
+            Value::from(stored.clone()),
+            json!({"indexingFragments": {"b": {"value": 2}, "c": {"value": 3}}, "apiKey": "k"})
+        );
+        assert_eq!(fragments_of(stored, INDEXING_FRAGMENTS), [("b".to_owned(), json!(2)), ("c".to_owned(), json!(3))]);
+        change(json!({"indexingFragments": {"b": null, "c": null}, "searchFragments": {"x": null}}), stored);
+        assert_eq!(Value::from(stored.clone()), json!({"apiKey": "k"}));
     }
 
     #[test]

@@ -30,7 +30,10 @@ pub use attribute_list::{AttributeList, covers};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
 pub(crate) use change::SettingsChange;
-pub use embedder::{DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, Distribution, EmbedderSettings};
+pub use embedder::{
+    DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX, INDEXING_FRAGMENTS,
+    SEARCH_FRAGMENTS, fragments_of,
+};
 pub use faceting::{FacetOrder, Faceting, FacetingPatch, Pagination, PaginationPatch};
 pub use filterable::{
     FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
@@ -282,13 +285,7 @@ fn patched_embedders(
                 let stored = embedders.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
                 if let Value::Object(stored) = stored {
                     embedder::follow_source(stored, fields);
-                    for (field, value) in fields {
-                        if value.is_null() {
-                            stored.remove(field);
-                        } else {
-                            stored.insert(field.clone(), value.clone());
-                        }
-                    }
+                    embedder::merge(stored, fields);
                 }
             }
             Setting::Set(other) => {

@@ -116,6 +116,24 @@ impl VectorState {
     }
 }
 
+/// Bits of a text's hash that say which fragments there were texts of.
+const FRAGMENT_BITS: u32 = 24;
+
+/// The hash of the texts of a document that is made of fragments: a bit for each that there was a text of, by its position
+/// (below 24), and the rest of `hash`.
+pub fn fragments_hash(hash: u64, fragments: u32) -> u64 {
+    let mask = (1 << FRAGMENT_BITS) - 1;
+    hash & !mask | u64::from(fragments) & mask
+}
+
+impl StoredVectors<'_> {
+    /// Whether the vectors were made of fragments, among them the one at `position`.
+    pub fn are_of_fragment(&self, position: usize) -> bool {
+        let is_made = self.state.has_hash() && !self.state.is_user_provided();
+        is_made && position < FRAGMENT_BITS as usize && self.text_hash >> position & 1 == 1
+    }
+}
+
 /// The vectors of one document as they are stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoredVectors<'a> {

@@ -116,9 +116,7 @@ impl SearchQuery {
             }
             "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             "pointInTime" => self.point_in_time = field.code(InvalidSearchPointInTime).optional(PointInTime::read)?,
-            "media" if !field.value().is_null() => {
-                return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
-            }
+            "media" => self.media = (!field.value().is_null()).then(|| field.value().clone()),
             "useNetwork" => {
                 self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }

@@ -32,10 +32,16 @@ impl SearchQuery {
     /// The kind of this search. The embedder's name is not looked up.
     ///
     /// # Errors
-    /// `missing_search_hybrid` when there is a vector but no embedder.
+    /// `missing_search_hybrid` when there is a vector but no embedder, `invalid_search_media_and_vector`.
     pub fn kind(&self) -> ApiResult<SearchKind<'_>> {
         let has_text = self.text().is_some();
-        let has_vector = self.vector.is_some();
+        if self.vector.is_some() && self.media.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchMediaAndVector,
+                "Invalid request: both `media` and `vector` parameters are present.",
+            ));
+        }
+        let has_vector = self.vector.is_some() || self.media.is_some();
         match &self.hybrid {
             None if has_vector => Err(ApiError::new(
                 Code::MissingSearchHybrid,

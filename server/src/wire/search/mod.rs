@@ -31,6 +31,8 @@ pub struct SearchQuery {
     pub q: Option<String>,
     /// A query vector, used instead of embedding `q`.
     pub vector: Option<Vec<f32>>,
+    /// What the search fragments of the embedder read beside `q`.
+    pub media: Option<Value>,
     /// Which embedder takes part, and how much.
     pub hybrid: Option<Hybrid>,
     /// Hits skipped (outside page mode).
@@ -101,6 +103,7 @@ impl Default for SearchQuery {
         SearchQuery {
             q: None,
             vector: None,
+            media: None,
             hybrid: None,
             offset: 0,
             limit: DEFAULT_LIMIT,

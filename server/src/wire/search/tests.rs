@@ -110,7 +110,11 @@ fn the_samples_of_the_protocol() {
     assert!(message.starts_with("Unknown field `unknownParam`: expected one of `q`, `vector`, "), "{message}");
     assert_eq!(refused(json!({"hybrid": {}})).0, Code::InvalidSearchHybridQuery);
     assert_eq!(refused(json!({"hybrid": {"doggo": 1}})).0, Code::InvalidSearchHybridQuery);
-    assert_eq!(refused(json!({"media": {"a": 1}})).0, Code::FeatureNotEnabled);
+    let of = |body: Value| SearchQuery::from_body(&body).unwrap().kind().map(|_| ()).map_err(|error| error.code);
+    let hybrid = json!({"embedder": "e"});
+    assert_eq!(of(json!({"media": {"a": 1}})), Err(Code::MissingSearchHybrid));
+    assert_eq!(of(json!({"media": 1, "vector": [1], "hybrid": hybrid})), Err(Code::InvalidSearchMediaAndVector));
+    assert_eq!(of(json!({"media": null, "vector": [1], "hybrid": hybrid})), Ok(()));
     assert_eq!(refused(json!([])).0, Code::BadRequest);
 }
 

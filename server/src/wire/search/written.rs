@@ -12,6 +12,7 @@ impl SearchQuery {
         let SearchQuery {
             q,
             vector,
+            media,
             hybrid,
             offset: _,
             limit: _,
@@ -52,6 +53,7 @@ impl SearchQuery {
         let all = json!({
             "q": q,
             "vector": vector,
+            "media": media,
             "hybrid": hybrid,
             "attributesToRetrieve": attributes_to_retrieve,
             "retrieveVectors": retrieve_vectors,

@@ -3,8 +3,10 @@
 //! The engine keeps a configuration as the JSON that was sent, merged field by field; this module is what gives it a
 //! shape.
 
+use lamina_engine::index::settings::{INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use serde_json::{Map, Value, json};
 
+use crate::embedders::check_fragments;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::At;
 use crate::wire::secret::redacted;
@@ -104,6 +106,7 @@ pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
     if sent.get("source").is_some_and(|source| !source.is_null()) {
         let source = Source::of(sent);
         check_belonging(&place(&at), source, sent, |message| at.error(message))?;
+        check_fragments(sent).map_err(unusable)?;
     }
     check_openai_model(&place(&at), sent, sent.contains_key("source"), |message| at.error(message))?;
     Ok(at.value().clone())
@@ -131,8 +134,13 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
         "headers" => field.entries(|_, header| header.string().map(drop))?,
         "distribution" => distribution(field)?,
         "indexingFragments" | "searchFragments" => {
-            field.object()?;
-            return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "multimodal"));
+            field.entries(|_, fragment| {
+                if fragment.value().is_null() {
+                    return Ok(());
+                }
+                fragment.fields(&["value"], |_, _| Ok(()))?;
+                if fragment.object()?.contains_key("value") { Ok(()) } else { Err(fragment.missing_field("value")) }
+            })?;
         }
         "searchEmbedder" | "indexingEmbedder" => {
             nested(name, field)?;
@@ -174,6 +182,25 @@ fn nested(side: &str, at: At<'_>) -> ApiResult<()> {
     }
     check_belonging(&place(&at), Source::of(sent), sent, |message| at.error(message))?;
     check_openai_model(&place(&at), sent, true, |message| at.error(message))
+}
+
+/// A configuration that could not be used.
+fn unusable(reason: String) -> ApiError {
+    ApiError::new(Code::VectorEmbeddingError, format!("Error while generating embeddings: user error: {reason}"))
+}
+
+/// Refuses fragments where they are switched off.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub(super) fn check_multimodal(patch: &Value) -> ApiResult<()> {
+    let Some(sent) = patch.as_object() else { return Ok(()) };
+    let names = [INDEXING_FRAGMENTS, SEARCH_FRAGMENTS];
+    if let Some(name) = names.into_iter().find(|name| sent.get(*name).is_some_and(|value| !value.is_null())) {
+        return Err(ApiError::feature_not_enabled(format!("setting `{name}`"), "multimodal"));
+    }
+    let nested = ["searchEmbedder", "indexingEmbedder"].into_iter().filter_map(|name| sent.get(name));
+    nested.into_iter().try_for_each(check_multimodal)
 }
 
 /// Refuses what is switched off.
@@ -314,6 +341,7 @@ pub(super) fn check_merged(stored: &Map<String, Value>, embedders: &Map<String, 
         }
         check_belonging(&place, Source::of(configuration), configuration, refuse)?;
         check_openai_model(&place, configuration, true, refuse)?;
+        check_fragments(configuration).map_err(unusable)?;
     }
     Ok(())
 }
@@ -333,6 +361,7 @@ pub(super) fn show(configuration: &Value) -> Value {
         }
         let value = match stored.get(field) {
             Some(value) if !value.is_null() => Some(value.clone()),
+            _ if field.starts_with("documentTemplate") && stored.contains_key(INDEXING_FRAGMENTS) => None,
             _ => default_of(field, source, stored),
         };
         if let Some(value) = value {

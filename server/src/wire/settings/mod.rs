@@ -395,12 +395,24 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
 /// # Errors
 /// `feature_not_enabled`
 pub fn check_composite_off(kind: Option<&SettingKind>, body: &Value) -> ApiResult<()> {
+    embedders_in(kind, body).try_for_each(embedders::check_composite)
+}
+
+/// Refuses fragments of embedders, as [`check_composite_off`] does pairs.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub fn check_multimodal_off(kind: Option<&SettingKind>, body: &Value) -> ApiResult<()> {
+    embedders_in(kind, body).try_for_each(embedders::check_multimodal)
+}
+
+/// The embedders in a body for all settings or for `kind`.
+fn embedders_in<'b>(kind: Option<&SettingKind>, body: &'b Value) -> impl Iterator<Item = &'b Value> {
     let embedders = match kind {
         None => body.get("embedders"),
         Some(kind) => (kind.key == "embedders").then_some(body),
     };
-    let mut each = embedders.and_then(Value::as_object).into_iter().flat_map(|embedders| embedders.values());
-    each.try_for_each(embedders::check_composite)
+    embedders.and_then(Value::as_object).into_iter().flat_map(|embedders| embedders.values())
 }
 
 /// `current` with `patch` applied, after a check of the rules that depend on stored values.

@@ -317,7 +317,13 @@ fn embedders() {
             .into())
     );
     assert!(sides(json!({"source": "ollama", "model": "m", "documentTemplate": "x"})).is_err());
-    assert_eq!(refused_one(json!({"searchFragments": {}})).0, Code::FeatureNotEnabled);
+    let off = |body: Value| check_multimodal_off(None, &json!({"embedders": {"e": body}})).map_err(|error| error.code);
+    assert_eq!(off(json!({"searchFragments": {}})), Err(Code::FeatureNotEnabled));
+    assert_eq!(
+        off(json!({"indexingEmbedder": {"indexingFragments": {"a": {"value": 1}}}})),
+        Err(Code::FeatureNotEnabled)
+    );
+    assert_eq!(off(json!({"searchFragments": null, "url": "u"})), Ok(()));
     assert_eq!(
         refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
         "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::super::embedding::{EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, TextTemplate};
+use super::super::super::embedding::{
+    DocumentTemplate, EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, JsonTemplate, Rendered, TextTemplate,
+};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{EmbedderSettings, Settings, VECTORS_FIELD, covers};
 use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
 use crate::document::VectorsError;
-use crate::segment::VectorShape;
+use crate::segment::{VectorShape, fragments_hash};
 
 /// One embedder.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub(super) enum When {
 pub(super) struct Maker {
     /// `None`: they are made later.
     pub(super) embedder: Option<Arc<dyn Embedder>>,
-    template: TextTemplate,
+    template: DocumentTemplate,
 }
 
 impl ActiveEmbedder {
@@ -76,9 +78,8 @@ impl ActiveEmbedder {
         let (dimensions, maker) = if settings.user_provided {
             (settings.dimensions, None)
         } else {
-            let template = TextTemplate::new(&settings.template, settings.template_bytes_max);
-            let template =
-                template.map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
+            let template = template_of(&settings)
+                .map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
             let open = || provider.open(&settings).map_err(EmbeddingError::Unusable);
             let (dimensions, embedder) = match when {
                 When::Now => {
@@ -122,6 +123,15 @@ impl ActiveEmbedder {
     }
 }
 
+/// Fragments take the place of a template.
+fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, String> {
+    if settings.fragments.is_empty() {
+        return TextTemplate::new(&settings.template, settings.template_bytes_max).map(DocumentTemplate::Text);
+    }
+    let fragments = settings.fragments.iter().map(|(_, value)| JsonTemplate::new(value));
+    fragments.collect::<Result<_, _>>().map(DocumentTemplate::Fragments)
+}
+
 fn stored_dimensions(segments: &[SegmentView], embedder: &str) -> Option<u32> {
     let stored = segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder));
     let mut sizes = stored.filter(|vectors| vectors.vector_count() > 0).map(|vectors| vectors.shape().dimensions);
@@ -129,23 +139,25 @@ fn stored_dimensions(segments: &[SegmentView], embedder: &str) -> Option<u32> {
 }
 
 impl Maker {
-    /// The text of a document and its hash.
+    /// The texts of a document and their hash.
     ///
     /// # Errors
     /// When the document lacks a field that the template reads.
-    pub(super) fn text(
+    pub(super) fn texts(
         &self,
         document: &[u8],
         settings: &Settings,
         primary_key: &str,
-    ) -> Result<(String, u64), IndexError> {
+    ) -> Result<(Vec<String>, u64), IndexError> {
         let searchable = &settings.searchable_attributes;
         let is_searchable = |name: &str| !covers(VECTORS_FIELD, name) && searchable.selects(name);
-        let text = self.template.render(document, &is_searchable).map_err(|reason| EmbeddingError::Render {
-            document_id: document_id_json(document, primary_key),
-            reason,
+        let Rendered { texts, fragments } = self.template.render(document, &is_searchable).map_err(|reason| {
+            EmbeddingError::Render { document_id: document_id_json(document, primary_key), reason }
         })?;
-        let hash = xxh3_64(text.as_bytes());
-        Ok((text, hash))
+        let hash = match (&self.template, texts.as_slice()) {
+            (DocumentTemplate::Text(_), [text]) => xxh3_64(text.as_bytes()),
+            (_, texts) => fragments_hash(xxh3_64(texts.join("\0").as_bytes()), fragments),
+        };
+        Ok((texts, hash))
     }
 }

@@ -47,13 +47,13 @@ pub(in super::super) struct DocumentVectors<'a> {
     pending_bytes: usize,
 }
 
-/// A text whose vector is to be made.
+/// A document whose vectors are to be made.
 #[derive(Debug)]
 struct Pending {
     doc: DocId,
     /// As JSON.
     document_id: String,
-    text: String,
+    texts: Vec<String>,
     hash: u64,
 }
 
@@ -171,7 +171,7 @@ impl<'a> DocumentVectors<'a> {
         supplied.check(embedder.name(), embedder.shape.dimensions as usize, id_text)?;
         match (supplied.vectors, supplied.regenerate, &embedder.maker) {
             (Some(vectors), true, Some(maker)) => {
-                let (_, hash) = maker.text(&taken.json, self.settings, self.primary_key)?;
+                let (_, hash) = maker.texts(&taken.json, self.settings, self.primary_key)?;
                 let state = VectorState::supplied(true).hashed();
                 target.vectors(embedder.name(), embedder.shape).set(doc, state, hash, &vectors);
             }
@@ -240,7 +240,7 @@ impl<'a> DocumentVectors<'a> {
     ) -> Result<(), IndexError> {
         let embedder = &self.embedders[number];
         let Some(maker) = &embedder.maker else { return Ok(()) };
-        let (text, hash) = maker.text(json, self.settings, self.primary_key)?;
+        let (texts, hash) = maker.texts(json, self.settings, self.primary_key)?;
         let same = |stored: &StoredVectors<'_>| {
             stored.state.has_hash() && stored.state.regenerates() && stored.text_hash == hash
         };
@@ -251,9 +251,9 @@ impl<'a> DocumentVectors<'a> {
             // Without a word on its vectors the document waits for them.
             None if maker.embedder.is_none() => {}
             None => {
-                self.pending_bytes += text.len();
+                self.pending_bytes += texts.iter().map(String::len).sum::<usize>();
                 let document_id = document_id_json(json, self.primary_key);
-                self.pending[number].push(Pending { doc, document_id, text, hash });
+                self.pending[number].push(Pending { doc, document_id, texts, hash });
             }
         }
         Ok(())
@@ -272,13 +272,17 @@ impl<'a> DocumentVectors<'a> {
                 self.log.lasts(embedder.name(), pending.drain(..).count(), failure);
                 continue;
             }
-            let texts: Vec<String> = pending.iter_mut().map(|pending| std::mem::take(&mut pending.text)).collect();
-            let answers = embed(maker, embedder.shape, &texts, self.resources)?;
+            let counts: Vec<usize> = pending.iter().map(|pending| pending.texts.len()).collect();
+            let texts: Vec<String> =
+                pending.iter_mut().flat_map(|pending| std::mem::take(&mut pending.texts)).collect();
+            let mut answers = embed(maker, embedder.shape, &texts, self.resources)?.into_iter();
             let builder = target.vectors(embedder.name(), embedder.shape);
-            for (pending, answer) in pending.drain(..).zip(answers) {
-                match answer {
-                    Ok(vector) => {
-                        builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &[vector]);
+            for (pending, count) in pending.drain(..).zip(counts) {
+                // All of a document's vectors, or none of them.
+                let of_document: Vec<_> = answers.by_ref().take(count).collect();
+                match of_document.into_iter().collect::<Result<Vec<_>, _>>() {
+                    Ok(vectors) => {
+                        builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &vectors);
                         self.log.made(1);
                     }
                     Err(failure) if failure.is_of_text => {
