@@ -22,11 +22,14 @@ pub struct RateLimits {
     pub tokens_per_minute: Option<NonZeroU32>,
 }
 
-/// The budgets of all accounts: an account is an address and a key.
+/// An address and a key.
+type Account = (String, Option<String>);
+
+/// The budgets of all accounts.
 #[derive(Default)]
 pub(super) struct Budgets {
     limits: RateLimits,
-    accounts: Mutex<HashMap<(String, Option<String>), Arc<Budget>>>,
+    accounts: Mutex<HashMap<Account, Arc<Budget>>>,
 }
 
 impl Budgets {

@@ -67,7 +67,7 @@ impl RemoteEmbedder {
     ) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(texts.len());
         // The next range is the last; ranges come in order.
-        let mut ranges = vec![0..texts.len()];
+        let mut ranges: Vec<_> = std::iter::once(0..texts.len()).collect();
         while let Some(range) = ranges.pop() {
             if let Some(failure) = trouble.lasting() {
                 answers.extend(range.map(|_| Err(failure.clone())));
