@@ -148,7 +148,7 @@ fn what_a_limit_cuts_is_told() {
     let by_index = json!({"limit": 1, "facetsByIndex": {"films": ["kind"]}});
     assert_eq!(merged(by_index, json!([{"indexUid": "films"}])).0.as_deref(), Some("maxValuesPerFacet:kind"));
     let in_one = json!({"limit": 2, "facetsByIndex": {"films": ["kind"]}, "mergeFacets": {"maxValuesPerFacet": 1}});
-    let (told, answer) = merged(in_one, json!([{"indexUid": "films", "q": "sea ".repeat(101)}]));
+    let (told, answer) = merged(in_one, json!([{"indexUid": "films", "q": "sea ".repeat(101)}, {"indexUid": "films"}]));
     assert_eq!(told.as_deref(), Some("queryTerms, maxTotalHits, maxValuesPerFacet:kind"));
     assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
     assert_eq!(merged(json!({"limit": 1}), json!([{"indexUid": "films"}])).0, None);
