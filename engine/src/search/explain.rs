@@ -89,6 +89,104 @@ pub struct DocumentExplanation {
     /// When it was ranked.
     pub score: Option<f64>,
     pub details: Vec<ScoreDetail>,
+    /// In searches by vectors, when it is among what they find.
+    pub nearness: Option<Nearness>,
+}
+
+/// Where a document stands in the list by nearness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearness {
+    /// To the query; `None` without a vector.
+    pub similarity: Option<f32>,
+    /// So many are before it; `None` when the threshold or the distinct attribute leave it out.
+    pub place: Option<u64>,
+}
+
+impl DocumentExplanation {
+    fn new(id: &str, standing: Standing) -> DocumentExplanation {
+        let (words, details) = (Vec::new(), Vec::new());
+        DocumentExplanation { id: id.to_owned(), standing, words, score: None, details, nearness: None }
+    }
+}
+
+/// What a search by vectors says of the document that was asked for: `found` when it is a candidate, with what became of
+/// it and its details.
+pub(super) fn explain_near(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    id: &str,
+    found: Option<(Standing, Vec<ScoreDetail>, Option<f32>)>,
+) -> Result<DocumentExplanation, SearchError> {
+    let address = match seen(snapshot, request, id)? {
+        Ok(address) => address,
+        Err(standing) => return Ok(DocumentExplanation::new(id, standing)),
+    };
+    let Some((standing, details, similarity)) = found else {
+        let parts = failing_parts(snapshot, request, address)?;
+        return Ok(DocumentExplanation::new(id, Standing::Filtered { parts }));
+    };
+    let place = if let Standing::Hit { place } = standing { Some(place) } else { None };
+    let mut told = DocumentExplanation::new(id, standing);
+    told.nearness = Some(Nearness { similarity, place });
+    told.score = Some(global_score(&details));
+    told.details = details;
+    Ok(told)
+}
+
+/// Where a document is, if the caller may know of it.
+fn seen(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    id: &str,
+) -> Result<Result<DocumentAddress, Standing>, SearchError> {
+    let imposed = request.explain.as_ref().and_then(|explain| explain.imposed.as_ref());
+    let Some(address) = snapshot.find(id) else {
+        let was_there = |view: &crate::index::SegmentView| view.reader.keys().get(id.as_bytes()).is_some();
+        // What a caller may not see is not known to have been there.
+        let was_seen = imposed.is_none() && snapshot.segments.iter().any(was_there);
+        return Ok(Err(if was_seen { Standing::Deleted } else { Standing::Unknown }));
+    };
+    if let Some(imposed) = imposed
+        && !passes(snapshot, imposed, address)?
+    {
+        return Ok(Err(Standing::Unknown));
+    }
+    Ok(Ok(address))
+}
+
+fn passes(snapshot: &Snapshot, filter: &Filter, address: DocumentAddress) -> Result<bool, SearchError> {
+    let prepared = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?;
+    Ok(prepared.evaluate(&snapshot.segments[address.segment as usize]).contains(address.doc))
+}
+
+/// The smallest parts of the request's filter that a document does not pass.
+fn failing_parts(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    address: DocumentAddress,
+) -> Result<Vec<String>, SearchError> {
+    let mut parts = Vec::new();
+    if let Some(filter) = &request.filter {
+        failing(snapshot, filter, address, &mut parts)?;
+    }
+    Ok(parts)
+}
+
+/// Of a conjunction, each part on its own.
+fn failing(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    address: DocumentAddress,
+    out: &mut Vec<String>,
+) -> Result<(), SearchError> {
+    match filter {
+        Filter::And(parts) => parts.iter().try_for_each(|part| failing(snapshot, part, address, out)),
+        part if passes(snapshot, part, address)? => Ok(()),
+        part => {
+            out.push(part.to_string());
+            Ok(())
+        }
+    }
 }
 
 /// The first reason that keeps a document from being a hit.
@@ -174,27 +272,11 @@ impl Explainer<'_> {
         ranked: &impl RankedList,
         [matching, candidates]: [&[DocSet]; 2],
     ) -> Result<DocumentExplanation, SearchError> {
-        let mut told = DocumentExplanation {
-            id: id.to_owned(),
-            standing: Standing::Unknown,
-            words: Vec::new(),
-            score: None,
-            details: Vec::new(),
+        let address = match seen(self.snapshot, self.request, id)? {
+            Ok(address) => address,
+            Err(standing) => return Ok(DocumentExplanation::new(id, standing)),
         };
-        let imposed = self.request.explain.as_ref().and_then(|explain| explain.imposed.as_ref());
-        let Some(address) = self.snapshot.find(id) else {
-            let was_there = |view: &crate::index::SegmentView| view.reader.keys().get(id.as_bytes()).is_some();
-            // What a caller may not see is not known to have been there.
-            if imposed.is_none() && self.snapshot.segments.iter().any(was_there) {
-                told.standing = Standing::Deleted;
-            }
-            return Ok(told);
-        };
-        if let Some(imposed) = imposed
-            && !self.passes(imposed, address)?
-        {
-            return Ok(told);
-        }
+        let mut told = DocumentExplanation::new(id, Standing::Unknown);
         let segment = address.segment as usize;
         told.words = self.matches(address);
         let entry = ranked.entries()[segment].iter().find(|entry| entry.doc == address.doc);
@@ -224,17 +306,9 @@ impl Explainer<'_> {
         Ok(told)
     }
 
-    fn passes(&self, filter: &Filter, address: DocumentAddress) -> Result<bool, SearchError> {
-        let prepared = PreparedFilter::new(filter, &self.snapshot.settings, &self.snapshot.fields)?;
-        Ok(prepared.evaluate(&self.snapshot.segments[address.segment as usize]).contains(address.doc))
-    }
-
     /// Why a document may not be a hit, whatever its words: the filter, or what is excluded.
     fn outside(&self, address: DocumentAddress) -> Result<Standing, SearchError> {
-        let mut parts = Vec::new();
-        if let Some(filter) = &self.request.filter {
-            self.failing(filter, address, &mut parts)?;
-        }
+        let parts = failing_parts(self.snapshot, self.request, address)?;
         if !parts.is_empty() {
             return Ok(Standing::Filtered { parts });
         }
@@ -245,18 +319,6 @@ impl Explainer<'_> {
             Excluded::Phrase(words) => phrase(words),
         };
         Ok(Standing::Excluded { words: held.map(text).collect() })
-    }
-
-    /// The smallest parts of a conjunction that a document does not pass.
-    fn failing(&self, filter: &Filter, address: DocumentAddress, out: &mut Vec<String>) -> Result<(), SearchError> {
-        match filter {
-            Filter::And(parts) => parts.iter().try_for_each(|part| self.failing(part, address, out)),
-            part if self.passes(part, address)? => Ok(()),
-            part => {
-                out.push(part.to_string());
-                Ok(())
-            }
-        }
     }
 
     /// Where the words of the query are in a document. Cost: one look at its tokens.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use hashbrown::HashSet;
 
+use super::explain::Standing;
 use super::semantic::{SemanticQuery, search_semantic};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
 use crate::index::Snapshot;
@@ -32,11 +33,15 @@ pub fn search_hybrid(
     vector: impl FnOnce() -> Option<SemanticQuery>,
 ) -> Result<HybridResult, SearchError> {
     let window = request.offset.saturating_add(request.limit);
-    let first = SearchRequest { offset: 0, limit: window, ..request.clone() };
+    let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
+    // To tell the place of a document, as far as there are pages.
+    let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
+    let first = SearchRequest { offset: 0, limit: reach, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
-    let alone = words.hits.len() >= window && words.hits.iter().all(is_good);
+    let alone = words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
     let Some(semantic) = (if alone { None } else { vector() }) else {
+        words.hits.truncate(window);
         words.hits.drain(..request.offset.min(words.hits.len()));
         return Ok(HybridResult { result: words, semantic_hit_count: 0 });
     };
@@ -54,18 +59,35 @@ pub fn search_hybrid(
     });
     let mut distinct = distinct(snapshot, request)?;
     let mut seen = HashSet::new();
-    let kept = merged
-        .filter(|weighted| seen.insert(weighted.hit.address))
-        .filter(|weighted| {
-            let address = weighted.hit.address;
-            distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
-        })
-        .skip(request.offset)
-        .take(request.limit);
-    let (mut hits, mut semantic_hit_count) = (Vec::new(), 0);
-    for weighted in kept {
-        semantic_hit_count += usize::from(weighted.is_semantic);
-        hits.push(weighted.hit);
+    let kept = merged.filter(|weighted| seen.insert(weighted.hit.address)).filter(|weighted| {
+        let address = weighted.hit.address;
+        distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
+    });
+    let address = asked.and_then(|id| snapshot.find(id));
+    let (mut hits, mut semantic_hit_count, mut place) = (Vec::new(), 0, None);
+    for (position, weighted) in kept.take(reach).enumerate() {
+        if address == Some(weighted.hit.address) {
+            place = Some((position, weighted.hit.clone()));
+        }
+        if (request.offset..window).contains(&position) {
+            semantic_hit_count += usize::from(weighted.is_semantic);
+            hits.push(weighted.hit);
+        }
+    }
+    let near_document = near.explanation.and_then(|near| near.document);
+    if let (Some(explanation), Some(near)) = (&mut words.explanation, near_document)
+        && let Some(document) = &mut explanation.document
+    {
+        document.nearness = near.nearness;
+        match place {
+            Some((place, hit)) => {
+                document.standing = Standing::Hit { place: place as u64 };
+                (document.score, document.details) = (Some(hit.score), hit.details);
+            }
+            // What words miss, vectors may have found, beyond all pages or below the threshold.
+            None if near.nearness.is_some() => document.standing = near.standing,
+            None => {}
+        }
     }
     let mut candidates = words.candidates;
     for (docs, more) in candidates.iter_mut().zip(&near.candidates) {

@@ -36,7 +36,9 @@ use crate::text::Language;
 use explain::{Clock, Explainer};
 
 pub use crate::query::MatchingStrategy;
-pub use explain::{DocumentExplanation, Explain, Explanation, MatchKind, Stage, Standing, TermMatch, WordMatches};
+pub use explain::{
+    DocumentExplanation, Explain, Explanation, MatchKind, Nearness, Stage, Standing, TermMatch, WordMatches,
+};
 pub use hybrid::{HybridResult, search_hybrid};
 pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::explain::{Explanation, Standing, explain_near};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
@@ -62,9 +63,11 @@ pub fn search_semantic(
     }
     let (sorts, sorts_before) = sorts(snapshot, request);
     let window = request.offset.saturating_add(request.limit);
+    let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
+    let asked_address = asked.and_then(|id| snapshot.find(id));
     // Where nothing but nearness counts, only the nearest have to be kept.
-    let keeps = (sorts.is_empty() && distinct.is_none() && !(request.exhaustive && request.score_threshold.is_some()))
-        .then_some(window);
+    let is_exhaustive = request.exhaustive && request.score_threshold.is_some();
+    let keeps = (sorts.is_empty() && distinct.is_none() && !is_exhaustive && asked_address.is_none()).then_some(window);
     let segments: Vec<Segment<'_>> = snapshot
         .segments
         .par_iter()
@@ -91,16 +94,24 @@ pub fn search_semantic(
     all.par_sort_unstable_by(|one, other| order.compare(one, other));
 
     let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
-    let (mut hits, mut position, mut distinct) = (Vec::new(), 0, distinct);
+    let (mut hits, mut position, mut distinct, mut told) = (Vec::new(), 0, distinct, None);
     for entry in all {
         let similarity = entry.similarity();
         let score = f64::from(similarity.unwrap_or(0.0));
+        let mut tell = |standing| {
+            if asked_address == Some(entry.address()) {
+                told = Some((standing, order.hit(&entry).details, similarity));
+            }
+        };
         if request.score_threshold.is_some_and(|threshold| score < threshold) {
+            tell(Standing::BelowThreshold);
             continue;
         }
         if distinct.as_mut().is_some_and(|distinct| !distinct.admit(entry.segment as usize, entry.doc)) {
+            tell(Standing::NotDistinct);
             continue;
         }
+        tell(Standing::Hit { place: position as u64 });
         kept[entry.segment as usize].push(entry.doc);
         if (request.offset..window).contains(&position) {
             hits.push(order.hit(&entry));
@@ -111,6 +122,8 @@ pub fn search_semantic(
     if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || position < window)) {
         candidates = kept.into_iter().map(|docs| docs.into_iter().collect()).collect();
     }
+    let document = asked.map(|id| explain_near(snapshot, request, id, told)).transpose()?;
+    let explanation = request.explain.is_some().then(|| Box::new(Explanation { document, ..Explanation::default() }));
     Ok(SearchResult {
         hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
@@ -118,7 +131,7 @@ pub fn search_semantic(
         degraded: false,
         limits: Vec::new(),
         matching_terms: None,
-        explanation: None,
+        explanation,
     })
 }
 
@@ -209,6 +222,10 @@ struct Entry {
 }
 
 impl Entry {
+    fn address(&self) -> DocumentAddress {
+        DocumentAddress { segment: self.segment, doc: self.doc }
+    }
+
     fn similarity(&self) -> Option<f32> {
         (self.similarity >= 0.0).then_some(self.similarity)
     }
@@ -303,10 +320,6 @@ impl Order<'_> {
         let mut details: Vec<ScoreDetail> =
             (0..self.sort_count).map(|index| ScoreDetail::of_sort(sort, index, entry.doc)).collect();
         details.insert(self.sorts_before, ScoreDetail::Vector(entry.similarity()));
-        Hit {
-            address: DocumentAddress { segment: entry.segment, doc: entry.doc },
-            score: global_score(&details),
-            details,
-        }
+        Hit { address: entry.address(), score: global_score(&details), details }
     }
 }

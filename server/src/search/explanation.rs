@@ -76,6 +76,10 @@ fn of_document(document: &DocumentExplanation, found: &Found, displayed: &Attrib
             shown.insert("rankingScore".into(), json!(score));
             shown.insert("rules".into(), details::details(&document.details, displayed));
         }
+        if let Some(nearness) = document.nearness {
+            let nearness = json!({ "similarity": nearness.similarity, "position": nearness.place });
+            shown.insert("nearness".into(), nearness);
+        }
     }
     shown
 }

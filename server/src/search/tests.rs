@@ -224,6 +224,41 @@ fn refusals_have_the_code_of_their_parameter() {
 }
 
 #[test]
+fn what_vectors_find_is_explained() {
+    let settings =
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}, "filterableAttributes": ["name"]});
+    let documents = [
+        json!({"id": 1, "name": "fox", "_vectors": {"e": [1, 0]}}),
+        json!({"id": 2, "name": "dog", "_vectors": {"e": [0, 1]}}),
+        json!({"id": 3, "name": "cat", "_vectors": {"e": null}}),
+    ];
+    let index = snapshot(settings, &documents);
+    let told = |fields: Value, id: u32| {
+        let mut query = json!({"vector": [0, 2], "explain": {"documentId": id}});
+        query.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+        let document = answer(&index, query).unwrap()["explanation"]["document"].clone();
+        (document["reason"].as_str().unwrap().to_owned(), document["position"].clone(), document["nearness"].clone())
+    };
+    let near = |similarity: Value, position: Value| json!({"similarity": similarity, "position": position});
+    let meant = |fields: Value| {
+        let mut query = json!({"hybrid": {"embedder": "e", "semanticRatio": 1.0}});
+        query.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+        query
+    };
+    assert_eq!(told(meant(json!({})), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
+    assert_eq!(told(meant(json!({})), 3), ("hit".into(), json!(2), near(Value::Null, json!(2))));
+    assert_eq!(told(meant(json!({"limit": 1})), 1), ("outsideOfPage".into(), json!(1), near(json!(0.5), json!(1))));
+    let below = ("belowRankingScoreThreshold".into(), Value::Null, near(json!(0.5), Value::Null));
+    assert_eq!(told(meant(json!({"rankingScoreThreshold": 0.6})), 1), below);
+    assert_eq!(told(meant(json!({"filter": "name = cat"})), 1).0, "filteredOut");
+    assert_eq!(told(meant(json!({})), 9).0, "documentNotFound");
+    // Words miss the dog, its vector is the best there is.
+    let both = json!({"q": "fox", "hybrid": {"embedder": "e"}});
+    assert_eq!(told(both.clone(), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
+    assert_eq!(told(both, 1), ("hit".into(), json!(1), near(json!(0.5), json!(1))));
+}
+
+#[test]
 fn searches_by_words_and_by_vectors() {
     let settings = json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}});
     let documents = [
