@@ -25,6 +25,8 @@ const PLACE_BITS: u8 = 7;
 const _: () = assert!(1 << PLACE_BITS == BLOCK_LEN);
 /// A list with one document in this many is a bitset.
 const DENSE_SHARE: u32 = 8;
+/// Of documents alone, one document in this many: a bitset that is larger than the blocks would not pay.
+const DENSE_SHARE_PLAIN: u32 = 5;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
 const DENSE_DOCS_MIN: u32 = 1024;
 
@@ -43,22 +45,40 @@ pub(super) fn has_zones(doc_freq: usize, doc_count: u32) -> bool {
 
 /// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
 pub(super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
-    put(out, docs, codes, zones, doc_count, has_zones(docs.len(), doc_count));
+    put(out, docs, codes, zones, doc_count, Form::of(docs.len(), doc_count));
 }
 
 /// Appends a list of documents alone, for [`List::plain`].
 pub(super) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
-    put(out, docs, &vec![0; docs.len()], &vec![0; docs.len()], doc_count, false);
+    put(out, docs, &vec![0; docs.len()], &vec![0; docs.len()], doc_count, Form::PLAIN);
 }
 
-fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32, has_zones: bool) {
+/// What a list has besides documents and codes.
+#[derive(Clone, Copy)]
+struct Form {
+    has_zones: bool,
+    /// Whether full blocks can be left out.
+    has_entries: bool,
+    /// With one document in this many it is a bitset.
+    dense_share: u32,
+}
+
+impl Form {
+    const PLAIN: Form = Form { has_zones: false, has_entries: false, dense_share: DENSE_SHARE_PLAIN };
+
+    fn of(doc_freq: usize, doc_count: u32) -> Form {
+        Form { has_zones: has_zones(doc_freq, doc_count), has_entries: true, dense_share: DENSE_SHARE }
+    }
+}
+
+fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32, form: Form) {
     debug_assert!(docs.len() == codes.len() && docs.len() == zones.len() && !docs.is_empty());
     let put_zones = |out: &mut Vec<u8>, zones: &[u8]| {
-        if has_zones {
+        if form.has_zones {
             pack(out, zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
         }
     };
-    if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(DENSE_SHARE) >= u64::from(doc_count) {
+    if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(form.dense_share) >= u64::from(doc_count) {
         out.push(DENSE);
         put_bitset(out, docs, doc_count);
         for (codes, zones) in codes.chunks(BLOCK_LEN).zip(zones.chunks(BLOCK_LEN)) {
@@ -71,9 +91,10 @@ fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count
     let full = docs.len() / BLOCK_LEN;
     let mut previous = None;
     if full > 0 {
-        out.push(0);
-        let entries_at = out.len();
-        out.resize(entries_at + full * ENTRY_BYTES, 0);
+        let entries_at = out.len() + 1;
+        if form.has_entries {
+            out.resize(entries_at + full * ENTRY_BYTES, 0);
+        }
         let blocks_at = out.len();
         let packer = BitPacker4x::new();
         let blocks = docs.chunks_exact(BLOCK_LEN).zip(codes.chunks_exact(BLOCK_LEN)).zip(zones.chunks_exact(BLOCK_LEN));
@@ -87,6 +108,9 @@ fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count
             put_codes(out, codes, code_width);
             put_zones(out, zones);
             previous = Some(docs[BLOCK_LEN - 1]);
+            if !form.has_entries {
+                continue;
+            }
             let end = (out.len() - blocks_at) as u32;
             let entry = &mut out[entries_at + i * ENTRY_BYTES..][..ENTRY_BYTES];
             entry[..4].copy_from_slice(&docs[BLOCK_LEN - 1].to_le_bytes());
@@ -254,7 +278,7 @@ pub(super) struct List<'a> {
     bytes: &'a [u8],
     doc_freq: usize,
     doc_count: u32,
-    has_zones: bool,
+    form: Form,
 }
 
 /// Where a block is and how it is packed.
@@ -339,13 +363,12 @@ impl Unpacked {
 
 impl<'a> List<'a> {
     pub(super) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
-        let has_zones = has_zones(doc_freq as usize, doc_count);
-        List { bytes, doc_freq: doc_freq as usize, doc_count, has_zones }
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_freq as usize, doc_count) }
     }
 
     /// A list that [`put_plain_list`] wrote.
     pub(super) fn plain(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
-        List { bytes, doc_freq: doc_freq as usize, doc_count, has_zones: false }
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::PLAIN }
     }
 
     /// Number of documents.
@@ -363,7 +386,7 @@ impl<'a> List<'a> {
 
     /// Where the first block is.
     fn blocks_at(&self) -> usize {
-        if self.full_blocks() == 0 { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
+        if self.full_blocks() == 0 || !self.form.has_entries { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
     }
 
     fn layout(&self, at: usize, count: usize) -> Option<Layout<'a>> {
@@ -388,7 +411,7 @@ impl<'a> List<'a> {
     }
 
     fn zone_bytes(&self, count: usize) -> usize {
-        if self.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
+        if self.form.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
     }
 
     /// Calls `f` with the documents of each block and where the rest of it is. `skip` says whether a full block with this
@@ -401,14 +424,16 @@ impl<'a> List<'a> {
         let mut previous = None;
         let packer = BitPacker4x::new();
         for block in 0..self.full_blocks() {
-            let entry = 1 + block * ENTRY_BYTES;
-            let (Some(last), Some(end)) = (read_u32(self.bytes, entry), read_u32(self.bytes, entry + 4)) else {
-                return;
-            };
-            if skip(last) {
-                at = blocks_at + end as usize;
-                previous = Some(last);
-                continue;
+            if self.form.has_entries {
+                let entry = 1 + block * ENTRY_BYTES;
+                let (Some(last), Some(end)) = (read_u32(self.bytes, entry), read_u32(self.bytes, entry + 4)) else {
+                    return;
+                };
+                if skip(last) {
+                    at = blocks_at + end as usize;
+                    previous = Some(last);
+                    continue;
+                }
             }
             let Some(layout) = self.layout(at, BLOCK_LEN) else { return };
             packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
@@ -417,7 +442,7 @@ impl<'a> List<'a> {
             }
             f(&docs, &layout);
             at = layout.end;
-            previous = Some(last);
+            previous = Some(docs[BLOCK_LEN - 1]);
         }
         let rest = self.doc_freq % BLOCK_LEN;
         if rest == 0 {
@@ -525,7 +550,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them.
+    /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them if the list can.
     pub(super) fn docs_among(&self, wanted: &[DocId], out: &mut Vec<DocId>) {
         if self.is_dense() {
             let bits = self.bitset();
