@@ -22,7 +22,7 @@ const FREQUENT_DOCS: u32 = 16_384;
 /// Words of fewer than one document in this many are never frequent: their pairs would take too much room.
 const FREQUENT_SHARE_MIN: u32 = 32;
 /// Words of at least one document in this many always are.
-const FREQUENT_SHARE_MAX: u32 = 16;
+const FREQUENT_SHARE_MAX: u32 = 14;
 /// No more words than this are frequent.
 pub(crate) const WORDS_MAX: usize = 192;
 /// A pair of more than one document in this many is not listed.
@@ -287,7 +287,7 @@ pub(super) mod tests {
     #[test]
     fn frequent_words_are_chosen_by_their_share() {
         let words = |counts: &[u32], docs| PairsBuilder::new((2..).zip(counts.iter().copied()), docs, 1000).words;
-        assert_eq!(words(&[90_000, 12_500, 12_499], 200_000), [2, 3]);
+        assert_eq!(words(&[90_000, 14_285, 14_284], 200_000), [2, 3]);
         assert_eq!(words(&[900_000, 31_250, 31_249], 1_000_000), [2, 3]);
         assert_eq!(words(&[20_000, 16_384, 16_383], 300_000), [2, 3]);
         assert!(words(&[4000], 4095).is_empty());

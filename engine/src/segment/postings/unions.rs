@@ -27,7 +27,7 @@ const PREFIX_CHARS_MAX: usize = 3;
 const COST_MIN: u64 = if cfg!(debug_assertions) { 2_000 } else { 50_000 };
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
-const BYTES_PER_DOC_MAX: u64 = 13;
+const BYTES_PER_DOC_MAX: u64 = 12;
 
 /// Collects the unions while terms are written in order: at any time there is one open prefix per length.
 pub(crate) struct UnionsBuilder {
