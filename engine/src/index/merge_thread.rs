@@ -166,9 +166,12 @@ impl Shared {
             let since = |run: &Vec<SegmentId>| seen.iter().find(|(known, _)| known == run).map_or(now, |(_, at)| *at);
             seen = runs.into_iter().map(|run| (since(&run), run)).map(|(at, run)| (run, at)).collect();
             let sizes = sizes(&self.snapshot());
-            let is_due = |(run, since): &&(Vec<SegmentId>, Instant)| {
+            let is_large = |run: &Vec<SegmentId>| {
                 let members = sizes.iter().filter(|segment| run.contains(&segment.id));
-                let is_large = members.map(SegmentSize::live_bytes).sum::<u64>() >= LARGE_MERGE_BYTES;
+                members.map(SegmentSize::live_bytes).sum::<u64>() >= LARGE_MERGE_BYTES
+            };
+            let is_due = |(run, since): &&(Vec<SegmentId>, Instant)| {
+                let is_large = is_large(run);
                 let idle = if is_large { IDLE_BEFORE_LARGE } else { IDLE_BEFORE_SMALL };
                 since.elapsed() >= idle && !(is_large && self.bulk.is_going_on())
             };
@@ -176,7 +179,9 @@ impl Shared {
                 let merging = Merging::begin(self);
                 // Waiting for its turn may have taken a while.
                 let is_there = self.runs().contains(run);
-                stay_behind();
+                if is_large(run) {
+                    stay_behind();
+                }
                 return if is_there { merging.merge(run, &self.merges.closing).map(drop) } else { Ok(()) };
             }
             std::thread::sleep(IDLE_INTERVAL);
