@@ -222,9 +222,13 @@ pub(crate) fn cut_by_costs<'q>(
     let packing = Packing { single: packing.single && nodes.len() == 1, ..packing };
     let sources = match <[_; 1]>::try_from(sources) {
         Ok([(node, Source::Union(union), _)]) if packing.single && exact_are_few(query, &groups) => {
+            let bases = match query.expansions()[node].exact {
+                Some(exact) if with_attribute => cut_by_place(query, node, exact, &packing, layout, groups),
+                _ => groups,
+            };
             let node = &query.graph().nodes[node];
             let table = CostTable::new(query, union.field_sets(), node, &packing, Costs::Any);
-            return Groups::of_union(groups, union, |bound, code, zone| {
+            return Groups::of_union(bases, union, |bound, code, zone| {
                 bound + packing.key(table.get(code, zone), layout, false)
             });
         }
@@ -239,6 +243,42 @@ pub(crate) fn cut_by_costs<'q>(
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         packing.key(slot, layout, with_attribute && can_be_exact)
     })
+}
+
+/// Cuts groups of documents that hold a word by whether it can be all of an attribute, or begin one. Groups whose keys say
+/// already that they are not exact stay as they are.
+fn cut_by_place(
+    query: &SegmentQuery<'_>,
+    node: usize,
+    exact: TermOrdinal,
+    packing: &Packing,
+    layout: &KeyLayout,
+    groups: Vec<(Key, DocSet)>,
+) -> Vec<(Key, DocSet)> {
+    let postings = query.reader().postings();
+    let node = &query.graph().nodes[node];
+    let table = CostTable::new(query, postings.field_sets(), node, packing, Costs::ExactnessOnly);
+    let mut cut = Vec::new();
+    for (bound, docs) in groups {
+        if layout.slice(GraphRule::ExactAttribute).is_none_or(|attribute| attribute.get(bound) > 0) {
+            cut.push((bound, docs));
+            continue;
+        }
+        let mut by_cost: [Vec<DocId>; 1 << ATTRIBUTE_BITS] = Default::default();
+        postings.for_each_with_zone(exact, |doc, code, zone| {
+            if docs.contains(doc) {
+                by_cost[packing.attribute.get(table.get(code, zone)) as usize].push(doc);
+            }
+        });
+        let mut rest = docs;
+        for (cost, docs) in (0..).zip(by_cost) {
+            let docs = DocSet::from_sorted(docs);
+            rest.and_not_assign(&docs);
+            cut.push((bound + packing.key(packing.pack(0, 0, cost), layout, true), docs));
+        }
+        cut.push((bound, rest));
+    }
+    cut
 }
 
 /// Whether only the last of some groups is large: those before it hold the word of a prefix itself.
