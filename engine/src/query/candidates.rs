@@ -248,14 +248,14 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
     pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
         // Which documents they are depends on the searched fields.
-        let everywhere = self.searched.is_none();
-        let stored = self.reader.pairs().docs(words);
-        let stored = match stored {
-            Some(docs) if everywhere => return Arc::new(docs),
-            stored => stored,
-        };
-        let find = || self.phrase_among(stored.unwrap_or_else(both), &words.map(Some)).shrunk();
-        if everywhere { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
+        match (self.reader.pairs().docs(words), &self.searched) {
+            (Some(stored), None) => Arc::new(stored),
+            (Some(stored), Some(_)) => Arc::new(self.phrase_among(stored, &words.map(Some))),
+            (None, searched) => {
+                let find = || self.phrase_among(both(), &words.map(Some)).shrunk();
+                if searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
+            }
+        }
     }
 
     /// Documents of `docs` that hold the words of a sequence next to each other in one searched field.

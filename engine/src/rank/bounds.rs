@@ -22,7 +22,8 @@ const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
 
-/// A word that fewer than one document in this many holds is not told apart from its completions.
+/// Documents with the word itself are read from the postings of the word when they are fewer than one in this many, and
+/// get a number each when they are more.
 const EXACT_SHARE: u32 = 16;
 
 /// Positions below this are not rounded by `wordPosition`.
@@ -322,12 +323,10 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
     match source {
         Source::Union(union) => {
             let table = table(union.field_sets(), Costs::Any);
-            for (group, (code, zone)) in union.groups().enumerate() {
+            union.for_each_group(|code, zone, docs| {
                 let cost = table.get(code, zone);
-                if cost > 0 {
-                    union.group_docs(group).for_each(|doc| costs[doc as usize] += cost);
-                }
-            }
+                docs.for_each(|doc| costs[doc as usize] += cost);
+            });
         }
         Source::Words(words) if words.len() == 1 => {
             let kind = if exact == Some(words.start) || node.phrase.is_some() { Costs::Exact } else { Costs::Any };

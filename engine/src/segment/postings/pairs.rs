@@ -3,7 +3,7 @@
 //! Two words that most documents hold are the worst case of everything that looks at neighbours: phrases, words read as
 //! two, and the order by proximity would have to scan the tokens of nearly every document. For the most frequent words of
 //! a segment the documents of each pair of neighbours are therefore kept as a list of their own. There are few such
-//! words, so the lists take about one percent of the documents' size. Lists that would hold many of the documents are
+//! words, so the lists take one to two percent of the documents' size. Lists that would hold many of the documents are
 //! left out: there a scan soon finds what it looks for.
 //!
 //! The layout is in `segment-format.md`.

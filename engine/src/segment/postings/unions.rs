@@ -345,6 +345,17 @@ impl<'a> PrefixUnion<'a> {
         docs
     }
 
+    /// Calls `f(code, zone, documents)` with every group. Cost: every list is read, once.
+    pub(crate) fn for_each_group(&self, mut f: impl FnMut(u32, u8, &DocSet)) {
+        let mut rest = self.docs();
+        for UnionGroup { mark, list } in self.groups.iter().skip(1) {
+            let docs = list.to_set();
+            rest.and_not_assign(&docs);
+            f(mark.code, mark.zone, &docs);
+        }
+        self.groups.iter().take(1).for_each(|largest| f(largest.mark.code, largest.mark.zone, &rest));
+    }
+
     fn is_valid(&self) -> bool {
         let mut left = self.docs();
         let mut valid = self.docs.is_valid(1);
