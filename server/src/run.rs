@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lamina_engine::index::IndexOptions;
 use lamina_engine::index::embedding::EmbedderProvider;
+use rustix::fs::Mode;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -91,6 +92,8 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode);
+    // Documents, keys and dumps are nobody else's to read, wherever the folders are.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.

@@ -1,5 +1,6 @@
 //! Snapshots and dumps: what a server that starts from one holds, and what is left when making one is interrupted.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -436,4 +437,23 @@ fn kill_9_while_writing_dumps_leaves_whole_ones() {
         let restored = Server::with_options(&["--import-dump", path.to_str().unwrap()]);
         assert_eq!(restored.document_count("films"), 5000);
     }
+}
+
+#[test]
+fn files_are_private_to_the_user_of_the_server() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "Alien"}]));
+    server.done(&server.post("/dumps", Value::Null));
+    server.done(&server.post("/snapshots", Value::Null));
+    let mut open = vec![server.data_folder(), server.folder().join("dumps"), server.folder().join("snapshots")];
+    let mut seen = 0;
+    while let Some(path) = open.pop() {
+        let metadata = path.metadata().unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
+        seen += 1;
+        if metadata.is_dir() {
+            open.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 10, "{seen}");
 }
