@@ -12,6 +12,7 @@ use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::points_in_time::PointsInTime;
+use crate::search::KeptAnswers;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
 use crate::telemetry::Telemetry;
@@ -32,6 +33,8 @@ pub struct AppState {
     pub queue: Arc<TaskQueue>,
     /// Where searches run.
     pub searches: SearchPool,
+    /// What searches were answered lately.
+    pub kept_answers: Arc<KeptAnswers>,
     /// States of indexes that searches hold on to.
     pub points_in_time: Arc<PointsInTime>,
     /// Switches that clients turn.
@@ -65,6 +68,7 @@ impl AppState {
             access: Access::new(keys),
             error_docs: ErrorDocs::new(&options.service.error_docs_url),
             searches: SearchPool::new(&options),
+            kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),

@@ -10,7 +10,7 @@ mod rights;
 mod store;
 mod tenant;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transfer;
 
 use time::OffsetDateTime;

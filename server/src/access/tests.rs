@@ -136,3 +136,9 @@ fn tenants_need_a_key_that_may_search() {
     let token = tenant::sign(Algorithm::HS256, &claims, MASTER);
     assert_eq!(with(&access, "POST", "/indexes/a/search", &token).unwrap_err(), INVALID);
 }
+
+/// What a tenant with these search rules may do.
+pub(crate) fn tenant_rights(rules: Value) -> Rights {
+    let key = std::sync::Arc::new(test_key(&[Action::Search], &["*"]));
+    Rights::of_tenant(key, serde_json::from_value(rules).unwrap())
+}

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
+use super::ByteSize;
+
 /// The queue of searches.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Search")]
@@ -19,4 +21,8 @@ pub struct Searching {
     /// Seconds after which a search that still waits is refused.
     #[arg(long, default_value = "60", value_name = "SECONDS")]
     pub experimental_drop_search_after: NonZeroUsize,
+
+    /// Memory for answers that are kept until their index changes, for whoever asks the same again; 0 keeps none.
+    #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
+    pub answer_cache_size: ByteSize,
 }

@@ -18,7 +18,7 @@ use crate::features::Feature;
 use crate::http::{EntityTag, Request, Routes, json_answer, json_text, request, respond};
 use crate::observe::Seen;
 use crate::points_in_time::PointsInTime;
-use crate::search::{Answer, Context, FacetSearch, Metadata, Target, run, run_facet_search, run_similar};
+use crate::search::{Answered, Context, FacetSearch, Form, Target, run_facet_search, run_similar};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
@@ -55,7 +55,8 @@ pub(super) fn context(request: &Request) -> Context {
     let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
     let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
     let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
-    Context { contains_filter, foreign, rights: request.rights().clone(), ..Context::now() }
+    let kept = Arc::clone(&request.state().kept_answers);
+    Context { contains_filter, foreign, rights: request.rights().clone(), kept, ..Context::now() }
 }
 
 async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
@@ -134,10 +135,22 @@ async fn search(
             return Ok(tag.not_modified());
         }
     }
+    let form = Form { names_index: false, with_metadata };
+    let is_told = state.telemetry.is_on();
+    // Of the present state: views that are held on to are looked up where searches run.
+    if query.point_in_time.is_none() {
+        let snapshot = state.instance.snapshot(&uid)?;
+        let target = Target { uid: &uid, snapshot: &snapshot };
+        if let Some(answered) = context.kept.get(target, &query, &context, form) {
+            let tag = seen_before.map(|seen| seen.tag(&snapshot, &context, with_metadata));
+            let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
+            let body = answered.written.body(context.received);
+            return Ok(answer(body, &answered, tag.as_ref(), facts));
+        }
+    }
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received)?;
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
-    let is_told = state.telemetry.is_on();
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let found = state.searches.run(move || {
         points.within(
@@ -146,28 +159,29 @@ async fn search(
             &runtime,
             || instance.snapshot(&uid),
             |snapshot| {
-                let target = Target { uid: &uid, snapshot };
-                let found = run(target, &query, &context)?;
-                let metadata = with_metadata.then(|| Metadata::new(target));
-                let is_degraded = found.result.degraded;
-                let facts = is_told.then(|| Box::new(Facts::Search(SearchFacts::of(&query, is_degraded))));
-                let cuts = found.cuts();
-                let seen = Seen { degraded_searches: is_degraded.into(), facts };
+                let answered = context.kept.answer(Target { uid: &uid, snapshot }, &query, &context, form)?;
+                let is_degraded = answered.is_degraded;
+                let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, is_degraded)));
                 // What a time limit has cut says nothing for certain.
                 let tag = seen_before.filter(|_| !is_degraded).map(|seen| seen.tag(snapshot, &context, with_metadata));
-                let answer = Answer { target, query: &query, context: &context, found, names_index: false, metadata };
-                Ok((answer.write()?, (seen, cuts, tag)))
+                Ok((answered.written.body(context.received), (answered, tag, facts)))
             },
         )
     });
-    let (body, (seen, cuts, tag)) = found.await??;
+    let (body, (answered, tag, facts)) = found.await??;
+    Ok(answer(body, &answered, tag.as_ref(), facts))
+}
+
+/// The response with the body of an answer, and what is told beside it.
+fn answer(body: Vec<u8>, answered: &Answered, tag: Option<&EntityTag>, facts: Option<Facts>) -> Response {
     let mut answer = json_text(body);
-    tell_limits(&mut answer, &cuts);
+    tell_limits(&mut answer, &answered.cuts);
     if let Some(tag) = tag {
         tag.put(&mut answer);
     }
+    let seen = Seen { degraded_searches: answered.is_degraded.into(), facts: facts.map(Box::new) };
     answer.extensions_mut().insert(seen);
-    Ok(answer)
+    answer
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {

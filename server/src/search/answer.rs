@@ -1,5 +1,7 @@
 //! The answer to a search: hits and what surrounds them, in the order of the protocol.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -46,12 +48,60 @@ pub struct Answer<'a> {
     pub metadata: Option<Metadata>,
 }
 
+/// An answer that is written but for what differs each time: how long it took, and its identifier.
+#[derive(Debug)]
+pub struct WrittenAnswer {
+    /// The body up to the end of the hits.
+    start: Vec<u8>,
+    around: Map<String, Value>,
+}
+
+const MILLIS: &str = "processingTimeMs";
+const REQUEST_UID: &str = "requestUid";
+
+impl WrittenAnswer {
+    /// The body of the answer to a request that came in at `received`.
+    pub fn body(&self, received: Instant) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.start.len() + 256);
+        out.extend_from_slice(&self.start);
+        for (key, value) in &self.around {
+            let value = match key.as_str() {
+                MILLIS => &json!(u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX)),
+                REQUEST_UID => &json!(Uuid::now_v7()),
+                _ => value,
+            };
+            out.push(b',');
+            out.extend_from_slice(json!(key).to_string().as_bytes());
+            out.push(b':');
+            out.extend_from_slice(value.to_string().as_bytes());
+        }
+        out.push(b'}');
+        out
+    }
+
+    /// Bytes that it takes, roughly.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.start.len() + self.around.iter().map(|(key, value)| key.len() + value_bytes(value)).sum::<usize>()
+    }
+}
+
+fn value_bytes(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(value_bytes).sum(),
+            // Maps have an index beside their entries.
+            Value::Object(fields) => fields.iter().map(|(key, value)| 48 + key.len() + value_bytes(value)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
+
 impl Answer<'_> {
-    /// The body.
+    /// Writes it.
     ///
     /// # Errors
     /// A stored document that can't be read.
-    pub fn write(mut self) -> ApiResult<Vec<u8>> {
+    pub fn write(mut self) -> ApiResult<WrittenAnswer> {
         let writer = HitWriter::new(self.target, self.query, &mut self.found).with_foreign(self.context)?;
         let mut out = Vec::with_capacity(1024);
         out.push(b'{');
@@ -63,14 +113,7 @@ impl Answer<'_> {
         writer.write_all(&self.found.result, &mut out)?;
         self.found.steps.push(("format", start.elapsed()));
         out.push(b']');
-        for (key, value) in self.around() {
-            out.push(b',');
-            out.extend_from_slice(json!(key).to_string().as_bytes());
-            out.push(b':');
-            out.extend_from_slice(value.to_string().as_bytes());
-        }
-        out.push(b'}');
-        Ok(out)
+        Ok(WrittenAnswer { start: out, around: self.around() })
     }
 
     /// Everything but the hits.
@@ -80,15 +123,14 @@ impl Answer<'_> {
         if let Some(vector) = self.found.vector.as_ref().filter(|_| self.query.retrieve_vectors) {
             fields.insert("queryVector".into(), json!(vector));
         }
-        let millis = u64::try_from(self.context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
-        fields.insert("processingTimeMs".into(), json!(millis));
+        fields.insert(MILLIS.into(), Value::Null);
         let total_max = self.target.snapshot.settings.pagination.max_total_hits;
         paging(self.query.window(), total_max, self.found.result.total, &mut fields);
         if let Some(facets) = &self.found.facets {
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
         }
-        fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+        fields.insert(REQUEST_UID.into(), Value::Null);
         if let Some(metadata) = self.metadata.take() {
             fields.insert("metadata".into(), metadata.into_value());
         }

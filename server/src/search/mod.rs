@@ -13,6 +13,7 @@ mod federation;
 mod foreign;
 mod geo_distance;
 mod hits;
+mod kept_answers;
 mod meaning;
 mod multi;
 mod refusal;
@@ -29,13 +30,14 @@ use lamina_engine::index::Snapshot;
 use lamina_engine::search::SearchResult;
 use lamina_engine::sort::SortCriterion;
 
-pub use answer::{Answer, Metadata};
+pub use answer::{Answer, Metadata, WrittenAnswer};
 pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, run_facet_search};
 pub use facets::Facets;
 pub(crate) use federation::federated;
 pub use federation::run_federated;
 pub use hits::HitWriter;
+pub use kept_answers::{Answered, Form, KeptAnswers};
 pub(crate) use multi::at_query;
 pub use multi::{Snapshots, Written, run_multi};
 pub use refusal::unknown_embedder;
@@ -72,6 +74,8 @@ pub struct Context {
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
     pub embedded: EmbeddedTexts,
+    /// What was answered before.
+    pub kept: Arc<KeptAnswers>,
 }
 
 impl Context {
@@ -84,6 +88,7 @@ impl Context {
             proxied: false,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
+            kept: Arc::new(KeptAnswers::new(0)),
         }
     }
 }

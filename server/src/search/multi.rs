@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
 
-use super::{Answer, Context, Metadata, Target, run};
+use super::{Context, Form, Target};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::points_in_time::Held;
 use crate::wire::multi_search::IndexQuery;
@@ -101,9 +101,9 @@ fn one(
         ));
     }
     let target = target(snapshots, &asked.index_uid)?;
-    let found = run(target, &asked.query, context)?;
-    out.cut_by(found.cuts());
-    out.degraded_searches += u64::from(found.result.degraded);
-    let metadata = with_metadata.then(|| Metadata::new(target));
-    Answer { target, query: &asked.query, context, found, names_index: true, metadata }.write()
+    let form = Form { names_index: true, with_metadata };
+    let answered = context.kept.answer(target, &asked.query, context, form)?;
+    out.cut_by(answered.cuts);
+    out.degraded_searches += u64::from(answered.is_degraded);
+    Ok(answered.written.body(context.received))
 }

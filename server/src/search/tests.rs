@@ -15,7 +15,7 @@ use crate::wire::settings;
 use crate::wire::similar::SimilarQuery;
 
 /// An index with these settings and documents; the primary key is `id`.
-fn snapshot(settings: Value, documents: &[Value]) -> Arc<Snapshot> {
+pub(super) fn snapshot(settings: Value, documents: &[Value]) -> Arc<Snapshot> {
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), IndexOptions::default()).unwrap();
     let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
     let operations = [
@@ -36,7 +36,7 @@ fn snapshot(settings: Value, documents: &[Value]) -> Arc<Snapshot> {
     index.snapshot()
 }
 
-fn animals() -> Arc<Snapshot> {
+pub(super) fn animals() -> Arc<Snapshot> {
     snapshot(
         json!({
             "filterableAttributes": ["kind", "weight", "_geo"], "sortableAttributes": ["weight", "_geo", "secret"],
@@ -55,9 +55,9 @@ fn answer(snapshot: &Snapshot, body: Value) -> ApiResult<Value> {
     let query = SearchQuery::from_body(&body)?;
     let (target, context) = (Target { uid: "animals", snapshot }, Context::now());
     let found = run(target, &query, &context)?;
-    let body =
+    let written =
         Answer { target, query: &query, context: &context, found, names_index: false, metadata: None }.write()?;
-    let mut answer: Value = serde_json::from_slice(&body).unwrap();
+    let mut answer: Value = serde_json::from_slice(&written.body(context.received)).unwrap();
     let fields = answer.as_object_mut().unwrap();
     let uid = fields.shift_remove("requestUid").expect("always there");
     assert_eq!(uuid::Uuid::parse_str(uid.as_str().unwrap()).unwrap().get_version_num(), 7);

@@ -1,0 +1,218 @@
+//! Answers that were given lately, for whoever asks the same of an index that has not changed since.
+//!
+//! While people type, they all begin with the same letters, and the most frequent queries are most of the traffic.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::{Answer, Context, Metadata, Target, WrittenAnswer, run};
+use crate::error::ApiResult;
+use crate::timestamp::Timestamp;
+use crate::wire::search::SearchQuery;
+
+/// Bytes of an entry beside its key and its answer, roughly.
+const ENTRY_BYTES: usize = 256;
+/// Keys and answers are about so large; used to size the table.
+const TYPICAL_BYTES: usize = 8 << 10;
+/// Longer ones are asked by programs that rarely repeat themselves.
+const KEY_BYTES_MAX: usize = 16 << 10;
+
+/// Answers by all that they depend on, bounded by bytes. Shared by reference.
+pub struct KeptAnswers(Option<Cache<Key, Arc<WrittenAnswer>, Bytes>>);
+
+/// All that an answer depends on, as text. It is compared whole: what one caller may see is never told to another one
+/// because of a hash.
+type Key = Box<str>;
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Key, Arc<WrittenAnswer>> for Bytes {
+    fn weight(&self, key: &Key, answer: &Arc<WrittenAnswer>) -> u64 {
+        (ENTRY_BYTES + key.len() + answer.heap_bytes()) as u64
+    }
+}
+
+/// How an answer is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Whether it names its index, as those of a multi-search do.
+    pub names_index: bool,
+    /// Whether the request asked for `metadata`.
+    pub with_metadata: bool,
+}
+
+/// An answer and what is to be told about it.
+#[derive(Debug)]
+pub struct Answered {
+    /// What to send.
+    pub written: Arc<WrittenAnswer>,
+    /// Whether a time limit has cut it.
+    pub is_degraded: bool,
+    /// As [`super::Found::cuts`].
+    pub cuts: Vec<String>,
+}
+
+impl KeptAnswers {
+    /// Keeps up to `bytes_max` bytes of them; 0: none.
+    pub fn new(bytes_max: u64) -> KeptAnswers {
+        let count = usize::try_from(bytes_max).unwrap_or(usize::MAX) / TYPICAL_BYTES;
+        KeptAnswers((bytes_max > 0).then(|| Cache::with_weighter(count.max(1), bytes_max, Bytes)))
+    }
+
+    /// The answer, if it was given before. Cost: microseconds.
+    pub fn get(&self, target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -> Option<Answered> {
+        let written = self.0.as_ref()?.get(&*key(target, query, context, form)?)?;
+        Some(Answered { written, is_degraded: false, cuts: Vec::new() })
+    }
+
+    /// Runs a search and writes its answer, unless it was given before.
+    ///
+    /// # Errors
+    /// As [`run`] and [`Answer::write`].
+    pub fn answer(
+        &self,
+        target: Target<'_>,
+        query: &SearchQuery,
+        context: &Context,
+        form: Form,
+    ) -> ApiResult<Answered> {
+        let key = self.0.as_ref().and_then(|_| key(target, query, context, form));
+        if let (Some(kept), Some(key)) = (&self.0, &key)
+            && let Some(written) = kept.get(key)
+        {
+            return Ok(Answered { written, is_degraded: false, cuts: Vec::new() });
+        }
+        let found = run(target, query, context)?;
+        let (is_degraded, cuts) = (found.result.degraded, found.cuts());
+        let metadata = form.with_metadata.then(|| Metadata::new(target));
+        let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
+        let written = Arc::new(answer.write()?);
+        // What a limit has cut is told with each answer, and a time limit may cut elsewhere next time.
+        if let (Some(kept), Some(key), false, true) = (&self.0, key, is_degraded, cuts.is_empty()) {
+            kept.insert(key, Arc::clone(&written));
+        }
+        Ok(Answered { written, is_degraded, cuts })
+    }
+}
+
+impl std::fmt::Debug for KeptAnswers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("KeptAnswers").field(&self.0.as_ref().map(Cache::len)).finish()
+    }
+}
+
+/// All that the answer depends on; `None` when it depends on more than the request and the state of one index.
+///
+/// Commits count up within one index; another index of the same name was made at another time.
+fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -> Option<Key> {
+    let of_words = query.vector.is_none() && query.hybrid.is_none() && query.media.is_none();
+    let of_one_index = context.foreign.is_none() && !context.proxied && !query.use_network;
+    // Timings are those of one search, a view has an end, and each `metadata` an identifier.
+    let repeatable = query.explain.is_none()
+        && !query.show_performance_details
+        && query.point_in_time.is_none()
+        && !form.with_metadata;
+    if !(of_words && of_one_index && repeatable) {
+        return None;
+    }
+    let mut key = String::new();
+    let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
+    let imposed = context.rights.imposed_filter(target.uid);
+    let switches = (context.contains_filter, form.names_index);
+    // Whatever fields a query gets, they are part of its `Debug` form.
+    write!(key, "{:?} {created_at} {} {switches:?} {imposed:?} {query:?}", target.uid, target.snapshot.generation)
+        .expect("texts take everything");
+    (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::tests::{animals, snapshot};
+    use lamina_engine::index::Snapshot;
+    use serde_json::{Value, json};
+
+    const FORM: Form = Form { names_index: false, with_metadata: false };
+
+    /// Whether the answer was kept, and its hits' identifiers.
+    fn ask(context: &Context, snapshot: &Snapshot, body: Value, form: Form) -> (bool, Vec<Value>) {
+        let query = SearchQuery::from_body(&body).unwrap();
+        let target = Target { uid: "animals", snapshot };
+        let was_kept = context.kept.get(target, &query, context, form).is_some();
+        let answered = context.kept.answer(target, &query, context, form).unwrap();
+        let answer: Value = serde_json::from_slice(&answered.written.body(context.received)).unwrap();
+        (was_kept, answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].clone()).collect())
+    }
+
+    fn keeping(bytes: u64) -> Context {
+        Context { kept: Arc::new(KeptAnswers::new(bytes)), ..Context::now() }
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_the_same_request_and_state_only() {
+        let (context, animals) = (keeping(1 << 20), animals());
+        let fox = || json!({"q": "fox"});
+        assert_eq!(ask(&context, &animals, fox(), FORM), (false, vec![json!(1), json!(2)]));
+        assert_eq!(ask(&context, &animals, fox(), FORM), (true, vec![json!(1), json!(2)]));
+        for other in
+            [json!({"q": "fox", "limit": 1}), json!({"q": "fox "}), json!({"q": "fox", "filter": "weight > 5"})]
+        {
+            assert!(!ask(&context, &animals, other, FORM).0);
+        }
+        assert!(!ask(&context, &animals, fox(), Form { names_index: true, ..FORM }).0);
+        let others = snapshot(json!({}), &[json!({"id": 9, "name": "fox"})]);
+        assert_eq!(ask(&context, &others, fox(), FORM), (false, vec![json!(9)]));
+        assert!(!ask(&keeping(0), &animals, fox(), FORM).0);
+        assert!(!ask(&keeping(100), &animals, fox(), FORM).0 && !ask(&keeping(100), &animals, fox(), FORM).0);
+    }
+
+    #[test]
+    fn times_and_identifiers_are_those_of_the_request() {
+        let (context, animals) = (keeping(1 << 20), animals());
+        let query = SearchQuery::from_body(&json!({"q": "fox"})).unwrap();
+        let target = Target { uid: "animals", snapshot: &animals };
+        let uids: std::collections::HashSet<String> = (0..3)
+            .map(|_| {
+                let answered = context.kept.answer(target, &query, &context, FORM).unwrap();
+                let answer: Value = serde_json::from_slice(&answered.written.body(context.received)).unwrap();
+                assert!(answer["processingTimeMs"].is_u64());
+                answer["requestUid"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(uids.len(), 3);
+    }
+
+    #[test]
+    fn what_depends_on_more_than_request_and_state_is_not_kept() {
+        let (context, animals) = (keeping(1 << 20), animals());
+        for body in [json!({"q": "fox", "explain": true}), json!({"q": "fox", "showPerformanceDetails": true})] {
+            for _ in 0..2 {
+                assert!(!ask(&context, &animals, body.clone(), FORM).0);
+            }
+        }
+        for _ in 0..2 {
+            assert!(!ask(&context, &animals, json!({"q": "fox"}), Form { with_metadata: true, ..FORM }).0);
+        }
+        // A limit that cut an answer is told each time.
+        let many: Vec<Value> = (0..30).map(|id| json!({"id": id, "name": "fox"})).collect();
+        let cut = snapshot(json!({"pagination": {"maxTotalHits": 5}}), &many);
+        for _ in 0..2 {
+            assert!(!ask(&context, &cut, json!({"q": "fox"}), FORM).0);
+        }
+    }
+
+    #[test]
+    fn nobody_gets_the_answer_of_who_may_see_more() {
+        let (context, animals) = (keeping(1 << 20), animals());
+        assert_eq!(ask(&context, &animals, json!({"q": "fox"}), FORM).1.len(), 2);
+        let rights = crate::access::tests::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));
+        let tenant = Context { rights, kept: Arc::clone(&context.kept), ..Context::now() };
+        assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (false, vec![json!(1)]));
+        assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (true, vec![json!(1)]));
+        assert_eq!(ask(&context, &animals, json!({"q": "fox"}), FORM).1.len(), 2);
+    }
+}
