@@ -87,12 +87,13 @@ impl Packing {
         (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as Slot
     }
 
-    /// The least of each cost: one term may come in the best attribute, and another one first.
+    /// The least of each cost: one term may come in the best attribute, and another one first. `a`: of the word itself,
+    /// which alone can be in its place, or of terms before.
     #[inline]
     fn least(&self, a: Slot, b: Slot) -> Slot {
         let (a_rank, b_rank) = (a & self.rank.mask(), b & self.rank.mask());
         let (a_position, b_position) = (a & self.position.mask(), b & self.position.mask());
-        a_rank.min(b_rank) | a_position.min(b_position)
+        a_rank.min(b_rank) | a_position.min(b_position) | a & self.attribute.mask()
     }
 
     /// What the costs of a slot add to a key.
@@ -164,28 +165,37 @@ impl CostTable {
         self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
     }
 
-    /// Adds the costs of some postings to those of their documents.
-    fn add(&self, block: &PostingBlock<'_>, costs: &mut [Slot]) {
+    /// Calls `f` with what is known of the document of each posting, and the costs of the posting.
+    #[inline]
+    fn each(&self, block: &PostingBlock<'_>, known: &mut [Slot], f: impl Fn(&mut Slot, Slot)) {
         let (Some(&first), Some(&last)) = (block.docs.first(), block.docs.last()) else { return };
         // One check for the block: only the documents of a damaged list do not ascend.
-        let Some(costs) = costs.get_mut(first as usize..=last as usize) else { return };
-        let add = |costs: &mut [Slot], doc: DocId, cost: Slot| {
-            if let Some(costs) = costs.get_mut(doc.wrapping_sub(first) as usize) {
-                *costs += cost;
+        let Some(known) = known.get_mut(first as usize..=last as usize) else { return };
+        let tell = |known: &mut [Slot], doc: DocId, cost: Slot| {
+            if let Some(known) = known.get_mut(doc.wrapping_sub(first) as usize) {
+                f(known, cost);
             }
         };
         let postings = block.docs.iter().zip(block.zones);
         match block.codes {
             BlockCodes::All(code) => {
                 let row = self.row(code);
-                postings.for_each(|(&doc, &zone)| add(costs, doc, row[usize::from(zone) % ZONE_COUNT]));
+                postings.for_each(|(&doc, &zone)| tell(known, doc, row[usize::from(zone) % ZONE_COUNT]));
             }
             BlockCodes::Each(codes) => {
-                postings.zip(codes).for_each(|((&doc, &zone), &code)| add(costs, doc, self.get(code, zone)));
+                postings.zip(codes).for_each(|((&doc, &zone), &code)| tell(known, doc, self.get(code, zone)));
             }
         }
     }
+
+    /// Adds the costs of some postings to those of their documents.
+    fn add(&self, block: &PostingBlock<'_>, costs: &mut [Slot]) {
+        self.each(block, costs, |costs, cost| *costs += cost);
+    }
 }
+
+/// Costs of a document that holds no word of a node.
+const NO_COSTS: Slot = Slot::MAX;
 
 /// Where a bound is read from.
 enum Source<'q> {
@@ -236,10 +246,7 @@ pub(crate) fn cut_by_costs<'q>(
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
-    let mut costs: Vec<Slot> = vec![0; query.reader().doc_count() as usize];
-    for (node, source, _) in &sources {
-        add_costs(query, *node, source, &packing, &mut costs);
-    }
+    let costs = least_costs(query, &sources, &packing);
     Groups::cut(groups, costs, 1 << packing.bits, |bound, slot| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         packing.key(slot, layout, with_attribute && can_be_exact)
@@ -314,45 +321,76 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
     (sum > 0 && sum < limit).then_some((Source::Words(words), sum))
 }
 
+/// The least costs of each document, as far as they are known.
+fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], packing: &Packing) -> Vec<Slot> {
+    let doc_count = query.reader().doc_count() as usize;
+    if let [(node, Source::Words(words), _)] = sources
+        && words.len() > 1
+    {
+        let mut costs = least_of_words(query, *node, words.clone(), packing);
+        costs.iter_mut().filter(|costs| **costs == NO_COSTS).for_each(|costs| *costs = 0);
+        return costs;
+    }
+    let mut costs = vec![0; doc_count];
+    sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
+    costs
+}
+
 /// Adds the least costs of a node to those of each document that holds one of its words.
 fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing: &Packing, costs: &mut [Slot]) {
     let postings = query.reader().postings();
     let exact = query.expansions()[node].exact;
-    let node = &query.graph().nodes[node];
-    let table = |sets, kind| CostTable::new(query, sets, node, packing, kind);
+    let of_node = &query.graph().nodes[node];
+    let table = |sets, kind| CostTable::new(query, sets, of_node, packing, kind);
     match source {
         Source::Union(union) => {
-            let table = table(union.field_sets(), Costs::Any);
+            let all = table(union.field_sets(), Costs::Any);
             union.for_each_group(|code, zone, docs| {
-                let cost = table.get(code, zone);
+                let cost = all.get(code, zone);
                 docs.for_each(|doc| costs[doc as usize] += cost);
             });
+            // Among the completions of a prefix only the word itself can be in its place.
+            if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
+                let table = table(postings.field_sets(), Costs::ExactnessOnly);
+                postings.for_each_block(exact, |block| table.add(&block, costs));
+            }
         }
         Source::Words(words) if words.len() == 1 => {
-            let kind = if exact == Some(words.start) || node.phrase.is_some() { Costs::Exact } else { Costs::Any };
+            let kind = if exact == Some(words.start) || of_node.phrase.is_some() { Costs::Exact } else { Costs::Any };
             let table = table(postings.field_sets(), kind);
             postings.for_each_block(words.start, |block| table.add(&block, costs));
-            return;
         }
         Source::Words(words) => {
-            const NONE: Slot = Slot::MAX;
-            let table = table(postings.field_sets(), Costs::Any);
-            let mut least = vec![NONE; costs.len()];
-            for ordinal in words.clone().filter(|o| query.stop().binary_search(o).is_err()) {
-                postings.for_each_with_zone(ordinal, |doc, code, zone| {
-                    if let Some(least) = least.get_mut(doc as usize) {
-                        *least = packing.least(*least, table.get(code, zone));
-                    }
-                });
-            }
-            for (costs, least) in costs.iter_mut().zip(least).filter(|&(_, least)| least != NONE) {
+            let least = least_of_words(query, node, words.clone(), packing);
+            for (costs, least) in costs.iter_mut().zip(least).filter(|&(_, least)| least != NO_COSTS) {
                 *costs += least;
             }
         }
     }
-    // Among the completions of a prefix only the word itself can be in its place.
-    if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
-        let table = table(postings.field_sets(), Costs::ExactnessOnly);
-        postings.for_each_block(exact, |block| table.add(&block, costs));
+}
+
+/// By document the least costs of a node that matches each of `words`; [`NO_COSTS`] without any.
+fn least_of_words(
+    query: &SegmentQuery<'_>,
+    node: usize,
+    words: std::ops::Range<TermOrdinal>,
+    packing: &Packing,
+) -> Vec<Slot> {
+    let postings = query.reader().postings();
+    let exact = query.expansions()[node].exact;
+    let table = |kind| CostTable::new(query, postings.field_sets(), &query.graph().nodes[node], packing, kind);
+    let mut least = vec![NO_COSTS; query.reader().doc_count() as usize];
+    if let Some(exact) = exact {
+        let table = table(Costs::Exact);
+        postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));
     }
+    let table = table(Costs::Any);
+    for ordinal in words.filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
+        postings.for_each_block(ordinal, |block| {
+            table.each(&block, &mut least, |least, cost| {
+                *least = if *least == NO_COSTS { cost } else { packing.least(*least, cost) };
+            });
+        });
+    }
+    least
 }

@@ -62,6 +62,7 @@ pub use reader::SegmentReader;
 pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
+pub(crate) use tokens::Sequence;
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder, fragments_hash};

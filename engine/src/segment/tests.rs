@@ -182,6 +182,7 @@ fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
             runs.into_values().flatten().collect::<Vec<_>>()
         );
         assert!(column.field(60_000).is_none());
+        check_sequences(segment, doc as u32, &fields, &tokens);
     }
     assert_eq!(segment.terms().len() as usize, postings.len());
     for (rank, (word, expected)) in postings.iter().enumerate() {
@@ -218,6 +219,34 @@ fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
         assert_eq!(union, expected.into_iter().collect());
         if let Some(stored) = segment.postings().prefix_union(prefix.as_bytes()) {
             assert_eq!(stored.docs(), union);
+        }
+    }
+}
+
+/// Compares the search for words in a row, in all fields and without the first one, with a look at every place.
+fn check_sequences(segment: &SegmentReader, doc: u32, fields: &[(FieldId, u32)], tokens: &[u32]) {
+    let column = segment.tokens();
+    let first = fields.first().map(|field| field.0);
+    for len in [2, 3, 5] {
+        // Some of these places are in two fields, and some words in a row are nowhere.
+        let places = tokens.windows(len).step_by(7).map(<[u32]>::to_vec);
+        let nowhere = tokens.windows(len).step_by(11).map(|words| words.iter().rev().copied().collect());
+        for mut words in places.chain(nowhere).map(|words| words.into_iter().map(Some).collect::<Vec<_>>()) {
+            if len == 3 {
+                words[1] = None;
+            }
+            let matches = |have: &[u32]| have.iter().zip(&words).all(|(&h, w)| w.map_or(h != GAP, |w| w == h));
+            let mut start = 0;
+            let runs = fields
+                .iter()
+                .map(|&(field, end)| (field, &tokens[std::mem::replace(&mut start, end as usize)..end as usize]));
+            let found: Vec<FieldId> =
+                runs.filter(|(_, run)| run.windows(len).any(matches)).map(|(field, _)| field).collect();
+            let sequence = Sequence::new(column, &words);
+            let is_in =
+                |searched: &dyn Fn(FieldId) -> bool| sequence.is_in(&column.doc(doc), &mut Vec::new(), searched);
+            assert_eq!(is_in(&|_| true), !found.is_empty(), "{words:?} in {tokens:?}");
+            assert_eq!(is_in(&|field| Some(field) != first), found.iter().any(|&field| Some(field) != first));
         }
     }
 }

@@ -21,7 +21,7 @@ const TYPICAL_BYTES: usize = 8 << 10;
 const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Answers by all that they depend on, bounded by bytes. Shared by reference.
-pub struct KeptAnswers(Option<Cache<Key, Arc<WrittenAnswer>, Bytes>>);
+pub struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
 
 /// All that an answer depends on, as text. It is compared whole: what one caller may see is never told to another one
 /// because of a hash.
@@ -30,9 +30,10 @@ type Key = Box<str>;
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<Key, Arc<WrittenAnswer>> for Bytes {
-    fn weight(&self, key: &Key, answer: &Arc<WrittenAnswer>) -> u64 {
-        (ENTRY_BYTES + key.len() + answer.heap_bytes()) as u64
+impl Weighter<Key, Answered> for Bytes {
+    fn weight(&self, key: &Key, answered: &Answered) -> u64 {
+        let cuts = answered.cuts.iter().map(|cut| size_of::<String>() + cut.len()).sum::<usize>();
+        (ENTRY_BYTES + key.len() + answered.written.heap_bytes() + cuts) as u64
     }
 }
 
@@ -45,15 +46,15 @@ pub struct Form {
     pub with_metadata: bool,
 }
 
-/// An answer and what is to be told about it.
-#[derive(Debug)]
+/// An answer and what is to be told about it. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct Answered {
     /// What to send.
     pub written: Arc<WrittenAnswer>,
     /// Whether a time limit has cut it.
     pub is_degraded: bool,
     /// As [`super::Found::cuts`].
-    pub cuts: Vec<String>,
+    pub cuts: Arc<[String]>,
 }
 
 impl KeptAnswers {
@@ -65,8 +66,7 @@ impl KeptAnswers {
 
     /// The answer, if it was given before. Cost: microseconds.
     pub fn get(&self, target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -> Option<Answered> {
-        let written = self.0.as_ref()?.get(&*key(target, query, context, form)?)?;
-        Some(Answered { written, is_degraded: false, cuts: Vec::new() })
+        self.0.as_ref()?.get(&*key(target, query, context, form)?)
     }
 
     /// Runs a search and writes its answer, unless it was given before.
@@ -82,20 +82,20 @@ impl KeptAnswers {
     ) -> ApiResult<Answered> {
         let key = self.0.as_ref().and_then(|_| key(target, query, context, form));
         if let (Some(kept), Some(key)) = (&self.0, &key)
-            && let Some(written) = kept.get(key)
+            && let Some(answered) = kept.get(key)
         {
-            return Ok(Answered { written, is_degraded: false, cuts: Vec::new() });
+            return Ok(answered);
         }
         let found = run(target, query, context)?;
-        let (is_degraded, cuts) = (found.result.degraded, found.cuts());
+        let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
         let metadata = form.with_metadata.then(|| Metadata::new(target));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
-        let written = Arc::new(answer.write()?);
-        // What a limit has cut is told with each answer, and a time limit may cut elsewhere next time.
-        if let (Some(kept), Some(key), false, true) = (&self.0, key, is_degraded, cuts.is_empty()) {
-            kept.insert(key, Arc::clone(&written));
+        let answered = Answered { written: Arc::new(answer.write()?), is_degraded, cuts };
+        // A time limit may cut elsewhere next time.
+        if let (Some(kept), Some(key), false) = (&self.0, key, is_degraded) {
+            kept.insert(key, answered.clone());
         }
-        Ok(Answered { written, is_degraded, cuts })
+        Ok(answered)
     }
 }
 
@@ -197,11 +197,19 @@ mod tests {
         for _ in 0..2 {
             assert!(!ask(&context, &animals, json!({"q": "fox"}), Form { with_metadata: true, ..FORM }).0);
         }
-        // A limit that cut an answer is told each time.
+    }
+
+    #[test]
+    fn a_limit_that_cut_an_answer_is_told_each_time() {
+        let context = keeping(1 << 20);
         let many: Vec<Value> = (0..30).map(|id| json!({"id": id, "name": "fox"})).collect();
         let cut = snapshot(json!({"pagination": {"maxTotalHits": 5}}), &many);
-        for _ in 0..2 {
-            assert!(!ask(&context, &cut, json!({"q": "fox"}), FORM).0);
+        let query = SearchQuery::from_body(&json!({"q": "fox"})).unwrap();
+        let target = Target { uid: "animals", snapshot: &cut };
+        for was_kept in [false, true] {
+            assert_eq!(context.kept.get(target, &query, &context, FORM).is_some(), was_kept);
+            let answered = context.kept.answer(target, &query, &context, FORM).unwrap();
+            assert_eq!(*answered.cuts, ["maxTotalHits"]);
         }
     }
 

@@ -103,7 +103,7 @@ fn one(
     let target = target(snapshots, &asked.index_uid)?;
     let form = Form { names_index: true, with_metadata };
     let answered = context.kept.answer(target, &asked.query, context, form)?;
-    out.cut_by(answered.cuts);
+    out.cut_by(answered.cuts.iter().cloned());
     out.degraded_searches += u64::from(answered.is_degraded);
     Ok(answered.written.body(context.received))
 }

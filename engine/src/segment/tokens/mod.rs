@@ -19,11 +19,13 @@
 mod codes;
 mod lengths;
 mod reader;
+mod sequence;
 mod writer;
 
 pub(crate) use codes::TokenCodes;
 pub use lengths::{FieldLength, FieldLengths};
 pub use reader::{Run, TokenColumn, TokensOfDoc};
+pub(crate) use sequence::Sequence;
 pub(crate) use writer::TokensBuilder;
 
 /// Zeros behind the last document, so that 64 bits can be loaded wherever a value starts.

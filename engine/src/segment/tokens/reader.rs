@@ -86,6 +86,13 @@ impl TokenColumn {
         self.codes.as_slice().get(range).unwrap_or_default().as_chunks::<4>().0
     }
 
+    /// What stands for an ordinal: its place in the table, or for one without a short code a number past the table.
+    pub(super) fn code_of(&self, ordinal: TermOrdinal) -> u32 {
+        let table = self.table();
+        let place = table.iter().position(|&entry| u32::from_le_bytes(entry) == ordinal);
+        place.map_or_else(|| (table.len() as u32).wrapping_add(ordinal), |place| place as u32)
+    }
+
     /// The encoded field list of a shape.
     fn shape(&self, shape: u64) -> &[u8] {
         if shape >= u64::from(self.shape_count) {
@@ -191,6 +198,15 @@ struct FourTokens {
 
 const TOKENS_PER_BYTE: usize = 4;
 
+impl FourTokens {
+    /// The code of one of the tokens, whose values start at `bit`.
+    #[inline(always)]
+    fn code(&self, values: &[u8], bit: usize, token: usize) -> u32 {
+        let at = bit + usize::from(self.offsets[token]);
+        ((load(values, at >> 3) >> (at & 7)) as u32 & self.masks[token]).wrapping_add(self.starts[token])
+    }
+}
+
 /// The tables of the decoding loop: 10 kB per segment, made when it is opened.
 struct Decoder {
     widths: [usize; CLASS_COUNT],
@@ -220,12 +236,9 @@ impl Decoder {
     fn decode(&self, table: &[[u8; 4]], packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
         let mut bit = self.bits_before(packed.classes, first);
         let mut class_byte = first / TOKENS_PER_BYTE;
-        let classes = |at: usize| &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))];
-        let value = |bit: usize, entry: &FourTokens, token: usize| {
-            let at = bit + usize::from(entry.offsets[token]);
-            let word = (load(packed.values, at >> 3) >> (at & 7)) as u32 & entry.masks[token];
-            ordinal(table, word.wrapping_add(entry.starts[token]))
-        };
+        let classes = |at: usize| self.four_at(packed, at);
+        let value =
+            |bit: usize, entry: &FourTokens, token: usize| ordinal(table, entry.code(packed.values, bit, token));
         // Up to the first token whose classes start a byte.
         let skipped = first % TOKENS_PER_BYTE;
         let head = ((TOKENS_PER_BYTE - skipped) % TOKENS_PER_BYTE).min(out.len());
@@ -250,6 +263,11 @@ impl Decoder {
         for (token, slot) in tail.iter_mut().enumerate() {
             *slot = value(bit, classes(class_byte), token);
         }
+    }
+
+    #[inline(always)]
+    fn four_at(&self, packed: Packed<'_>, at: usize) -> &FourTokens {
+        &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))]
     }
 
     /// Bits of the values of the first `count` tokens.
@@ -389,6 +407,53 @@ impl<'a> TokensOfDoc<'a> {
         // Every slot is overwritten: only growth costs.
         tokens.resize(len, 0);
         self.column.decoder.decode(self.column.table(), packed, 0, tokens);
+    }
+}
+
+impl<'a> TokensOfDoc<'a> {
+    /// The codes of all tokens, read step by step.
+    pub(super) fn codes(&self) -> CodeReader<'a> {
+        let (left, packed) = self.read_counts(|_, _| {});
+        CodeReader { decoder: &self.column.decoder, packed, class_byte: 0, bit: 0, left }
+    }
+}
+
+/// Reads what stands for the tokens of a document, all fields one after the other.
+pub(super) struct CodeReader<'a> {
+    decoder: &'a Decoder,
+    packed: Packed<'a>,
+    class_byte: usize,
+    bit: usize,
+    left: usize,
+}
+
+impl CodeReader<'_> {
+    /// Appends the codes of up to `count` more tokens, a multiple of four, and tells whether there are others.
+    #[inline]
+    pub(super) fn read(&mut self, count: usize, out: &mut Vec<u32>) -> bool {
+        debug_assert!(count.is_multiple_of(TOKENS_PER_BYTE), "steps end with a byte of classes");
+        let count = count.min(self.left);
+        self.left -= count;
+        let start = out.len();
+        out.resize(start + count, 0);
+        let (whole, tail) = out[start..].as_chunks_mut::<TOKENS_PER_BYTE>();
+        let (values, mut bit) = (self.packed.values, self.bit);
+        for out in whole {
+            let entry = self.decoder.four_at(self.packed, self.class_byte);
+            self.class_byte += 1;
+            *out = [
+                entry.code(values, bit, 0),
+                entry.code(values, bit, 1),
+                entry.code(values, bit, 2),
+                entry.code(values, bit, 3),
+            ];
+            bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
+        }
+        for (token, out) in tail.iter_mut().enumerate() {
+            *out = self.decoder.four_at(self.packed, self.class_byte).code(values, bit, token);
+        }
+        self.bit = bit;
+        self.left > 0
     }
 }
 
