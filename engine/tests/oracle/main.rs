@@ -1,0 +1,356 @@
+//! Ranked search against a naive oracle: it looks at every document and computes the rules from their definitions,
+//! with no index, no bitmap, no automaton and no shortest path. Hits, order, totals and score details must agree on
+//! random corpora, ranking rules and queries, whatever the number of segments and deleted documents.
+
+mod naive;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
+use lamina_engine::rank::{ExactMatch, ScoreDetail};
+use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
+use lamina_engine::storage::MemoryDirectory;
+use naive::{Doc, Expected, FIELDS, Order, Rule, Vector, expected};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// A small vocabulary in which words are prefixes, misspellings, halves and concatenations of each other.
+const WORDS: &[&str] = &[
+    "sun",
+    "flower",
+    "sunflower",
+    "sunflowers",
+    "flowers",
+    "flow",
+    "sunny",
+    "fun",
+    "funflower",
+    "tower",
+    "towers",
+    "the",
+    "a",
+    "moon",
+    "moonlight",
+    "light",
+    "lights",
+    "night",
+    "knight",
+    "nights",
+    "moonlit",
+    "s",
+    "su",
+    "car",
+];
+const QUERY_WORDS: &[&str] = &[
+    "sun",
+    "flower",
+    "sunflower",
+    "sunflwoer",
+    "flowr",
+    "flo",
+    "sunf",
+    "tower",
+    "moon",
+    "light",
+    "moonlight",
+    "moonlihgt",
+    "night",
+    "nigt",
+    "knights",
+    "su",
+    "the",
+    "sunflowerlight",
+    "car",
+    "nothing",
+];
+
+/// Words that most documents of a large corpus share. Nearly all are too short for typos: what is cut and bounded before
+/// a document is read are documents that match without typo.
+const SHARED_WORDS: &[&str] = &["the", "the", "of", "of", "sea", "sun", "a", "king", "se", "s", "to", "house", "horse"];
+const SHARED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "sun", "a", "king", "se", "s", "t", "to", "house"];
+
+/// Ranking rules of an index that was not told any.
+const DEFAULT_RULES: &[Rule] =
+    &[Rule::Words, Rule::Typo, Rule::Proximity, Rule::AttributeRank, Rule::WordPosition, Rule::Exactness];
+
+/// Documents of a corpus and how often each of them is in it.
+#[derive(Clone, Debug)]
+struct Corpus {
+    docs: Vec<Doc>,
+    copies: Vec<usize>,
+}
+
+impl Corpus {
+    fn of_one_each(docs: Vec<Doc>) -> Corpus {
+        Corpus { copies: vec![1; docs.len()], docs }
+    }
+
+    /// Which document each document of the index is. Copies are spread over the index.
+    fn places(&self) -> Vec<usize> {
+        let in_order: Vec<usize> =
+            self.copies.iter().enumerate().flat_map(|(doc, &copies)| std::iter::repeat_n(doc, copies)).collect();
+        if self.copies.iter().all(|&copies| copies == 1) {
+            return in_order;
+        }
+        // Any prime that is larger than the corpus visits each place once.
+        const STRIDE: usize = 104_729;
+        assert!(in_order.len() < STRIDE);
+        (0..in_order.len()).map(|place| in_order[place * STRIDE % in_order.len()]).collect()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Query {
+    words: Vec<String>,
+    /// Whether the last word may be the start of one.
+    prefix: bool,
+    all: bool,
+    limit: usize,
+}
+
+fn apply(index: &Index, batch: &mut u64, operations: &[Operation]) {
+    *batch += 1;
+    let note = CommitNote::new(*batch, |_| Vec::new());
+    let results = index.apply(operations, note, &Progress::default(), &AtomicBool::new(false)).expect("applied");
+    results.into_iter().for_each(|r| {
+        r.expect("no operation fails");
+    });
+}
+
+fn settings(patch: serde_json::Value) -> Operation {
+    Operation::Settings(Box::new(serde_json::from_value(patch).unwrap()))
+}
+
+/// An index of the documents at `places`, in segments that end at `cuts`.
+fn index(docs: &[Doc], places: &[usize], cuts: &[usize], batch: &mut u64) -> Index {
+    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
+    apply(&index, batch, &[settings(json!({ "searchableAttributes": FIELDS, "sortableAttributes": ["number"] }))]);
+    let mut start = 0;
+    for end in cuts.iter().copied().chain([places.len()]) {
+        let end = end.clamp(start, places.len());
+        let line = |id: usize| {
+            let doc = &docs[places[id]];
+            let mut line = json!({ "id": id, "number": doc.number });
+            for (field, words) in FIELDS.iter().zip(&doc.texts) {
+                line[field] = words.join(" ").into();
+            }
+            format!("{line}\n")
+        };
+        let lines: String = (start..end).map(line).collect();
+        start = end;
+        if !lines.is_empty() {
+            let upsert = Upsert {
+                payload: Payload::Bytes(lines.into_bytes().into()),
+                method: WriteMethod::Replace,
+                primary_key: None,
+                skip_creation: false,
+            };
+            apply(&index, batch, &[Operation::Upsert(upsert)]);
+        }
+    }
+    let gone = places.iter().enumerate().filter(|&(_, &doc)| docs[doc].deleted).map(|(id, _)| id.to_string());
+    apply(&index, batch, &[Operation::DeleteIds(gone.collect())]);
+    index
+}
+
+/// Indexes, searches and compares, for each list of ranking rules with its queries.
+fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) -> Result<(), TestCaseError> {
+    let (docs, places) = (&corpus.docs, corpus.places());
+    let mut batch = 0;
+    let index = index(docs, &places, cuts, &mut batch);
+    let mut places_of: Vec<Vec<usize>> = vec![Vec::new(); docs.len()];
+    places.iter().enumerate().for_each(|(place, &doc)| places_of[doc].push(place));
+    for (rules, queries) in searches {
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        apply(&index, &mut batch, &[settings(json!({ "rankingRules": names }))]);
+        let order = Order::of(rules);
+        for query in queries {
+            compare(&index, docs, &places_of, &order, query).map_err(|e| match e {
+                TestCaseError::Fail(why) => TestCaseError::fail(format!("{why}\nfor {query:?} by {names:?}")),
+                rejected => rejected,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// `places_of`: of each document, where it is in the index.
+fn compare(
+    index: &Index,
+    docs: &[Doc],
+    places_of: &[Vec<usize>],
+    order: &Order,
+    query: &Query,
+) -> Result<(), TestCaseError> {
+    let snapshot = index.snapshot();
+    let strategy = if query.all { MatchingStrategy::All } else { MatchingStrategy::Last };
+    let text = query.words.join(" ") + if query.prefix { "" } else { " " };
+    let request = SearchRequest { query: Some(text), limit: query.limit, matching: strategy, ..Default::default() };
+    let result = search(&snapshot, &request).expect("valid request");
+    let one_of_each = expected(docs, &query.words, query.prefix, strategy, order);
+    let total: usize = one_of_each.iter().map(|e| places_of[e.doc].len()).sum();
+    prop_assert_eq!(result.total, total as u64, "total");
+    let got: Vec<(usize, Vector, u32)> = result
+        .hits
+        .iter()
+        .map(|h| {
+            let json: serde_json::Value = serde_json::from_slice(&snapshot.document(h.address).unwrap()).unwrap();
+            let (vector, max_typos) = vector_of(&h.details);
+            (json["id"].as_u64().unwrap() as usize, vector, max_typos)
+        })
+        .collect();
+    let mut want: Vec<(usize, Vector, u32)> = Vec::new();
+    for equal in one_of_each.chunk_by(|a, b| order.key(&a.vector) == order.key(&b.vector)) {
+        let told = |e: &Expected| (told(&e.vector, order), if order.has(1) { e.max_typos } else { 0 });
+        let hit = |(&place, (vector, max_typos)): (&usize, (Vector, u32))| (place, vector, max_typos);
+        let start = want.len();
+        want.extend(equal.iter().flat_map(|e| places_of[e.doc].iter().zip(std::iter::repeat(told(e))).map(hit)));
+        want[start..].sort_unstable_by_key(|hit| hit.0);
+        if want.len() >= query.limit {
+            want.truncate(query.limit);
+            break;
+        }
+    }
+    prop_assert_eq!(got, want, "hits");
+    Ok(())
+}
+
+/// What the details of a hit tell of its costs: those of the rules of the index. How many words are present exactly is
+/// only told when no attribute matches, and the number of a document is compared through the order of hits.
+fn told(vector: &Vector, order: &Order) -> Vector {
+    let mut told = [0, 0, 0, 0, 0, 2, 0, 0];
+    (0..7).filter(|&cost| order.has(cost)).for_each(|cost| told[cost] = vector[cost]);
+    if told[5] < 2 {
+        told[6] = 0;
+    }
+    told
+}
+
+fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
+    let mut v = [0, 0, 0, 0, 0, 2, 0, 0];
+    let mut max_typos = 0;
+    for d in details {
+        match d {
+            ScoreDetail::Words { matching, max } => v[0] = max - matching,
+            ScoreDetail::Typo { count, max } => {
+                v[1] = *count;
+                max_typos = *max;
+            }
+            ScoreDetail::Proximity(r) => v[2] = r.max - r.rank,
+            ScoreDetail::AttributeRank(r) => v[3] = r.max - r.rank,
+            ScoreDetail::WordPosition(r) => v[4] = r.max - r.rank,
+            ScoreDetail::Attribute { rank, position } => {
+                v[3] = rank.max - rank.rank;
+                v[4] = position.max - position.rank;
+            }
+            ScoreDetail::Exactness(ExactMatch::Exact) => v[5] = 0,
+            ScoreDetail::Exactness(ExactMatch::Starts) => v[5] = 1,
+            ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
+                v[6] = max_matching_words - matching_words;
+            }
+            ScoreDetail::Sort { .. } => {}
+            other => panic!("unexpected detail {other:?}"),
+        }
+    }
+    (v, max_typos)
+}
+
+fn words(list: &'static [&'static str], len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec(proptest::sample::select(list).prop_map(str::to_owned), len)
+}
+
+/// A document of words of `list`, its texts shorter than `lens`.
+fn doc(list: &'static [&'static str], lens: [usize; FIELDS.len()]) -> impl Strategy<Value = Doc> {
+    let texts = lens.map(|len| words(list, 0..len));
+    (texts, 0u32..4, proptest::bool::weighted(0.1)).prop_map(|(texts, number, deleted)| Doc { texts, number, deleted })
+}
+
+fn query(
+    list: &'static [&'static str],
+    words_max: usize,
+    limit: impl Strategy<Value = usize>,
+) -> impl Strategy<Value = Query> {
+    (words(list, 1..words_max + 1), any::<bool>(), any::<bool>(), limit).prop_map(|(words, prefix, all, limit)| Query {
+        words,
+        prefix,
+        all,
+        limit,
+    })
+}
+
+/// Mostly `words` and `typo` before some others: every bound is used in all places among the rules, and is the last one
+/// that decides in some.
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    const OTHERS: [Rule; 5] = [Rule::Proximity, Rule::AttributeRank, Rule::WordPosition, Rule::Exactness, Rule::Number];
+    let others = || (Just(OTHERS.to_vec()).prop_shuffle(), 1..=OTHERS.len());
+    let chosen = others().prop_map(|(others, count)| {
+        [Rule::Words, Rule::Typo].into_iter().chain(others.into_iter().take(count)).collect::<Vec<_>>()
+    });
+    // Near words with a typo against far ones without: several readings would be equally good.
+    let mixed = Just([Rule::Words, Rule::Typo, Rule::Attribute, Rule::Exactness, Rule::Number]).prop_shuffle();
+    let mixed = (mixed, 1usize..5).prop_map(|(rules, after)| {
+        let mut rules = rules.to_vec();
+        let typo = rules.iter().position(|&rule| rule == Rule::Typo).expect("is one of them");
+        rules.insert((typo + after).min(rules.len()), Rule::Proximity);
+        rules
+    });
+    prop_oneof![
+        6 => chosen,
+        1 => mixed,
+        1 => Just(DEFAULT_RULES.to_vec()),
+    ]
+}
+
+/// Thousands of documents, most of them copies of a few, so that many match; and some of which there are only one or
+/// two, so that the best hits are different ones.
+fn large_corpus() -> impl Strategy<Value = Corpus> {
+    /// Shares what the others leave.
+    const FILLS: usize = 0;
+    let copies = prop_oneof![5 => 1usize..4, 2 => 30usize..300, 3 => Just(FILLS)];
+    let docs = proptest::collection::vec((doc(SHARED_WORDS, [4, 8, 28]), copies), 12..28);
+    (docs, 5_000usize..13_000).prop_map(|(docs, total)| {
+        let (mut docs, mut copies): (Vec<Doc>, Vec<usize>) = docs.into_iter().unzip();
+        copies[0] = FILLS;
+        docs[0].deleted = false;
+        let left = total - copies.iter().sum::<usize>();
+        let fill = left / copies.iter().filter(|&&count| count == FILLS).count();
+        copies.iter_mut().filter(|count| **count == FILLS).for_each(|count| *count = fill);
+        Corpus { docs, copies }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn search_agrees_with_the_oracle(
+        docs in proptest::collection::vec(doc(WORDS, [5, 9, 2]), 1..24),
+        cuts in proptest::collection::btree_set(0usize..24, 0..3),
+        queries in proptest::collection::vec(query(QUERY_WORDS, 4, 1usize..30), 1..8),
+    ) {
+        let cuts: Vec<usize> = cuts.into_iter().collect();
+        check(&Corpus::of_one_each(docs), &cuts, &[(DEFAULT_RULES.to_vec(), queries)])?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    /// Large groups are cut by neighbours, bounds and stored unions, filtered by lengths, and shared out to threads.
+    #[test]
+    fn many_documents_are_ranked_like_few(
+        corpus in large_corpus(),
+        cut in 0usize..4000,
+        searches in proptest::collection::vec(
+            (
+                rules(),
+                proptest::collection::vec(query(SHARED_QUERY_WORDS, 3, prop_oneof![1usize..40, 1usize..600]), 7),
+            ),
+            4,
+        ),
+    ) {
+        check(&corpus, &[cut], &searches)?;
+    }
+}
