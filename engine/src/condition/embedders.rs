@@ -1,12 +1,12 @@
 //! Names of embedders and fragments in vector rules.
 
-use levenshtein_automata::{Distance, LevenshteinAutomatonBuilder};
 use serde_json::Value;
 
 use super::ConditionError;
 use super::error::UnknownName;
 use crate::filter::{Located, Vectors, VectorsKind};
 use crate::index::settings::Settings;
+use crate::text::TypoPattern;
 
 /// How many edits a suggested name may be away.
 const SUGGESTION_DISTANCE: u8 = 2;
@@ -43,6 +43,6 @@ fn sorted<'s>(names: impl Iterator<Item = &'s String>) -> Vec<String> {
 }
 
 fn suggestion(name: &str, known: &[String]) -> Option<String> {
-    let dfa = LevenshteinAutomatonBuilder::new(SUGGESTION_DISTANCE, true).build_dfa(name);
-    known.iter().find(|known| matches!(dfa.eval(known.as_str()), Distance::Exact(_))).cloned()
+    let pattern = TypoPattern::new(name, false, SUGGESTION_DISTANCE);
+    known.iter().find(|known| pattern.typos_of(known).is_some()).cloned()
 }

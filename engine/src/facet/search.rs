@@ -1,7 +1,5 @@
 //! The search among the values of a facet.
 
-use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder};
-
 use super::distribution::ordered;
 use super::error::FacetSearchError;
 use super::values::{columns, original_text, summed};
@@ -9,7 +7,7 @@ use crate::bits::DocSet;
 use crate::index::Snapshot;
 use crate::index::settings::AvailableAttributes;
 use crate::index::settings::{FacetOrder, Settings, covers};
-use crate::text::normalize_word;
+use crate::text::{TypoPattern, normalize_word};
 
 /// A value that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +65,7 @@ fn check(name: &str, settings: &Settings) -> Result<(), FacetSearchError> {
 enum ValueMatcher {
     Everything,
     Prefix(String),
-    Typos(Box<DFA>),
+    Typos(TypoPattern),
 }
 
 impl ValueMatcher {
@@ -78,10 +76,7 @@ impl ValueMatcher {
         }
         match typo_budget(&query, name, settings) {
             0 => ValueMatcher::Prefix(query),
-            typos => {
-                let builder = LevenshteinAutomatonBuilder::new(typos, true);
-                ValueMatcher::Typos(Box::new(builder.build_prefix_dfa(&query)))
-            }
+            typos => ValueMatcher::Typos(TypoPattern::new(&query, true, typos)),
         }
     }
 
@@ -90,7 +85,7 @@ impl ValueMatcher {
         let accepts = |value: &str| match self {
             ValueMatcher::Everything => true,
             ValueMatcher::Prefix(prefix) => value.starts_with(prefix.as_str()),
-            ValueMatcher::Typos(dfa) => matches!(dfa.eval(value), Distance::Exact(_)),
+            ValueMatcher::Typos(pattern) => pattern.typos_of(value).is_some(),
         };
         // Without accents there is nothing left to fold.
         if value.is_ascii() { accepts(value) } else { accepts(&normalize_word(value)) }

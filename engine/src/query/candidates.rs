@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
-use super::expand::{Expansion, NodeAutomata, expand, sequence};
+use super::expand::{Expansion, expand, sequence};
 use super::graph::QueryGraph;
 use super::level::Level;
 use super::options::{NOT_SEARCHED, QueryOptions};
@@ -39,18 +39,17 @@ pub struct SegmentQuery<'a> {
 }
 
 impl<'a> SegmentQuery<'a> {
-    /// Expands every node. Cost: dictionary look-ups, one automaton intersection per node that accepts typos.
+    /// Expands every node. Cost: dictionary look-ups, one walk of the dictionary per node that accepts typos.
     pub fn new(
         reader: &'a SegmentReader,
         deleted: Option<&'a DocSet>,
         graph: &'a QueryGraph,
-        automata: &[NodeAutomata],
         options: &'a QueryOptions,
     ) -> SegmentQuery<'a> {
         let mut stop: Vec<_> =
             options.stop_words.iter().filter_map(|w| reader.terms().ordinal(normalize_word(w).as_bytes())).collect();
         stop.sort_unstable();
-        let expansions = graph.nodes.iter().zip(automata).map(|(n, a)| expand(reader, n, a, options, &stop)).collect();
+        let expansions = graph.nodes.iter().map(|node| expand(reader, node, options, &stop)).collect();
         let allowed = |accept: &dyn Fn(FieldId) -> bool| {
             let table = reader.postings().field_sets().allowed(accept);
             (!table.iter().all(|&b| b)).then_some(table)

@@ -1,42 +1,14 @@
 //! The terms of one segment that each node of a query graph stands for, by typo cost.
 //!
-//! Expansions are complete: every term of the dictionary within the accepted distance is found, by intersecting the
-//! dictionary with a Levenshtein automaton (Schulz and Mihov, 2002, with transpositions).
-
-use std::ops::Range;
-use std::sync::{LazyLock, OnceLock};
-
-use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
+//! Expansions are complete: every term of the dictionary within the accepted distance is found, by walking down the
+//! dictionary as far as its beginnings are near enough.
 
 use super::graph::{Node, WORD_BYTES_MAX};
 use super::options::{QueryOptions, is_number};
 use crate::id::TermOrdinal;
 use crate::segment::{SegmentReader, Terms, TypoKey, TypoTerms};
-
-static ONE_TYPO: LazyLock<LevenshteinAutomatonBuilder> = LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true));
-static TWO_TYPOS: LazyLock<LevenshteinAutomatonBuilder> = LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
-
-/// The automata of one node, shared by all segments, built when a segment needs them. That costs some 10 to 100
-/// microseconds.
-#[derive(Default)]
-pub struct NodeAutomata {
-    one: OnceLock<DFA>,
-    two: OnceLock<DFA>,
-}
-
-impl NodeAutomata {
-    fn one(&self, node: &Node) -> &DFA {
-        self.one.get_or_init(|| build(&ONE_TYPO, node))
-    }
-
-    fn two(&self, node: &Node) -> &DFA {
-        self.two.get_or_init(|| build(&TWO_TYPOS, node))
-    }
-}
-
-fn build(builder: &LevenshteinAutomatonBuilder, node: &Node) -> DFA {
-    if node.prefix { builder.build_prefix_dfa(&node.text) } else { builder.build_dfa(&node.text) }
-}
+use crate::text::TypoPattern;
+use std::ops::Range;
 
 /// Terms of one segment that a node stands for. Lists are ascending and disjoint.
 #[derive(Clone, Debug, Default)]
@@ -71,13 +43,7 @@ pub fn sequence<'a>(
 }
 
 /// Expands one node over the dictionary of one segment. `stop`: ordinals of stop words, ascending.
-pub fn expand(
-    reader: &SegmentReader,
-    node: &Node,
-    automata: &NodeAutomata,
-    options: &QueryOptions,
-    stop: &[TermOrdinal],
-) -> Expansion {
+pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop: &[TermOrdinal]) -> Expansion {
     let terms = reader.terms();
     if let Some(words) = &node.phrase {
         let phrase = sequence(terms, words.iter().map(Option::as_deref), stop);
@@ -98,7 +64,7 @@ pub fn expand(
         return out;
     }
     let key = TypoKey { word: node.text.as_str().into(), prefix: node.prefix, budget: node.budget };
-    let near = reader.typo_cache().get_or_find(key, || near(terms, node, automata));
+    let near = reader.typo_cache().get_or_find(key, || near(terms, node));
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
         allowed(ordinal) && !(options.typos.exact_numbers && number())
@@ -110,18 +76,18 @@ pub fn expand(
 }
 
 /// The terms with as many typos as the node accepts. A different first character costs two.
-fn near(terms: &Terms, node: &Node, automata: &NodeAutomata) -> TypoTerms {
+fn near(terms: &Terms, node: &Node) -> TypoTerms {
     let first_len = node.text.chars().next().map_or(0, char::len_utf8);
     let first = &node.text.as_bytes()[..first_len];
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    let dfa = if node.budget >= 2 { automata.two(node) } else { automata.one(node) };
-    same_first(terms, dfa, first, |ordinal, typos| match typos {
+    let pattern = |typos_max| TypoPattern::new(&node.text, node.prefix, typos_max);
+    same_first(terms, &pattern(node.budget.min(2)), first, |ordinal, typos| match typos {
         1 => one.push(ordinal),
         2 => two.push(ordinal),
         _ => {}
     });
     if node.budget >= 2 {
-        other_first(terms, automata.one(node), first, |ordinal| two.push(ordinal));
+        other_first(terms, &pattern(1), first, |ordinal| two.push(ordinal));
         two.sort_unstable();
     }
     [one, two].map(|mut terms| {
@@ -130,39 +96,34 @@ fn near(terms: &Terms, node: &Node, automata: &NodeAutomata) -> TypoTerms {
     })
 }
 
-/// Calls `f` with the terms that begin with the character `first` and are accepted, and the number of typos.
-fn same_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(TermOrdinal, u8)) {
-    let step = |(depth, state): (usize, u32), byte| {
+/// Calls `f` with the terms that begin with the character `first` and are near, and the number of typos.
+fn same_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl FnMut(TermOrdinal, u8)) {
+    let step = |(depth, reading), byte| {
         if first.get(depth).is_some_and(|&b| b != byte) {
             return None;
         }
-        alive(dfa.transition(state, byte)).map(|state| (depth + 1, state))
+        pattern.step(reading, byte).map(|reading| (depth + 1, reading))
     };
-    terms.walk((0, dfa.initial_state()), step, |(depth, state), _, ordinal| {
-        if let (true, Distance::Exact(typos)) = (depth >= first.len(), dfa.distance(state)) {
+    terms.walk((0, pattern.start()), step, |(depth, reading), _, ordinal| {
+        if let (true, Some(typos)) = (depth >= first.len(), pattern.typos(reading)) {
             f(ordinal, typos);
         }
     });
 }
 
 /// Calls `f` with the terms that do not begin with the character `first` and are one typo away.
-fn other_first(terms: &Terms, dfa: &DFA, first: &[u8], mut f: impl FnMut(TermOrdinal)) {
+fn other_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl FnMut(TermOrdinal)) {
     // How many bytes of the character have been met; `None` once another one came.
-    let step = |(same, state): (Option<usize>, u32), byte| {
+    let step = |(same, reading): (Option<usize>, _), byte| {
         let same = same.filter(|&n| first.get(n) == Some(&byte)).map(|n| n + 1);
         if same == Some(first.len()) {
             return None;
         }
-        alive(dfa.transition(state, byte)).map(|state| (same, state))
+        pattern.step(reading, byte).map(|reading| (same, reading))
     };
-    terms.walk((Some(0), dfa.initial_state()), step, |(_, state), _, ordinal| {
-        if let Distance::Exact(1) = dfa.distance(state) {
+    terms.walk((Some(0), pattern.start()), step, |(_, reading), _, ordinal| {
+        if pattern.typos(reading) == Some(1) {
             f(ordinal);
         }
     });
-}
-
-/// The state, unless nothing can be accepted from it on.
-fn alive(state: u32) -> Option<u32> {
-    (state != SINK_STATE).then_some(state)
 }

@@ -7,7 +7,6 @@ use super::{
     Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, segment_input,
 };
 use crate::index::Snapshot;
-use crate::query::expand::NodeAutomata;
 use crate::query::split::choose_splits;
 use crate::query::{Node, QueryGraph, SegmentQuery};
 use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
@@ -112,7 +111,6 @@ fn queries<'a>(
     graph: &'a QueryGraph,
     options: &'a crate::query::QueryOptions,
 ) -> Vec<SegmentQuery<'a>> {
-    let automata: Vec<_> = graph.nodes.iter().map(|_| NodeAutomata::default()).collect();
     let views = snapshot.segments.par_iter();
-    views.map(|view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, &automata, options)).collect()
+    views.map(|view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, options)).collect()
 }

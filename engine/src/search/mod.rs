@@ -22,7 +22,6 @@ use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
 use crate::index::{DocumentAddress, SegmentView, Snapshot};
-use crate::query::expand::NodeAutomata;
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
@@ -223,12 +222,11 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let all_words = request.matching == MatchingStrategy::All;
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
     let graph = QueryGraph::new(parsed.terms, &options);
-    let automata: Vec<_> = graph.nodes.iter().map(|_| NodeAutomata::default()).collect();
     let mut segments: Vec<SegmentInput<'_>> = snapshot
         .segments
         .par_iter()
         .map(|view| {
-            let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &automata, &options);
+            let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
             segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan)
         })
         .collect();
@@ -355,7 +353,7 @@ fn matching_universe(
     let parsed = parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search);
     let graph = QueryGraph::new(Vec::new(), &options);
     for (view, docs) in snapshot.segments.iter().zip(&mut universe) {
-        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &[], &options);
+        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
         for excluded in &parsed.excluded {
             docs.and_not_assign(&query.excluded(excluded));
         }

@@ -25,7 +25,7 @@ const ENTRY_SHARE: usize = 4;
 /// holds both.
 pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
 
-/// Terms near a word. Finding them takes an automaton and a walk of the dictionary.
+/// Terms near a word. Finding them takes a walk of the dictionary.
 pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
 
 /// The word of a query and how far terms may be from it.

@@ -12,12 +12,14 @@ mod segment;
 mod separators;
 mod token;
 mod tokenizer;
+mod typos;
 
 pub use crate::id::Gap;
 pub use language::Language;
 pub use normalize::{normalize_facet, normalize_word};
 pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
+pub(crate) use typos::TypoPattern;
 
 /// Longest word that is indexed, in bytes of its normalised form. A longer one takes a position and nothing else.
 pub const WORD_BYTES_MAX: usize = 250;
