@@ -37,6 +37,11 @@ pub trait DocumentVisitor {
 
     /// A path that this parser meets for the first time, before anything else of it. Numbers come in order.
     fn new_path(&mut self, path: PathId, name: &str) -> Result<(), Self::Error>;
+    /// Whether anything at `path` or below it is of use, asked at each of its keys. What is not is passed over unread.
+    fn wants(&mut self, path: PathId) -> bool {
+        let _ = path;
+        true
+    }
     /// A key is there, whatever its value. A path may be met several times in a document (objects in arrays).
     fn key(&mut self, path: PathId, top_level: bool) -> Result<(), Self::Error> {
         let _ = (path, top_level);
@@ -149,6 +154,10 @@ impl<V: DocumentVisitor> Visit<'_, '_, V> {
         if is_new {
             self.visitor.new_path(child.path, self.parser.paths.name(child.path))?;
         }
+        if !self.visitor.wants(child.path) {
+            self.scanner.skip()?;
+            return Ok(());
+        }
         self.visitor.key(child.path, parent.is_none())?;
         match child.reserved {
             Reserved::No => {}
@@ -239,6 +248,8 @@ mod tests {
     struct Notes {
         names: Vec<String>,
         notes: Vec<String>,
+        /// Paths of no use.
+        unwanted: Vec<&'static str>,
     }
 
     impl Notes {
@@ -257,6 +268,9 @@ mod tests {
             assert_eq!(path.index(), self.names.len());
             self.names.push(name.to_owned());
             Ok(())
+        }
+        fn wants(&mut self, path: PathId) -> bool {
+            !self.unwanted.contains(&self.names[path.index()].as_str())
         }
         fn key(&mut self, path: PathId, top_level: bool) -> Result<(), DocumentError> {
             let mark = if top_level { "top " } else { "" };
@@ -372,6 +386,15 @@ mod tests {
                 "number o._vectors[] 1",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_of_no_use_is_passed_over() {
+        let mut notes = Notes { unwanted: vec!["t", "o.n", "_geo", "_geojson"], ..Notes::default() };
+        let line =
+            r#"{"t":"a\"}","_geo":{"lat":1},"o":[{"n":[{"x":"]"}],"b":1},{"n":2}],"_geojson":{"type":"Point"},"z":[]}"#;
+        DocumentParser::new().visit(line.as_bytes(), &mut notes).unwrap();
+        assert_eq!(notes.notes, ["top key o", "key o.b", "number o.b[] 1", "top key z", "empty z"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) struct ColumnLog {
     /// Normalised and original strings, one after the other.
     text: String,
     shapes: Vec<Shape>,
+    document_count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,11 @@ impl ColumnLog {
     /// The values that follow belong to the next document.
     pub(super) fn begin_document(&mut self) {
         self.events.push(Event::Document);
+        self.document_count += 1;
+    }
+
+    pub(super) fn document_count(&self) -> u64 {
+        self.document_count
     }
 
     pub(super) fn play(&self, writer: &mut ColumnFileWriter) {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use hashbrown::HashSet;
+
 use super::super::error::IndexError;
-use super::super::settings::{Settings, VECTORS_FIELD, has_text, locales_of};
+use super::super::settings::{GEO_FIELD, GEOJSON_FIELD, Settings, VECTORS_FIELD, has_text, locales_of};
 use super::column_log::ColumnLog;
 use super::document_target::DocumentTarget;
 use super::geo::{document_id_json, parse_geo, parse_shape};
@@ -48,7 +50,13 @@ impl<'a> DocumentWriter<'a> {
         };
         DocumentWriter {
             parser: DocumentParser::new(),
-            paths: Paths { reading, extraction, known: Vec::new(), document_count: 0 },
+            paths: Paths {
+                reading,
+                extraction,
+                of_use: paths_of_use(reading.fields, extraction),
+                known: Vec::new(),
+                document_count: 0,
+            },
             buffer: TextBuffer::default(),
             reads_geo,
             reads_shapes,
@@ -104,11 +112,28 @@ impl<'a> DocumentWriter<'a> {
     }
 }
 
+/// The paths that have something to take, and those that lead there; `None`: everything is taken.
+fn paths_of_use(fields: &FieldMap, extraction: Extraction<'_>) -> Option<HashSet<Box<str>>> {
+    let Extraction::Columns { wanted, geo, shapes } = extraction else { return None };
+    let fields = fields.snapshot();
+    let columns = fields.names().zip(wanted).filter(|(_, wanted)| **wanted).map(|(name, _)| name);
+    let reserved =
+        [(geo, GEO_FIELD), (shapes, GEOJSON_FIELD)].into_iter().filter(|(read, _)| *read).map(|(_, name)| name);
+    let mut paths = HashSet::new();
+    for name in columns.chain(reserved) {
+        let parents = name.match_indices('.').map(|(end, _)| &name[..end]);
+        paths.extend(parents.chain([name]).map(Box::from));
+    }
+    Some(paths)
+}
+
 /// What is known of the paths that a parser has met.
 #[derive(Debug)]
 struct Paths<'a> {
     reading: Reading<'a>,
     extraction: Extraction<'a>,
+    /// Paths that are wanted or lead to one that is; `None`: all.
+    of_use: Option<HashSet<Box<str>>>,
     known: Vec<PathUse>,
     /// Number of documents so far: tells a top-level key met twice in one document.
     document_count: u64,
@@ -119,6 +144,8 @@ struct Paths<'a> {
 struct PathUse {
     name: Box<str>,
     field: FieldId,
+    /// Something here or below is taken.
+    is_of_use: bool,
     has_words: bool,
     has_column: bool,
     languages: Box<[Language]>,
@@ -141,6 +168,7 @@ impl Paths<'_> {
         self.known.push(PathUse {
             name: name.into(),
             field,
+            is_of_use: self.of_use.as_ref().is_none_or(|paths| paths.contains(name)),
             has_words,
             has_column: is_wanted && settings.needs_column(name),
             languages: locales_of(rules, name).iter().filter_map(|code| Language::parse(code)).collect(),
@@ -199,6 +227,10 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
 
     fn new_path(&mut self, path: PathId, name: &str) -> Result<(), IndexError> {
         self.paths.add(path, name)
+    }
+
+    fn wants(&mut self, path: PathId) -> bool {
+        self.paths.known[path.index()].is_of_use
     }
 
     fn key(&mut self, path: PathId, top_level: bool) -> Result<(), IndexError> {

@@ -4,6 +4,7 @@
 //! sees their effect, because the plan is carried out before it. New segments are written and opened as the batch goes
 //! along; they go again if it fails.
 
+mod added_columns;
 mod column_log;
 mod document_target;
 mod document_writer;

@@ -1,26 +1,22 @@
 //! Brings segments in line with changed settings: added columns, or rewritten text.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
-use super::super::files::FileGuard;
 use super::super::progress::Phase;
 use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
-use super::column_log::ColumnLog;
-use super::document_writer::{DocumentWriter, Extraction, Reading};
+use super::added_columns::{Wanted, add_columns_to};
+use super::document_writer::Reading;
 use super::indexing::{Part, text_fields};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{DocumentVectors, Missing, Origin};
 use crate::document::{IdError, document_id};
-use crate::id::{DocId, FieldId};
-use crate::segment::{ColumnFileWriter, SegmentError, SegmentReader, TextFields};
+use crate::id::DocId;
+use crate::segment::{SegmentError, SegmentReader, TextFields};
 
 /// Documents are handed to threads in runs of this many, so that blocks of the store are read once.
 const RUN_LENGTH: u32 = 2048;
@@ -120,71 +116,9 @@ fn add_columns(
     // One segment after the other: a column is gathered in memory before it is written.
     segments
         .iter()
-        .map(|segment| add_columns_to(resources, reading, &wanted, (geo, shapes), segment))
+        .map(|segment| add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment))
         .collect::<Result<_, _>>()
         .map(Some)
-}
-
-fn add_columns_to(
-    resources: &Resources<'_>,
-    reading: Reading<'_>,
-    wanted: &[bool],
-    (geo, shapes): (bool, bool),
-    segment: &SegmentView,
-) -> Result<SegmentView, IndexError> {
-    let meta = segment.reader.meta();
-    // Columns left from the last time a field was needed are as good as new: segments do not change.
-    let missing: Vec<bool> = (0..).zip(wanted).map(|(field, &wanted)| wanted && !meta.has_column(field)).collect();
-    let (geo, shapes) = (geo && !meta.has_geo(), shapes && !meta.has_shapes());
-    if !geo && !shapes && !missing.contains(&true) {
-        resources.progress.advance(u64::from(meta.doc_count));
-        return Ok(segment.clone());
-    }
-    let thread_count = resources.threads_for(meta.raw_bytes);
-    let extraction = Extraction::Columns { wanted: &missing, geo, shapes };
-    let readers: Vec<_> = (0..thread_count).map(|_| Mutex::new(DocumentWriter::new(reading, extraction))).collect();
-    let missing_fields: Vec<FieldId> =
-        (0..).zip(&missing).filter(|(_, missing)| **missing).map(|(field, _)| field).collect();
-    let mut writer = ColumnFileWriter::new(&missing_fields, geo);
-    if shapes {
-        writer = writer.with_shapes();
-    }
-    let runs: Vec<Range<DocId>> = runs_of(meta.doc_count).collect();
-    for round in runs.chunks(thread_count) {
-        check(resources.cancelled)?;
-        let logs = on_threads(round.len(), |thread| {
-            read_columns(&mut readers[thread].lock(), segment, round[thread].clone())
-        })?;
-        for (log, run) in logs.iter().zip(round) {
-            log.play(&mut writer);
-            resources.progress.advance(u64::from(run.end - run.start));
-        }
-    }
-    let file = writer.finish(&**resources.directory, meta)?;
-    let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
-    let files = segment.files.iter().cloned().chain([added]).collect();
-    let mut meta = meta.clone();
-    meta.column_files.push(file);
-    let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
-    Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
-}
-
-fn read_columns(
-    documents: &mut DocumentWriter<'_>,
-    segment: &SegmentView,
-    run: Range<DocId>,
-) -> Result<ColumnLog, IndexError> {
-    let mut log = ColumnLog::default();
-    for_each_document(&segment.reader, run, |doc, json| {
-        if segment.is_live(doc) {
-            documents.write_columns(&mut log, json)
-        } else {
-            // Keeps the count; what is wrong with a deleted document concerns nobody.
-            log.begin_document();
-            Ok(())
-        }
-    })?;
-    Ok(log)
 }
 
 pub(super) fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {

@@ -1,9 +1,10 @@
 //! Reads documents of a mapped segment.
 
 use super::compress::decompress;
-use super::writer::{BlockHead, document_range};
+use super::writer::{BlockHead, document_range, lengths_end};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
+use crate::bits::varint::read_varint;
 use crate::id::DocId;
 use crate::segment::SegmentError;
 use crate::segment::error::Damage;
@@ -167,10 +168,26 @@ impl Store {
         docs: Range<DocId>,
         mut f: impl FnMut(DocId, &[u8]) -> Result<(), SegmentError>,
     ) -> Result<(), SegmentError> {
-        let mut json = Vec::new();
-        for doc in docs {
-            self.get(doc, &mut json)?;
-            f(doc, &json)?;
+        let cut = || self.damaged("the documents of a block are cut");
+        let mut raw = Vec::new();
+        let mut next = docs.start;
+        while next < docs.end {
+            let block = self.block_of(next).ok_or_else(|| self.damaged("there is no such document"))?;
+            self.decompress(block, &mut raw)?;
+            let in_block = self.block_docs(block);
+            if !in_block.contains(&next) {
+                return Err(self.damaged("the block index contradicts itself"));
+            }
+            let (mut lengths_at, mut start) = (0, lengths_end(&raw, in_block.len()).ok_or_else(cut)?);
+            for doc in in_block {
+                let length = read_varint(&raw, &mut lengths_at).ok_or_else(cut)? as usize;
+                let end = start.checked_add(length).ok_or_else(cut)?;
+                if docs.contains(&doc) {
+                    f(doc, raw.get(start..end).ok_or_else(cut)?)?;
+                    next = doc + 1;
+                }
+                start = end;
+            }
         }
         Ok(())
     }

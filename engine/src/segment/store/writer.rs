@@ -372,3 +372,12 @@ pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Opt
     let end = start.checked_add(length)?;
     (end <= raw.len()).then_some(start..end)
 }
+
+/// Where the JSON of the `doc_count` documents of a block starts in its raw content, behind their lengths.
+pub(super) fn lengths_end(raw: &[u8], doc_count: usize) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..doc_count {
+        read_varint(raw, &mut at)?;
+    }
+    Some(at)
+}
