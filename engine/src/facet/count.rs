@@ -1,7 +1,5 @@
 //! Counts of values within one segment.
 
-use std::ops::Range;
-
 use crate::bits::DocSet;
 use crate::segment::Column;
 
@@ -13,81 +11,95 @@ pub(super) struct ValueCount {
     pub(super) count: u32,
 }
 
-/// How many documents of values are passed in the time that the values of one candidate take.
-const CANDIDATE_COST: u64 = 2;
+/// Time to look for a document of a value in a bitset of candidates. The unit is about a quarter of a nanosecond, but
+/// only the proportions matter.
+const LISTED_COST: u64 = 5;
+/// Time to look for it in a list of candidates.
+const SEARCHED_COST: u64 = 60;
+/// Time for 64 documents of a value that is kept as a bitset.
+const WORD_COST: u64 = 1;
+/// Time for the value of a candidate.
+const CANDIDATE_COST: u64 = 6;
+/// Time for a candidate and one of its values, where there may be several.
+const CANDIDATE_OF_MANY_COST: u64 = 20;
 
-/// The values of `ordinals` that candidates have, ascending, and their counts; at most `limit` of them, the smallest.
+/// The values that candidates have, ascending, and their counts; at most `limit` of them, the smallest.
 ///
 /// `candidates` are documents of the segment of `doc_count` documents that `column` belongs to. Cost: the candidates'
-/// values, or the documents of the values up to the last one given, whichever promises to be less; the values alone when
-/// every document is a candidate.
-pub(super) fn count_values(
-    column: &Column,
-    ordinals: Range<u32>,
-    candidates: &DocSet,
-    doc_count: u32,
-    limit: usize,
-) -> Vec<ValueCount> {
-    if candidates.is_empty() || ordinals.is_empty() || limit == 0 {
+/// values, or the documents of the values up to the last one given (words of them, for values that many have), whichever
+/// promises to be less; the values alone when every document is a candidate.
+pub(super) fn count_values(column: &Column, candidates: &DocSet, doc_count: u32, limit: usize) -> Vec<ValueCount> {
+    if candidates.is_empty() || column.value_count() == 0 || limit == 0 {
         return Vec::new();
     }
     if candidates.len() == doc_count {
-        return stored(column, ordinals, limit);
+        return stored(column, limit);
     }
-    let passed_max = u64::from(candidates.len()) * CANDIDATE_COST;
-    let by_value = (passed_by_value(column, &ordinals, limit) <= passed_max)
-        .then(|| by_value(column, ordinals.clone(), candidates, limit, passed_max));
-    by_value.flatten().unwrap_or_else(|| by_document(column, ordinals, candidates, limit))
+    let by_document_cost =
+        u64::from(candidates.len()) * if column.is_single_valued() { CANDIDATE_COST } else { CANDIDATE_OF_MANY_COST };
+    let by_value = (by_value_cost(column, candidates, doc_count, limit) <= by_document_cost)
+        .then(|| by_value(column, candidates, doc_count, limit, by_document_cost));
+    by_value.flatten().unwrap_or_else(|| by_document(column, candidates, limit))
 }
 
-/// About how many documents of values are passed before `limit` values are found, if candidates have most values.
-fn passed_by_value(column: &Column, ordinals: &Range<u32>, limit: usize) -> u64 {
-    let pairs = u64::from(column.pair_count_of(ordinals.clone()));
-    let values = ordinals.len() as u64;
-    pairs * values.min(limit as u64) / values
+/// Time to count the first `limit` values one by one, if candidates have most values.
+fn by_value_cost(column: &Column, candidates: &DocSet, doc_count: u32, limit: usize) -> u64 {
+    let values = 0..column.value_count();
+    let (listed, dense) = (u64::from(column.listed_count_of(values.clone())), u64::from(column.dense_count()));
+    let all = listed * listed_cost(candidates) + dense * dense_cost(candidates, doc_count);
+    let values = values.len() as u64;
+    all * values.min(limit as u64) / values
 }
 
-fn by_document(column: &Column, ordinals: Range<u32>, candidates: &DocSet, limit: usize) -> Vec<ValueCount> {
+/// Time for a document of a value that is kept as a list.
+fn listed_cost(candidates: &DocSet) -> u64 {
+    match candidates {
+        DocSet::Sorted(_) => SEARCHED_COST,
+        DocSet::Bitset { .. } => LISTED_COST,
+    }
+}
+
+/// Time to count the documents of a value that is kept as a bitset.
+fn dense_cost(candidates: &DocSet, doc_count: u32) -> u64 {
+    match candidates {
+        DocSet::Sorted(docs) => docs.len() as u64 * LISTED_COST,
+        DocSet::Bitset { .. } => u64::from(doc_count / 64) * WORD_COST,
+    }
+}
+
+fn by_document(column: &Column, candidates: &DocSet, limit: usize) -> Vec<ValueCount> {
     // A few documents leave most of a large dictionary untouched: gather what they have instead of a counter a value.
-    if (candidates.len() as usize) < ordinals.len() / 8 {
+    if candidates.len() < column.value_count() / 8 {
         let mut seen = Vec::new();
-        candidates.for_each(|doc| {
-            column.for_each_ordinal(doc, |ordinal| {
-                if ordinals.contains(&ordinal) {
-                    seen.push(ordinal);
-                }
-            });
-        });
+        candidates.for_each(|doc| column.for_each_ordinal(doc, |ordinal| seen.push(ordinal)));
         seen.sort_unstable();
         let groups = seen.chunk_by(|a, b| a == b).take(limit);
         return groups.map(|same| ValueCount { ordinal: same[0], count: same.len() as u32 }).collect();
     }
-    let mut counts = vec![0u32; ordinals.len()];
-    candidates.for_each(|doc| {
-        column.for_each_ordinal(doc, |ordinal| {
-            if let Some(count) = ordinal.checked_sub(ordinals.start).and_then(|at| counts.get_mut(at as usize)) {
-                *count += 1;
-            }
-        });
-    });
-    let counted = ordinals.zip(counts).filter(|&(_, count)| count > 0).take(limit);
+    let mut counts = vec![0u32; column.value_count() as usize];
+    column.add_counts(candidates, &mut counts);
+    let counted = (0..).zip(counts).filter(|&(_, count)| count > 0).take(limit);
     counted.map(|(ordinal, count)| ValueCount { ordinal, count }).collect()
 }
 
-/// Counts by going through the documents of each value; `None` when these turn out to be more than `passed_max`, because
-/// candidates have but a few of the values.
+/// Counts value by value; `None` when that turns out to take longer than `cost_max`, because candidates have but a few
+/// of the values.
 fn by_value(
     column: &Column,
-    ordinals: Range<u32>,
     candidates: &DocSet,
+    doc_count: u32,
     limit: usize,
-    passed_max: u64,
+    cost_max: u64,
 ) -> Option<Vec<ValueCount>> {
     let mut counted = Vec::new();
-    let mut passed = 0;
-    for ordinal in ordinals {
-        passed += u64::from(column.doc_freq(ordinal));
-        if passed > passed_max {
+    let mut cost = 0;
+    let (listed_cost, dense_cost) = (listed_cost(candidates), dense_cost(candidates, doc_count));
+    for ordinal in 0..column.value_count() {
+        cost += match column.listed_count_of(ordinal..ordinal + 1) {
+            0 => dense_cost,
+            listed => u64::from(listed) * listed_cost,
+        };
+        if cost > cost_max {
             return None;
         }
         let count = column.count_in(ordinal, candidates);
@@ -102,21 +114,28 @@ fn by_value(
 }
 
 /// The counts when every document is a candidate: they are stored.
-fn stored(column: &Column, ordinals: Range<u32>, limit: usize) -> Vec<ValueCount> {
-    let counted = ordinals.map(|ordinal| ValueCount { ordinal, count: column.doc_freq(ordinal) });
+fn stored(column: &Column, limit: usize) -> Vec<ValueCount> {
+    let counted = (0..column.value_count()).map(|ordinal| ValueCount { ordinal, count: column.doc_freq(ordinal) });
     counted.filter(|value| value.count > 0).take(limit).collect()
 }
 
-/// Below one candidate in this many documents, the candidates are read instead of the values from both ends.
-const FEW_CANDIDATES_SHARE: u64 = 4;
-
-/// The smallest and the largest number that candidates have. Cost: as [`count_values`], mostly less.
-pub(super) fn number_extremes(column: &Column, candidates: &DocSet, doc_count: u32) -> Option<(f64, f64)> {
+/// The smallest and the largest number that candidates have. Cost: the documents of the values outside of them, or at
+/// most twice the candidates' values.
+pub(super) fn number_extremes(column: &Column, candidates: &DocSet) -> Option<(f64, f64)> {
     let numbers = 0..column.number_count();
     if candidates.is_empty() || numbers.is_empty() {
         return None;
     }
-    let (first, last) = if u64::from(candidates.len()) * FEW_CANDIDATES_SHARE < u64::from(doc_count) {
+    // From both ends to the first that a candidate has, unless that is far in.
+    let passed = std::cell::Cell::new(0);
+    let held = |&ordinal: &u32| {
+        passed.set(passed.get() + column.doc_freq(ordinal));
+        passed.get() > candidates.len() || column.docs_of(ordinal).any(|doc| candidates.contains(doc))
+    };
+    let ends = numbers.clone().find(held).zip(numbers.clone().rev().find(held));
+    let (first, last) = if passed.get() <= candidates.len() {
+        ends?
+    } else {
         let (mut first, mut last) = (u32::MAX, 0);
         candidates.for_each(|doc| {
             column.for_each_ordinal(doc, |ordinal| {
@@ -127,9 +146,6 @@ pub(super) fn number_extremes(column: &Column, candidates: &DocSet, doc_count: u
             });
         });
         (first <= last).then_some((first, last))?
-    } else {
-        let held = |&ordinal: &u32| column.docs_of(ordinal).any(|doc| candidates.contains(doc));
-        (numbers.clone().find(held)?, numbers.rev().find(held)?)
     };
     Some((column.number(first), column.number(last)))
 }

@@ -62,11 +62,20 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     let (mut numbers, mut strings) = (Vec::new(), Vec::new());
     for (place, column) in &columns {
         let (docs, doc_count) = (&candidates[*place], snapshot.segments[*place].reader.doc_count());
-        if let Some((min, max)) = number_extremes(column, docs, doc_count) {
+        let counted = count_values(column, docs, doc_count, limit_per_segment);
+        let extremes = if counted.len() < limit_per_segment {
+            // Every value that a candidate has was counted; numbers come first.
+            let number_count = counted.partition_point(|value| value.ordinal < column.number_count());
+            let ends = counted[..number_count].first().zip(counted[..number_count].last());
+            ends.map(|(first, last)| (column.number(first.ordinal), column.number(last.ordinal)))
+        } else {
+            number_extremes(column, docs)
+        };
+        if let Some((min, max)) = extremes {
             let known = stats.get_or_insert(FacetStats { min, max });
             *known = FacetStats { min: known.min.min(min), max: known.max.max(max) };
         }
-        for value in count_values(column, 0..column.value_count(), docs, doc_count, limit_per_segment) {
+        for value in counted {
             if value.ordinal < column.number_count() {
                 numbers.push((column.number(value.ordinal), u64::from(value.count)));
             } else {

@@ -29,6 +29,18 @@ pub(crate) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     loops::differing_bits(a, b)
 }
 
+/// The number of bits that are set in both, over the length of the shorter; `bits` holds little-endian words.
+#[inline]
+pub(crate) fn common_bits(words: &[u64], bits: &[u8]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
+        // SAFETY: `has_avx2` found every feature that `common_bits_avx2` is compiled for.
+        return unsafe { common_bits_avx2(words, bits) };
+    }
+    loops::common_bits(words, bits)
+}
+
 /// For each row of `codes`, the sum of its numbers of four bits, each multiplied with the one of `query` in its place.
 /// A row is blocks of 32 bytes; the low halves of a block are its first 32 numbers, the high halves the next. `query` has
 /// 64 numbers a block, none of them -128.
@@ -65,6 +77,12 @@ fn dots_avx2(rows: &[u8], query: &[f32], out: &mut [f32]) {
 #[target_feature(enable = "avx2,fma,popcnt")]
 fn differing_bits_avx2(a: &[u8], b: &[u8]) -> u32 {
     loops::differing_bits(a, b)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,popcnt")]
+fn common_bits_avx2(words: &[u64], bits: &[u8]) -> u32 {
+    loops::common_bits(words, bits)
 }
 
 /// Written by hand: the compiler does not find the instruction that multiplies bytes.

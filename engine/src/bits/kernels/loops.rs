@@ -49,6 +49,13 @@ pub(super) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
     sum + a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
 }
 
+/// See [`super::common_bits`].
+#[inline(always)]
+pub(super) fn common_bits(words: &[u64], bits: &[u8]) -> u32 {
+    let (chunks, _) = bits.as_chunks::<8>();
+    words.iter().zip(chunks).map(|(word, chunk)| (word & u64::from_le_bytes(*chunk)).count_ones()).sum()
+}
+
 /// Numbers of four bits in a block of a code.
 pub(super) const NIBBLE_BLOCK: usize = 64;
 

@@ -1,4 +1,5 @@
-//! The inner loops over vectors: products of floats or of short codes, and differing bits, with the instructions the machine has.
+//! The inner loops over vectors and bitsets: products of floats or of short codes, differing and common bits, with the
+//! instructions the machine has.
 //!
 //! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second
 //! time for AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows are the little-endian bytes of a mapped file, so
@@ -7,7 +8,7 @@
 mod dispatch;
 mod loops;
 
-pub(crate) use dispatch::{differing_bits, dots, nibble_dots};
+pub(crate) use dispatch::{common_bits, differing_bits, dots, nibble_dots};
 
 #[cfg(test)]
 mod tests {
@@ -59,6 +60,9 @@ mod tests {
             let other: Vec<u8> = seed.iter().rev().copied().collect();
             let expected: u32 = seed.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones()).sum();
             prop_assert_eq!(differing_bits(&seed, &other), expected);
+            let words: Vec<u64> = seed.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
+            let common: u32 = seed.iter().zip(&other).take(words.len() * 8).map(|(a, b)| (a & b).count_ones()).sum();
+            prop_assert_eq!(common_bits(&words, &other), common);
         }
 
         #[test]

@@ -3,6 +3,7 @@
 use super::doc_sets::read_doc_set;
 use super::section::{ColumnData, EXPONENT_MAX, HEADER_BYTES, PART_COUNT, RAW_NUMBERS, encode_column};
 use crate::bits::bitpack::{get_bits, packed_bytes, unpack};
+use crate::bits::kernels::common_bits;
 use crate::bits::little_endian::{read_f64, read_u32, read_u64};
 use crate::bits::monotone::Monotone;
 use crate::bits::{BitsetBuilder, DocSet};
@@ -335,15 +336,58 @@ impl Column {
         dense.fold(self.inverted_range(ordinals.clone()).len() as u32, u32::saturating_add)
     }
 
+    /// Number of values that are kept as bitsets.
+    pub(crate) fn dense_count(&self) -> u32 {
+        self.dense_count
+    }
+
+    /// Number of (document, value) pairs of the values of a range that are kept as lists.
+    pub(crate) fn listed_count_of(&self, ordinals: Range<u32>) -> u32 {
+        self.inverted_range(ordinals).len() as u32
+    }
+
     /// How many of `docs` have the value. Cost: the documents of the value, or the words of two bitsets.
     pub fn count_in(&self, ordinal: u32, docs: &DocSet) -> u32 {
         let few = || self.docs_of(ordinal).filter(|&doc| docs.contains(doc)).count() as u32;
-        let DocSet::Bitset { words, .. } = docs else { return few() };
-        if ordinal >= self.value_count || !self.inverted_range(ordinal..ordinal + 1).is_empty() {
-            return few();
+        let DocSet::Bitset { words, .. } = docs else {
+            return match (docs, self.dense(ordinal)) {
+                (DocSet::Sorted(docs), Some((_, bits))) => {
+                    let has =
+                        |&&doc: &&DocId| bits.get(doc as usize / 8).is_some_and(|byte| byte >> (doc % 8) & 1 != 0);
+                    docs.iter().filter(has).count() as u32
+                }
+                _ => few(),
+            };
+        };
+        let listed = if ordinal < self.value_count { self.inverted_range(ordinal..ordinal + 1) } else { 0..0 };
+        if listed.is_empty() {
+            return common_bits(words, self.dense(ordinal).map_or(&[], |(_, bits)| bits));
         }
-        let bits = self.dense(ordinal).map_or(&[][..], |(_, bits)| bits).as_chunks::<8>().0;
-        words.iter().zip(bits).map(|(word, chunk)| (word & u64::from_le_bytes(*chunk)).count_ones()).sum()
+        let (bytes, width) = (self.part(INVERTED), usize::from(self.inverted_width));
+        let is_in = |doc: DocId| words.get(doc as usize / 64).map_or(0, |word| (word >> (doc % 64)) as u32 & 1);
+        listed.map(|index| is_in(get_bits(bytes, index * width, self.inverted_width))).sum()
+    }
+
+    /// Adds one to `counts[ordinal]` for each value of each of `docs`; there is a count for every value.
+    pub(crate) fn add_counts(&self, docs: &DocSet, counts: &mut [u32]) {
+        let (bytes, width) = (self.part(FORWARD), self.forward_width);
+        let mut count = |ordinal: u32| counts.get_mut(ordinal as usize).into_iter().for_each(|count| *count += 1);
+        let at = |index: usize| get_bits(bytes, index * usize::from(width), width);
+        if !self.is_multi {
+            // Nothing, which is stored as zero, turns into an ordinal beyond the last.
+            docs.for_each(|doc| count(at(doc as usize).wrapping_sub(1)));
+            return;
+        }
+        let offsets = self.part(FORWARD_OFFSETS);
+        let offset =
+            |doc: DocId| self.forward_offsets.get(offsets, doc as usize).min(u64::from(self.pair_count)) as usize;
+        // Neighbours share an offset: where the one ends, the other starts.
+        let (mut next, mut next_start) = (0, 0);
+        docs.for_each(|doc| {
+            let start = if doc == next { next_start } else { offset(doc) };
+            (next, next_start) = (doc + 1, offset(doc + 1));
+            (start..next_start).for_each(|index| count(at(index)));
+        });
     }
 
     /// The documents of one value, ascending.
