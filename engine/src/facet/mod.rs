@@ -11,9 +11,11 @@ mod search;
 mod select;
 #[cfg(test)]
 mod tests;
+mod used_values;
 mod values;
 
 pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution, distributions};
 pub use error::{FacetError, FacetSearchError};
 pub use search::{FacetHit, search_facet};
 pub use select::{FacetField, select_facets};
+pub use used_values::UsedValues;

@@ -1,51 +1,29 @@
 //! From the best documents of each segment to the hits of the answer.
 
-use hashbrown::HashSet;
-
+use crate::facet::UsedValues;
 use crate::id::{DocId, FieldId};
 use crate::rank::order::EntryOrder;
 use crate::rank::score::{ScoreDetail, global_score};
 use crate::rank::top_k::Entry;
 use crate::segment::{Column, SegmentReader};
 
-/// A value of the distinct attribute, comparable across segments.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum DistinctValue {
-    /// Bits of the number, `-0.0` as `0.0`.
-    Number(u64),
-    String(String),
-}
-
 /// At most one hit per value of one attribute.
 pub(crate) struct Distinct {
     /// Per segment.
     columns: Vec<Option<Column>>,
-    used: HashSet<DistinctValue>,
+    used: UsedValues,
 }
 
 impl Distinct {
     pub(crate) fn new<'a>(field: Option<FieldId>, readers: impl Iterator<Item = &'a SegmentReader>) -> Distinct {
         let columns = readers.map(|r| field.and_then(|f| r.columns().get(f))).collect();
-        Distinct { columns, used: HashSet::new() }
+        Distinct { columns, used: UsedValues::default() }
     }
 
     /// Whether the document is the first with any of its values; marks all of them as used then. Documents without a
     /// value are all kept.
     pub(crate) fn admit(&mut self, segment: usize, doc: DocId) -> bool {
-        let Some(column) = &self.columns[segment] else { return true };
-        let mut values = Vec::new();
-        column.for_each_ordinal(doc, |ordinal| {
-            values.push(if ordinal < column.number_count() {
-                DistinctValue::Number((column.number(ordinal) + 0.0).to_bits())
-            } else {
-                DistinctValue::String(column.string(ordinal).to_owned())
-            });
-        });
-        if values.iter().any(|v| self.used.contains(v)) {
-            return false;
-        }
-        self.used.extend(values);
-        true
+        self.columns[segment].as_ref().is_none_or(|column| self.used.admit(column, doc))
     }
 }
 

@@ -406,8 +406,16 @@ fn searches_merged_into_one_list() {
         {"indexUid": "animals", "sort": ["weight:asc"]}, {"indexUid": "plants", "sort": ["weight:desc"]}
     ]);
     assert_eq!(federated(json!({}), opposed).unwrap_err().code, Code::InvalidMultiSearchQueryRankingRules);
-    let distinct = federated(json!({"distinct": "kind"}), both).unwrap();
-    assert_eq!(distinct["hits"].as_array().unwrap().len(), 1);
+    let counted = json!({
+        "distinct": "kind", "limit": 0, "mergeFacets": {}, "facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}
+    });
+    let distinct = federated(json!({"distinct": "kind"}), both.clone()).unwrap();
+    assert_eq!((names(&distinct), &distinct["estimatedTotalHits"]), (vec!["plants 1".to_owned()], &json!(1)));
+    let counted = federated(counted, both).unwrap();
+    assert_eq!(counted["facetDistribution"], json!({"kind": {"wild": 1}}));
+    let everything = json!([{"indexUid": "animals"}, {"indexUid": "plants"}]);
+    let page = federated(json!({"distinct": "kind", "hitsPerPage": 1}), everything).unwrap();
+    assert_eq!(page["totalPages"], page["totalHits"]);
 }
 
 #[test]

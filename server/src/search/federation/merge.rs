@@ -4,12 +4,11 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
 use lamina_engine::bits::DocSet;
+use lamina_engine::facet::UsedValues;
+use lamina_engine::id::DocId;
 use lamina_engine::index::DocumentAddress;
 
-use super::super::refusal;
 use super::Ran;
-use super::distinct::DistinctValues;
-use crate::error::ApiResult;
 
 /// A hit of the merged list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +19,28 @@ pub(super) struct MergedHit {
     pub(super) hit: usize,
 }
 
+/// The merged list.
+#[derive(Debug)]
+pub(super) struct Merged<'a> {
+    /// Those of the window.
+    pub(super) hits: Vec<MergedHit>,
+    /// The documents that count, by index and segment.
+    pub(super) candidates: BTreeMap<&'a str, Vec<DocSet>>,
+}
+
 /// The hits `offset..offset + limit` of the merged list. A document found by several queries is kept once, at its
 /// best place; with `distinct`, so is each value of that attribute.
-pub(super) fn merge(ran: &[Ran<'_>], distinct: Option<&str>, offset: usize, limit: usize) -> ApiResult<Vec<MergedHit>> {
+///
+/// With `distinct`, the whole list is gone through where the queries gave all of their hits; then the candidates are its
+/// documents. Elsewhere they are documents with as many values: for the total that is the same, unless documents have
+/// several values.
+pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, limit: usize) -> Merged<'a> {
     let mut next = vec![0; ran.len()];
     let mut seen: HashSet<(&str, DocumentAddress)> = HashSet::new();
-    let mut values = distinct.map(DistinctValues::new);
-    let (mut place, mut merged) = (0, Vec::new());
-    while merged.len() < limit {
+    let mut used = UsedValues::default();
+    let mut kept = distinct.filter(|_| ran.iter().all(is_complete)).map(|_| Kept::of_none(ran));
+    let (mut place, mut hits) = (0, Vec::new());
+    while hits.len() < limit || kept.is_some() {
         let Some(query) = best(ran, &next) else { break };
         let hit = next[query];
         next[query] += 1;
@@ -36,18 +49,67 @@ pub(super) fn merge(ran: &[Ran<'_>], distinct: Option<&str>, offset: usize, limi
         if !seen.insert((one.target.uid, address)) {
             continue;
         }
-        if let Some(values) = &mut values {
-            let document = one.target.snapshot.document(address).map_err(refusal::unretrievable)?;
-            if !values.insert(&document) {
-                continue;
-            }
+        if distinct.is_some_and(|attribute| !used.admit_document(one.target.snapshot, attribute, address)) {
+            continue;
         }
-        if place >= offset {
-            merged.push(MergedHit { query, hit });
+        if let Some(kept) = &mut kept {
+            kept.push(one, address);
+        }
+        if place >= offset && hits.len() < limit {
+            hits.push(MergedHit { query, hit });
         }
         place += 1;
     }
-    Ok(merged)
+    let candidates = match (kept, distinct) {
+        (Some(kept), _) => kept.into_candidates(),
+        (None, Some(attribute)) => first_of_each(ran, candidates(ran), attribute),
+        (None, None) => candidates(ran),
+    };
+    Merged { hits, candidates }
+}
+
+/// Whether the hits are all that the query matches.
+fn is_complete(one: &Ran<'_>) -> bool {
+    let result = &one.found.result;
+    result.hits.len() as u64 == result.total && !result.degraded
+}
+
+/// The documents of a merged list, by index and segment.
+#[derive(Debug)]
+struct Kept<'a>(BTreeMap<&'a str, Vec<Vec<DocId>>>);
+
+impl<'a> Kept<'a> {
+    fn of_none(ran: &[Ran<'a>]) -> Kept<'a> {
+        let segments = |one: &Ran<'_>| vec![Vec::new(); one.target.snapshot.segments.len()];
+        Kept(ran.iter().map(|one| (one.target.uid, segments(one))).collect())
+    }
+
+    fn push(&mut self, one: &Ran<'a>, address: DocumentAddress) {
+        if let Some(segments) = self.0.get_mut(one.target.uid) {
+            segments[address.segment as usize].push(address.doc);
+        }
+    }
+
+    fn into_candidates(self) -> BTreeMap<&'a str, Vec<DocSet>> {
+        let sets = |segments: Vec<Vec<DocId>>| segments.into_iter().map(|docs| docs.into_iter().collect()).collect();
+        self.0.into_iter().map(|(uid, segments)| (uid, sets(segments))).collect()
+    }
+}
+
+/// Of `candidates`, in the order of indexes and documents, those whose values no one before had.
+fn first_of_each<'a>(
+    ran: &[Ran<'a>],
+    mut candidates: BTreeMap<&'a str, Vec<DocSet>>,
+    attribute: &str,
+) -> BTreeMap<&'a str, Vec<DocSet>> {
+    let mut used = UsedValues::default();
+    for (uid, segments) in &mut candidates {
+        let Some(one) = ran.iter().find(|one| one.target.uid == *uid) else { continue };
+        for (segment, docs) in (0..).zip(segments) {
+            docs.retain(|doc| used.admit_document(one.target.snapshot, attribute, DocumentAddress { segment, doc }));
+        }
+    }
+    candidates
 }
 
 /// The query whose next hit comes first; of equals the first one.
@@ -64,7 +126,7 @@ fn best(ran: &[Ran<'_>], next: &[usize]) -> Option<usize> {
 }
 
 /// The documents that match any query, by index and segment.
-pub(super) fn candidates<'a>(ran: &[Ran<'a>]) -> BTreeMap<&'a str, Vec<DocSet>> {
+fn candidates<'a>(ran: &[Ran<'a>]) -> BTreeMap<&'a str, Vec<DocSet>> {
     let mut union: BTreeMap<&str, Vec<DocSet>> = BTreeMap::new();
     for one in ran {
         match union.entry(one.target.uid) {

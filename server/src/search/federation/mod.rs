@@ -20,7 +20,7 @@ pub(crate) mod federated {
 }
 
 use self::facets::{count_by_index, merged, unused_note};
-use self::merge::{MergedHit, merge};
+use self::merge::{Merged, MergedHit, merge};
 use self::order::Weighted;
 use super::answer::paging;
 use super::multi::{Snapshots, Written, at_query, target};
@@ -28,6 +28,10 @@ use super::{Context, Found, HitWriter, Metadata, Reach, Target, run_window};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
 use crate::wire::search::{SearchQuery, Window};
+
+/// With `distinct`, queries of up to this many hits give all of them, so that the total of the merged list is exact
+/// whatever values documents have. A hybrid search gives what it is asked for: its hits depend on their number.
+const ALL_HITS_MAX: usize = 1000;
 
 /// One query of a federated search that has run.
 #[derive(Debug)]
@@ -72,9 +76,9 @@ pub fn run_federated(
     for one in &mut ran {
         writers.push(HitWriter::new(one.target, one.query, &mut one.found).with_foreign(context)?);
     }
-    let hits = merge(&ran, federation.distinct.as_deref(), offset, limit)?;
+    let merged = merge(&ran, federation.distinct.as_deref(), offset, limit);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
-    for (place, merged) in hits.iter().enumerate() {
+    for (place, merged) in merged.hits.iter().enumerate() {
         if place > 0 {
             out.body.push(b',');
         }
@@ -85,7 +89,7 @@ pub fn run_federated(
         out.cut_by(one.found.cuts());
         out.degraded_searches += u64::from(one.found.result.degraded);
     }
-    for (key, value) in around(snapshots, &ran, &hits, federation, context, with_metadata, &mut out)? {
+    for (key, value) in around(snapshots, &ran, &merged, federation, context, with_metadata, &mut out)? {
         out.append_field(&key, &value);
     }
     Ok(out)
@@ -108,7 +112,9 @@ fn one<'a>(
     context: &Context,
     wanted: usize,
 ) -> ApiResult<Ran<'a>> {
-    let window = Window::Offset { offset: 0, limit: wanted };
+    let takes_all = federation.distinct.is_some() && asked.query.hybrid.is_none();
+    let limit = if takes_all { wanted.max(ALL_HITS_MAX) } else { wanted };
+    let window = Window::Offset { offset: 0, limit };
     let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
     let found = match &federation.distinct {
         Some(attribute) => {
@@ -142,13 +148,12 @@ fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit, conte
 fn around(
     snapshots: &Snapshots,
     ran: &[Ran<'_>],
-    hits: &[MergedHit],
+    Merged { hits, candidates }: &Merged<'_>,
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
     out: &mut Written,
 ) -> ApiResult<Map<String, Value>> {
-    let candidates = merge::candidates(ran);
     let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
     let mut fields = Map::new();
     let vectors: Map<String, Value> = (0..)
@@ -169,7 +174,7 @@ fn around(
         };
         fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
     }
-    let counted = count_by_index(snapshots, federation, &candidates)?;
+    let counted = count_by_index(snapshots, federation, candidates)?;
     match federation.merge_facets {
         Some(options) => {
             let facets = merged(&counted, options)?;
