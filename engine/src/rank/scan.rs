@@ -16,6 +16,7 @@ use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
 use crate::segment::{BlockCodes, SegmentReader};
+use crate::sort::SortTarget;
 
 /// Documents scanned between two looks at the clock.
 const DOCS_PER_CLOCK_CHECK: usize = 256;
@@ -90,13 +91,24 @@ impl<'a> LevelScan<'a> {
         if !top.admits_any(bound, first) {
             return false;
         }
-        // Where nothing but values orders documents, only those that lead the first order need a look.
+        // Those that lead the first order come first: mostly no other one can enter after them.
         let segment = &self.ranked.segments[self.index];
         let doc_count = segment.query.reader().doc_count();
-        let leading = (self.has_sorts && !self.has_graph_rules)
-            .then(|| segment.sort.leading(docs, doc_count, self.ranked.search.wanted))
-            .flatten();
-        let docs = leading.as_ref().unwrap_or(docs);
+        let leading =
+            self.has_sorts.then(|| segment.sort.leading(docs, doc_count, self.ranked.search.wanted)).flatten();
+        let others = match &leading {
+            None => None,
+            Some(leading) => {
+                if self.docs(bound, &leading.to_vec(), top) == Scan::TimeIsUp {
+                    return true;
+                }
+                if !self.admits_behind(bound, leading, top) {
+                    return false;
+                }
+                Some(docs.and_not(leading))
+            }
+        };
+        let docs = others.as_ref().unwrap_or(docs);
         // Mostly the first documents settle it: no list is made of the others before that.
         let mut rest = docs.iter();
         let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST).collect();
@@ -182,6 +194,18 @@ impl<'a> LevelScan<'a> {
             }
         }
         Scan::Complete
+    }
+
+    /// Whether a document could enter that comes behind all of `leading` in the first order, and whose key is at least
+    /// `bound`.
+    fn admits_behind(&self, bound: Key, leading: &DocSet, top: &TopK) -> bool {
+        let sort = &self.ranked.segments[self.index].sort;
+        let last = leading.iter().map(|doc| sort.key(0, doc)).max().unwrap_or(0);
+        // Documents of the same value lead together; of the same distance in whole metres some may not.
+        let is_apart = matches!(sort.criterion(0).target, SortTarget::Field(_));
+        let mut best = vec![0; sort.criteria_count()];
+        best[0] = last.saturating_add(u64::from(is_apart));
+        top.admits(bound, &best, 0)
     }
 
     /// Whether a document with this key could not enter. Without sort values that stays so for the rest of the group,
