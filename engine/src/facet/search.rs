@@ -6,8 +6,8 @@ use super::values::{columns, original_text, summed};
 use crate::bits::DocSet;
 use crate::index::Snapshot;
 use crate::index::settings::AvailableAttributes;
-use crate::index::settings::{FacetOrder, Settings, covers};
-use crate::text::{TypoPattern, normalize_word};
+use crate::index::settings::{FacetOrder, Settings, covers, locales_of};
+use crate::text::{Language, TypoPattern, normalize_word_in};
 
 /// A value that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,32 +21,43 @@ pub struct FacetHit {
 /// The string values of the facet `name` that start with `query`, accents and case apart, with the typos that the
 /// settings allow for a word of that length; all values without a query. At most `maxValuesPerFacet`.
 ///
+/// `languages` are those of the query and the values; without any, those that the settings give for the attribute.
 /// `candidates`: live documents, one set per segment. Cost: reads all distinct strings of the field.
 pub fn search_facet(
     snapshot: &Snapshot,
     candidates: &[DocSet],
     name: &str,
     query: Option<&str>,
+    languages: &[Language],
 ) -> Result<Vec<FacetHit>, FacetSearchError> {
     let settings = &*snapshot.settings;
     check(name, settings)?;
     let Some(field) = snapshot.fields.get(name) else { return Ok(Vec::new()) };
     let (order, limit) = (settings.faceting.order_of(name), settings.faceting.max_values_per_facet);
     let limit_per_segment = if order == FacetOrder::Alpha { limit } else { usize::MAX };
-    let matcher = ValueMatcher::new(query.unwrap_or(""), name, settings);
+    let languages = match languages {
+        [] => languages_of(settings, name),
+        named => named.to_vec(),
+    };
+    let matcher = ValueMatcher::new(query.unwrap_or(""), name, settings, &languages);
 
     let columns = columns(snapshot, field);
     let mut found = Vec::new();
     for (place, column) in &columns {
         let docs = &candidates[*place];
         let strings = column.number_count()..column.value_count();
-        let matching = strings.filter(|&ordinal| matcher.matches(column.string(ordinal)));
+        let matching = strings.filter(|&ordinal| matcher.matches(column.string(ordinal), &languages));
         let counted = matching.map(|ordinal| (column.string(ordinal), u64::from(column.count_in(ordinal, docs))));
         found.extend(counted.filter(|&(_, count)| count > 0).take(limit_per_segment));
     }
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
     let hits = ordered(summed(found, |a, b| a.cmp(b)), order, limit).into_iter();
     Ok(hits.map(|(value, count)| FacetHit { value: original_text(value, &sources), count }).collect())
+}
+
+fn languages_of(settings: &Settings, name: &str) -> Vec<Language> {
+    let rules = settings.localized_attributes.as_deref().unwrap_or_default();
+    locales_of(rules, name).iter().filter_map(|code| Language::parse(code)).collect()
 }
 
 fn check(name: &str, settings: &Settings) -> Result<(), FacetSearchError> {
@@ -69,8 +80,8 @@ enum ValueMatcher {
 }
 
 impl ValueMatcher {
-    fn new(query: &str, name: &str, settings: &Settings) -> ValueMatcher {
-        let query = normalize_word(query);
+    fn new(query: &str, name: &str, settings: &Settings, languages: &[Language]) -> ValueMatcher {
+        let query = normalize_word_in(query, languages);
         if query.is_empty() {
             return ValueMatcher::Everything;
         }
@@ -81,14 +92,14 @@ impl ValueMatcher {
     }
 
     /// Whether a value matches; `value` is in the form of columns, which keeps accents.
-    fn matches(&self, value: &str) -> bool {
+    fn matches(&self, value: &str, languages: &[Language]) -> bool {
         let accepts = |value: &str| match self {
             ValueMatcher::Everything => true,
             ValueMatcher::Prefix(prefix) => value.starts_with(prefix.as_str()),
             ValueMatcher::Typos(pattern) => pattern.typos_of(value).is_some(),
         };
         // Without accents there is nothing left to fold.
-        if value.is_ascii() { accepts(value) } else { accepts(&normalize_word(value)) }
+        if value.is_ascii() { accepts(value) } else { accepts(&normalize_word_in(value, languages)) }
     }
 }
 

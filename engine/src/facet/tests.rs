@@ -9,6 +9,7 @@ use crate::bits::DocSet;
 use crate::document::FieldMap;
 use crate::index::settings::Settings;
 use crate::oracle::{Corpus, Facts, documents, normal, settings};
+use crate::text::Language;
 
 const FIELDS: [&str; 6] = ["tag", "size", "mixed", "deep.a", "deep.b.c", "maybe"];
 
@@ -111,6 +112,50 @@ fn many_candidates_list_numbers_by_value() {
     assert_eq!(first(&fewer), ["0", "1", "10", "100"]);
 }
 
+/// Large enough for values with bitsets; candidates from a few to almost all make every way of counting run.
+#[test]
+fn counts_of_many_documents() {
+    let document = |id: u64| {
+        let tags: Vec<String> = [(2, 0), (3, 1), (97, 5)]
+            .iter()
+            .filter(|(step, rest)| id % step == *rest)
+            .map(|(step, _)| format!("every {step}"))
+            .collect();
+        json!({ "id": id, "tag": tags, "size": id % 40, "mixed": if id % 7 == 0 { json!(id / 5) } else { json!(null) } })
+    };
+    let documents: Vec<Value> = (0..5000).map(document).collect();
+    let corpus = Corpus::new(settings(), &[documents[..1500].to_vec(), documents[1500..].to_vec()], &[]);
+    for (step, rest) in [(1, 1), (2, 1), (3, 0), (20, 7), (40, 3), (700, 0), (4000, 3999)] {
+        // All but a few, and a few.
+        let is_candidate = |id: u64| if step == 1 { id % 1000 != rest } else { id % step == rest };
+        let candidates: Vec<DocSet> = (0u32..)
+            .zip(corpus.live())
+            .map(|(segment, mut live)| {
+                live.retain(|doc| is_candidate(corpus.id(crate::index::DocumentAddress { segment, doc })));
+                live
+            })
+            .collect();
+        let matching: Vec<&Value> = documents.iter().filter(|d| is_candidate(d["id"].as_u64().unwrap())).collect();
+        for name in ["tag", "size", "mixed"] {
+            let facet = counted(&corpus, &candidates, name);
+            let (numbers, strings) = naive_counts(&matching, name);
+            let expected: BTreeMap<String, u64> = numbers.into_iter().chain(strings).collect();
+            for (value, count) in &facet.values {
+                assert_eq!(expected.get(value), Some(count), "{name} {value} {step}");
+            }
+            assert_eq!(facet.values.len(), expected.len().min(100), "{name} {step}");
+            let numbers = matching.iter().flat_map(|document| Facts::of(document, name).numbers);
+            let extremes = numbers.fold(None, |known: Option<FacetStats>, n| {
+                Some(
+                    known
+                        .map_or(FacetStats { min: n, max: n }, |s| FacetStats { min: s.min.min(n), max: s.max.max(n) }),
+                )
+            });
+            assert_eq!(facet.stats, extremes, "{name} {step}");
+        }
+    }
+}
+
 #[test]
 fn facet_search_finds_prefixes_and_typos() {
     let tags = ["Science Fiction", "Fiction", "fiction ", "Fantasy", "Éclair", "Western", "42"];
@@ -118,7 +163,7 @@ fn facet_search_finds_prefixes_and_typos() {
         (0u64..).zip(tags).map(|(id, tag)| json!({ "id": id, "tag": tag, "size": id })).collect();
     let corpus = Corpus::new(settings(), &[documents[..3].to_vec(), documents[3..].to_vec()], &[]);
     let found = |query: Option<&str>| {
-        let hits = search_facet(&corpus.snapshot, &corpus.live(), "tag", query).unwrap();
+        let hits = search_facet(&corpus.snapshot, &corpus.live(), "tag", query, &[]).unwrap();
         hits.into_iter().map(|hit| format!("{}:{}", hit.value, hit.count)).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(found(Some("fic")), "Fiction:2");
@@ -129,16 +174,31 @@ fn facet_search_finds_prefixes_and_typos() {
     assert_eq!(found(Some("zestern")), "Western:1");
     assert_eq!(found(Some("42")), "42:1");
     assert_eq!(found(None), "42:1 Éclair:1 Fantasy:1 Fiction:2 Science Fiction:1 Western:1");
-    assert_eq!(search_facet(&corpus.snapshot, &corpus.live(), "size", None).unwrap(), []);
+    assert_eq!(search_facet(&corpus.snapshot, &corpus.live(), "size", None, &[]).unwrap(), []);
     let nothing: Vec<DocSet> = corpus.live().iter().map(|_| DocSet::empty()).collect();
-    assert_eq!(search_facet(&corpus.snapshot, &nothing, "tag", Some("fic")).unwrap(), []);
+    assert_eq!(search_facet(&corpus.snapshot, &nothing, "tag", Some("fic"), &[]).unwrap(), []);
+}
+
+#[test]
+fn facet_search_folds_as_the_language_asks() {
+    let found = |rules: Value, languages: &[Language]| {
+        let mut settings = settings();
+        settings["localizedAttributes"] = rules;
+        let corpus = Corpus::new(settings, &[vec![json!({ "id": 1, "tag": "Ångström" })]], &[]);
+        !search_facet(&corpus.snapshot, &corpus.live(), "tag", Some("ang"), languages).unwrap().is_empty()
+    };
+    let swedish = json!([{ "attributePatterns": ["t*"], "locales": ["swe"] }]);
+    assert!(found(Value::Null, &[]));
+    assert!(!found(Value::Null, &[Language::Swe]));
+    assert!(!found(swedish.clone(), &[]));
+    assert!(found(swedish, &[Language::Eng]));
 }
 
 #[test]
 fn facet_search_needs_the_feature() {
     let refused = |settings: Value| {
         let corpus = Corpus::new(settings, &[], &[]);
-        search_facet(&corpus.snapshot, &[], "x", None).unwrap_err().to_string()
+        search_facet(&corpus.snapshot, &[], "x", None, &[]).unwrap_err().to_string()
     };
     assert_eq!(refused(json!({ "facetSearch": false })), "The facet search is disabled for this index");
     assert_eq!(

@@ -14,8 +14,10 @@ pub type Covers = RangeInclusive<u16>;
 #[derive(Clone, Debug, Default)]
 pub struct MatchingTerms {
     sequences: Vec<Sequence>,
-    /// First word of a sequence to places in `sequences`; sequences that start with any word are under `None`.
-    by_first_word: HashMap<Option<String>, Vec<usize>>,
+    /// First word of a sequence to places in `sequences`.
+    by_first_word: HashMap<String, Vec<usize>>,
+    /// Places of the sequences that start with any word.
+    starting_anywhere: Vec<usize>,
     words: HashMap<String, Covers>,
     prefixes: HashMap<String, Prefix>,
 }
@@ -81,7 +83,11 @@ impl MatchingTerms {
             [] | [None] => {}
             [Some(word)] => self.add_word(word, covers),
             [first, ..] => {
-                self.by_first_word.entry_ref(first).or_default().push(self.sequences.len());
+                let starting = match first {
+                    Some(word) => self.by_first_word.entry_ref(word.as_str()).or_default(),
+                    None => &mut self.starting_anywhere,
+                };
+                starting.push(self.sequences.len());
                 self.sequences.push(Sequence { words, covers });
             }
         }
@@ -94,10 +100,8 @@ impl MatchingTerms {
 
     /// Sequences that start with `word`, in the order they were added.
     pub(super) fn sequences_at(&self, word: &str) -> impl Iterator<Item = &Sequence> {
-        let key = Some(word.to_owned());
-        let starting = self.by_first_word.get(&key).map_or(&[][..], Vec::as_slice);
-        let anywhere = self.by_first_word.get(&None).map_or(&[][..], Vec::as_slice);
-        starting.iter().chain(anywhere).map(|&place| &self.sequences[place])
+        let starting = self.by_first_word.get(word).map_or(&[][..], Vec::as_slice);
+        starting.iter().chain(&self.starting_anywhere).map(|&place| &self.sequences[place])
     }
 
     pub(super) fn word(&self, word: &str) -> Option<&Covers> {

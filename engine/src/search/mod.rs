@@ -126,7 +126,7 @@ pub struct SearchResult {
     pub total: u64,
     /// Matching documents of each segment, for facets.
     pub candidates: Vec<DocSet>,
-    /// Another time the answer may be better: the time budget ended before the ranking was complete, or the embedder failed.
+    /// The time budget ended before the ranking was complete.
     pub degraded: bool,
     /// What was cut, and so may change the answer.
     pub limits: Vec<Limit>,
@@ -145,8 +145,6 @@ pub enum Limit {
     QueryTerms,
     /// The number of ways to join the words of a query: some documents that match by a rare one may be ranked too low.
     QueryReadings,
-    /// The embedder failed or was late: a search by words and by nearness was answered by words alone.
-    Embedder,
 }
 
 impl Limit {
@@ -156,7 +154,6 @@ impl Limit {
             Limit::TimeBudget => "searchCutoffMs",
             Limit::QueryTerms => "queryTerms",
             Limit::QueryReadings => "queryReadings",
-            Limit::Embedder => "embedder",
         }
     }
 }

@@ -16,7 +16,7 @@ mod typos;
 
 pub use crate::id::Gap;
 pub use language::Language;
-pub use normalize::{normalize_facet, normalize_word};
+pub use normalize::{normalize_facet, normalize_word, normalize_word_in};
 pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
 pub(crate) use typos::TypoPattern;

@@ -9,6 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 use super::script::{Script, runs};
+use super::segment::RunLanguage;
 use super::{FACET_BYTES_MAX, Language};
 
 /// The steps that a script and language ask for.
@@ -189,10 +190,23 @@ fn is_nonspacing_mark(c: char) -> bool {
 /// The normalised form of `word` taken as one token: what `disableOnWords` and facet search compare with. Each
 /// letter is folded as its script asks; no language is detected. Trimmed; may be empty.
 pub fn normalize_word(word: &str) -> String {
+    normalize_word_in(word, &[])
+}
+
+/// As [`normalize_word`], for text in one of `languages`; any, without one.
+pub fn normalize_word_in(word: &str, languages: &[Language]) -> String {
     let mut out = String::with_capacity(word.len());
     let mut from = 0;
     runs(word, |end, script| {
-        Folding::new(script, None, false).word(&word[from..end], &mut out, None, None);
+        let run = &word[from..end];
+        let (language, declared) = match languages {
+            [] => (None, false),
+            languages => {
+                let found = RunLanguage::of(run, script, languages);
+                (found.language, found.declared)
+            }
+        };
+        Folding::new(script, language, declared).word(run, &mut out, None, None);
         from = end;
     });
     let trimmed = out.trim();

@@ -80,14 +80,14 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
         request.score_threshold = None;
     }
     let result = search_by_kind(target, &asked.query, context, &request)?.result;
-    let hits = search_facet(target.snapshot, &result.candidates, &asked.facet_name, asked.facet_query.as_deref())
-        .map_err(|error| {
-            let code = match error {
-                FacetSearchError::Disabled => Code::FacetSearchDisabled,
-                _ => Code::InvalidFacetSearchFacetName,
-            };
-            ApiError::new(code, error.to_string())
-        })?;
+    let (name, text) = (asked.facet_name.as_str(), asked.facet_query.as_deref());
+    let hits = search_facet(target.snapshot, &result.candidates, name, text, &request.languages).map_err(|error| {
+        let code = match error {
+            FacetSearchError::Disabled => Code::FacetSearchDisabled,
+            _ => Code::InvalidFacetSearchFacetName,
+        };
+        ApiError::new(code, error.to_string())
+    })?;
     let hits: Vec<Value> = hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let answer = json!({ "facetHits": hits, "facetQuery": asked.facet_query, "processingTimeMs": millis });

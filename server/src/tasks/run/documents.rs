@@ -224,8 +224,7 @@ fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Setting
     })
 }
 
-/// The documents of a task that is not final yet.
-pub(super) fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
+fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
     Ok(match place {
         PayloadPlace::File(name) => Payload::File(context.instance.payload_folder().join(name)),
         PayloadPlace::Inline => {
