@@ -47,15 +47,27 @@ pub(crate) trait RankedList {
     fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail>;
 }
 
+/// Which hits are wanted, and what of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Hits skipped, best first.
+    pub(crate) offset: usize,
+    /// Hits returned at most.
+    pub(crate) limit: usize,
+    /// Documents with a lower score are no hits.
+    pub(crate) score_threshold: Option<f64>,
+    /// Whether hits tell their score, for which their documents are read again.
+    pub(crate) scores: bool,
+}
+
 /// The window `offset..offset + limit` of all segments, best first, and the exact number of hits when every document
 /// was ranked (`distinct` or a threshold).
 pub(crate) fn merge(
     ranked: &impl RankedList,
-    offset: usize,
-    limit: usize,
+    wanted: Wanted,
     mut distinct: Option<Distinct>,
-    threshold: Option<f64>,
 ) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
+    let Wanted { offset, limit, score_threshold: threshold, scores } = wanted;
     let order = ranked.order();
     let mut all: Vec<(usize, &Entry)> =
         ranked.entries().iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
@@ -85,8 +97,9 @@ pub(crate) fn merge(
             kept[segment].push(entry.doc);
         }
         if (offset..window).contains(&position) {
-            let details = details.unwrap_or_else(|| ranked.details(segment, entry));
-            hits.push(RankedHit { segment, doc: entry.doc, score: global_score(&details), details });
+            let details = details.or_else(|| scores.then(|| ranked.details(segment, entry))).unwrap_or_default();
+            let score = if details.is_empty() && !scores { 0.0 } else { global_score(&details) };
+            hits.push(RankedHit { segment, doc: entry.doc, score, details });
         }
         position += 1;
     }

@@ -36,7 +36,7 @@ pub fn search_hybrid(
     let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
     // To tell the place of a document, as far as there are pages.
     let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
-    let first = SearchRequest { offset: 0, limit: reach, ..request.clone() };
+    let first = SearchRequest { offset: 0, limit: reach, scores: true, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
     let alone = words.hits.len() >= window && words.hits.iter().take(window).all(is_good);

@@ -26,7 +26,7 @@ use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, re
 use crate::query::split::choose_splits;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
 use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
-use crate::rank::merge::{Distinct, RankedHit, RankedList, merge};
+use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
 use crate::rank::plan::Plan;
 use crate::rank::{RuleCandidates, ScoreDetail};
 use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
@@ -64,6 +64,8 @@ pub struct SearchRequest {
     pub languages: Vec<Language>,
     /// Hits with a lower global score are not hits.
     pub score_threshold: Option<f64>,
+    /// Hits of a search by words tell their score. Without it each hit is read once less.
+    pub scores: bool,
     /// Collect the forms of the query's words, for highlighting.
     pub matching_terms: bool,
     /// Time budget, counted from `received`.
@@ -87,6 +89,7 @@ impl Default for SearchRequest {
             distinct: None,
             languages: Vec::new(),
             score_threshold: None,
+            scores: true,
             matching_terms: false,
             cutoff: None,
             received: Instant::now(),
@@ -111,9 +114,9 @@ impl SearchRequest {
 #[derive(Clone, Debug)]
 pub struct Hit {
     pub address: DocumentAddress,
-    /// 0..=1.
+    /// 0..=1; 0 where it was not asked for.
     pub score: f64,
-    /// One entry a rule, in the order of the rules.
+    /// One entry a rule, in the order of the rules; none where the score was not asked for.
     pub details: Vec<ScoreDetail>,
 }
 
@@ -275,7 +278,8 @@ struct Ending<'a> {
 /// The hits of the window and their totals.
 fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>) -> Result<SearchResult, SearchError> {
     let Ending { distinct, matching, limits, matching_terms, explainer, mut clock } = ending;
-    let (hits, kept) = merge(ranked, request.offset, request.limit, distinct, request.score_threshold);
+    let SearchRequest { offset, limit, score_threshold, scores, .. } = *request;
+    let (hits, kept) = merge(ranked, Wanted { offset, limit, score_threshold, scores }, distinct);
     let (candidates, matching) = match kept {
         None => (matching, None),
         Some(kept) => (kept.into_iter().map(|docs| docs.into_iter().collect()).collect(), Some(matching)),

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
-use lamina_engine::search::SearchResult;
+use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
 
 pub use answer::{Answer, Metadata, WrittenAnswer};
@@ -156,7 +156,8 @@ impl Found {
 /// What the settings of the index do not allow, with the code of the parameter.
 pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
-    run_window(target, query, context, Reach::new(query.window(), total_max))
+    let is_told = query.show_ranking_score || query.show_ranking_score_details || query.explain.is_some();
+    run_for(target, query, context, Reach::new(query.window(), total_max), is_told || context.proxied)
 }
 
 impl Reach {
@@ -168,13 +169,23 @@ impl Reach {
     }
 }
 
-/// As [`run`], for the hits of `window` instead of those that the query asks for.
+/// As [`run`], for the hits of `window` instead of those that the query asks for, with their scores.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_window(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach) -> ApiResult<Found> {
-    let mut request = engine_request(target, query, context)?;
-    (request.offset, request.limit) = (window.offset, window.limit);
+    run_for(target, query, context, window, true)
+}
+
+fn run_for(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    window: Reach,
+    scores: bool,
+) -> ApiResult<Found> {
+    let request = engine_request(target, query, context)?;
+    let request = SearchRequest { offset: window.offset, limit: window.limit, scores, ..request };
     let start = Instant::now();
     let Searched { result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
     let mut steps = vec![("search", start.elapsed())];

@@ -51,6 +51,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         distinct: query.distinct.clone(),
         languages: query.locales.clone(),
         score_threshold: query.ranking_score_threshold,
+        scores: true,
         matching_terms: query.shows_matches(),
         cutoff: Some(Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))),
         received: context.received,
