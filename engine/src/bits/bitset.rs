@@ -102,10 +102,6 @@ pub(super) fn has_bit(words: &[u64], doc: DocId) -> bool {
     words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 != 0)
 }
 
-pub(super) fn count_ones(words: &[u64]) -> u32 {
-    words.iter().map(|word| word.count_ones()).sum()
-}
-
 /// Clears the bits at or past `doc_count` in the last word.
 pub(super) fn clear_tail(words: &mut [u64], doc_count: u32) {
     if !doc_count.is_multiple_of(64)

@@ -4,7 +4,8 @@
 //! rounded up to 64, and bits at or past the document count are zero. A list of `k` documents costs `4k` bytes, a
 //! bitset of `n` documents `n/8`: below one document in 32 the list is smaller, and that is where the forms switch.
 
-use super::bitset::{bits_to_list, clear_tail, count_ones, has_bit, words_for};
+use super::bitset::{bits_to_list, clear_tail, has_bit, words_for};
+use super::kernels::{and_not_words, and_words, count_common, count_ones, or_words};
 use super::sorted_list::{intersect_lists, subtract_lists, union_lists};
 use crate::id::DocId;
 
@@ -129,16 +130,9 @@ impl DocSet {
                 DocSet::Sorted(list.iter().copied().filter(|&doc| has_bit(words, doc)).collect())
             }
             (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
-                let mut count = 0;
-                let words: Vec<u64> = a
-                    .iter()
-                    .zip(b)
-                    .map(|(x, y)| {
-                        let word = x & y;
-                        count += word.count_ones();
-                        word
-                    })
-                    .collect();
+                let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+                let mut words = short.clone();
+                let count = and_words(&mut words, long);
                 DocSet::Bitset { words, count }.shrunk()
             }
         }
@@ -147,9 +141,7 @@ impl DocSet {
     /// Number of documents of both sets, without building the set.
     pub fn and_len(&self, other: &DocSet) -> u32 {
         match (self, other) {
-            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
-                a.iter().zip(b).map(|(x, y)| (x & y).count_ones()).sum()
-            }
+            (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => count_common(a, b),
             (DocSet::Sorted(list), DocSet::Bitset { words, .. })
             | (DocSet::Bitset { words, .. }, DocSet::Sorted(list)) => {
                 list.iter().filter(|&&doc| has_bit(words, doc)).count() as u32
@@ -178,8 +170,8 @@ impl DocSet {
             (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
                 let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
                 let mut words = long.clone();
-                words.iter_mut().zip(short).for_each(|(x, y)| *x |= y);
-                DocSet::from_words(words)
+                let count = or_words(&mut words, short);
+                DocSet::Bitset { words, count }
             }
         }
     }
@@ -205,8 +197,8 @@ impl DocSet {
             }
             (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => {
                 let mut words = a.clone();
-                words.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
-                DocSet::from_words(words).shrunk()
+                let count = and_not_words(&mut words, b);
+                DocSet::Bitset { words, count }.shrunk()
             }
         }
     }
@@ -217,8 +209,7 @@ impl DocSet {
             (DocSet::Sorted(list), DocSet::Bitset { words, .. }) => list.retain(|&doc| has_bit(words, doc)),
             (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) => {
                 a.truncate(b.len());
-                a.iter_mut().zip(b).for_each(|(x, y)| *x &= y);
-                *count = count_ones(a);
+                *count = and_words(a, b);
             }
             _ => *self = self.and(other),
         }
@@ -238,8 +229,7 @@ impl DocSet {
                 }
             }
             (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) if a.len() >= b.len() => {
-                a.iter_mut().zip(b).for_each(|(x, y)| *x |= y);
-                *count = count_ones(a);
+                *count = or_words(a, b);
             }
             _ => *self = self.or(other),
         }
@@ -260,8 +250,7 @@ impl DocSet {
                 }
             }
             (DocSet::Bitset { words: a, count }, DocSet::Bitset { words: b, .. }) => {
-                a.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
-                *count = count_ones(a);
+                *count = and_not_words(a, b);
             }
             _ => *self = self.and_not(other),
         }

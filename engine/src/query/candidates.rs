@@ -17,6 +17,8 @@ use crate::segment::SegmentReader;
 use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted.
+/// A word in fewer than one document in this many makes it cheaper to find those that have all words.
+const RAREST_SHARE: u64 = 16;
 const DENSE_SHARE: u64 = 64;
 
 /// The expansions of a query graph over one segment and, computed when asked for, their documents.
@@ -315,6 +317,9 @@ impl<'a> SegmentQuery<'a> {
         if level.kept.is_empty() {
             return universe.clone();
         }
+        let classes = if exact_only { 1 } else { CLASSES };
+        let around = self.around_rarest(level, classes).map(|docs| universe.and(&docs));
+        let universe = around.as_ref().unwrap_or(universe);
         let everything = universe.len() == self.reader.doc_count();
         for at in 0..level.kept.len() {
             if at > 0 && reach[at].is_empty() {
@@ -322,7 +327,6 @@ impl<'a> SegmentQuery<'a> {
             }
             for &node in &level.starting[at] {
                 let len = self.graph.nodes[node].len;
-                let classes = if exact_only { 1 } else { CLASSES };
                 if exact_only && len > 1 {
                     continue;
                 }
@@ -341,6 +345,25 @@ impl<'a> SegmentQuery<'a> {
             }
         }
         reach.pop().expect("one entry more than kept terms")
+    }
+
+    /// The documents that have the word of a level that fewest have, in any way up to `classes`; `None` when all words
+    /// are in many. Whatever is intersected with them is small from the start.
+    fn around_rarest(&self, level: &Level, classes: usize) -> Option<DocSet> {
+        let few = u64::from(self.reader.doc_count()) / RAREST_SHARE;
+        let nodes = |place: usize| {
+            let starts = level.starting.iter().enumerate().take(place + 1);
+            let nodes = starts.flat_map(|(start, nodes)| nodes.iter().map(move |&node| (start, node)));
+            nodes.filter(move |&(start, node)| start + self.graph.nodes[node].len > place).map(|(_, node)| node)
+        };
+        let docs = |place| nodes(place).flat_map(|node| (0..classes).map(move |class| self.docs(node, class)));
+        let count = |place: &usize| docs(*place).map(|docs| u64::from(docs.len())).sum::<u64>();
+        let (count, rarest) = (0..level.kept.len()).map(|place| (count(&place), place)).min()?;
+        (count < few).then(|| {
+            let mut all = DocSet::empty();
+            docs(rarest).for_each(|docs| all.or_assign(docs));
+            all
+        })
     }
 
     /// Documents that match one sequence of nodes.

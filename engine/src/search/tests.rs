@@ -82,7 +82,8 @@ fn nearest_first_and_those_without_vectors_last() {
 fn hits_are_the_same_without_their_scores() {
     let snapshot = square().snapshot();
     for (score_threshold, distinct) in [(None, None), (Some(0.1), None), (None, Some("id".to_owned()))] {
-        let request = SearchRequest { query: Some("fox".into()), score_threshold, distinct, ..SearchRequest::default() };
+        let request =
+            SearchRequest { query: Some("fox".into()), score_threshold, distinct, ..SearchRequest::default() };
         let with = search(&snapshot, &request).unwrap();
         let without = search(&snapshot, &SearchRequest { scores: false, ..request }).unwrap();
         assert!(!with.hits.is_empty() && with.hits.iter().all(|hit| hit.score > 0.0 && !hit.details.is_empty()));

@@ -2,6 +2,59 @@
 
 use super::loops;
 
+/// A function of `loops` that is compiled a second time, for AVX2.
+macro_rules! compiled_twice {
+    ($(#[$doc:meta])* $name:ident, $avx2:ident, ($($argument:ident: $type:ty),*) -> $answer:ty) => {
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name($($argument: $type),*) -> $answer {
+            #[cfg(target_arch = "x86_64")]
+            if has_avx2() {
+                #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
+                // SAFETY: `has_avx2` found every feature that the function is compiled for; it asks for nothing else.
+                return unsafe { $avx2($($argument),*) };
+            }
+            loops::$name($($argument),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,popcnt")]
+        fn $avx2($($argument: $type),*) -> $answer {
+            loops::$name($($argument),*)
+        }
+    };
+}
+
+compiled_twice! {
+    /// Leaves the bits of `words` that are in both, and counts all bits of `words` then; past the end of `other`,
+    /// `words` stay.
+    and_words, and_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
+}
+compiled_twice! {
+    /// As [`and_words`], for the bits that are not in the other.
+    and_not_words, and_not_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
+}
+compiled_twice! {
+    /// As [`and_words`], for the bits that are in either.
+    or_words, or_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
+}
+compiled_twice! {
+    /// The number of bits that are in both.
+    count_common, count_common_avx2, (words: &[u64], other: &[u64]) -> u32
+}
+compiled_twice! {
+    /// The number of bits.
+    count_ones, count_ones_avx2, (words: &[u64]) -> u32
+}
+compiled_twice! {
+    /// The number of bits that are set in both, over the length of the shorter; `bits` holds little-endian words.
+    common_bits, common_bits_avx2, (words: &[u64], bits: &[u8]) -> u32
+}
+compiled_twice! {
+    /// The number of bits in which the two differ, over the length of the shorter.
+    differing_bits, differing_bits_avx2, (a: &[u8], b: &[u8]) -> u32
+}
+
 /// The scalar products of `query` with each of the rows (little-endian `f32`), which follow each other without gaps.
 #[inline]
 pub(crate) fn dots(rows: &[u8], query: &[f32], out: &mut [f32]) {
@@ -15,30 +68,6 @@ pub(crate) fn dots(rows: &[u8], query: &[f32], out: &mut [f32]) {
         return;
     }
     loops::dots::<false>(rows, query, out);
-}
-
-/// The number of bits in which the two differ, over the length of the shorter.
-#[inline]
-pub(crate) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
-        // SAFETY: `has_avx2` found every feature that `differing_bits_avx2` is compiled for.
-        return unsafe { differing_bits_avx2(a, b) };
-    }
-    loops::differing_bits(a, b)
-}
-
-/// The number of bits that are set in both, over the length of the shorter; `bits` holds little-endian words.
-#[inline]
-pub(crate) fn common_bits(words: &[u64], bits: &[u8]) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
-        // SAFETY: `has_avx2` found every feature that `common_bits_avx2` is compiled for.
-        return unsafe { common_bits_avx2(words, bits) };
-    }
-    loops::common_bits(words, bits)
 }
 
 /// For each row of `codes`, the sum of its numbers of four bits, each multiplied with the one of `query` in its place.
@@ -71,18 +100,6 @@ fn has_avx2() -> bool {
 #[target_feature(enable = "avx2,fma,popcnt")]
 fn dots_avx2(rows: &[u8], query: &[f32], out: &mut [f32]) {
     loops::dots::<true>(rows, query, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,popcnt")]
-fn differing_bits_avx2(a: &[u8], b: &[u8]) -> u32 {
-    loops::differing_bits(a, b)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,popcnt")]
-fn common_bits_avx2(words: &[u64], bits: &[u8]) -> u32 {
-    loops::common_bits(words, bits)
 }
 
 /// Written by hand: the compiler does not find the instruction that multiplies bytes.

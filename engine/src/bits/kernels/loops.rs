@@ -77,3 +77,45 @@ pub(super) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
         }
     }
 }
+
+/// Leaves the bits that are in both, and counts them.
+#[inline(always)]
+pub(super) fn and_words(words: &mut [u64], other: &[u64]) -> u32 {
+    combine(words, other, |a, b| a & b)
+}
+
+/// Leaves the bits that are not in the other, and counts them.
+#[inline(always)]
+pub(super) fn and_not_words(words: &mut [u64], other: &[u64]) -> u32 {
+    combine(words, other, |a, b| a & !b)
+}
+
+/// Adds the bits of the other, and counts all.
+#[inline(always)]
+pub(super) fn or_words(words: &mut [u64], other: &[u64]) -> u32 {
+    combine(words, other, |a, b| a | b)
+}
+
+/// Counts the bits that are in both.
+#[inline(always)]
+pub(super) fn count_common(words: &[u64], other: &[u64]) -> u32 {
+    words.iter().zip(other).map(|(a, b)| (a & b).count_ones()).sum()
+}
+
+/// Counts the bits.
+#[inline(always)]
+pub(super) fn count_ones(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
+}
+
+/// Words past the end of `other` are counted as they are.
+#[inline(always)]
+fn combine(words: &mut [u64], other: &[u64], with: impl Fn(u64, u64) -> u64) -> u32 {
+    let (words, rest) = words.split_at_mut(words.len().min(other.len()));
+    let mut count = 0;
+    for (word, &other) in words.iter_mut().zip(other) {
+        *word = with(*word, other);
+        count += word.count_ones();
+    }
+    count + count_ones(rest)
+}

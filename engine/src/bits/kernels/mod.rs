@@ -1,13 +1,14 @@
-//! The inner loops over vectors and bitsets: products of floats or of short codes, differing and common bits, with the
-//! instructions the machine has.
+//! The inner loops over vectors and bitsets, with the instructions the machine has: products of floats or of short codes,
+//! differing bits, the algebra of sets.
 //!
-//! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second
-//! time for AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows are the little-endian bytes of a mapped file, so
-//! nothing has to be aligned or copied.
+//! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second time for
+//! AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows of vectors
+//! are the little-endian bytes of a mapped file, so nothing has to be aligned or copied.
 
 mod dispatch;
 mod loops;
 
+pub(super) use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
 pub(crate) use dispatch::{common_bits, differing_bits, dots, nibble_dots};
 
 #[cfg(test)]
@@ -63,6 +64,29 @@ mod tests {
             let words: Vec<u64> = seed.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
             let common: u32 = seed.iter().zip(&other).take(words.len() * 8).map(|(a, b)| (a & b).count_ones()).sum();
             prop_assert_eq!(common_bits(&words, &other), common);
+        }
+
+        #[test]
+        fn sets_of_every_length(
+            a in prop::collection::vec(any::<u64>(), 0..40),
+            b in prop::collection::vec(any::<u64>(), 0..40),
+        ) {
+            let other = |at: usize| b.get(at).copied();
+            let each = |with: fn(u64, u64) -> u64| -> Vec<u64> {
+                a.iter().enumerate().map(|(at, &word)| other(at).map_or(word, |other| with(word, other))).collect()
+            };
+            let ones = |words: &[u64]| words.iter().map(|word| word.count_ones()).sum::<u32>();
+            let loops: [(fn(&mut [u64], &[u64]) -> u32, fn(u64, u64) -> u64); 3] =
+                [(and_words, |a, b| a & b), (and_not_words, |a, b| a & !b), (or_words, |a, b| a | b)];
+            for (combine, with) in loops {
+                let mut words = a.clone();
+                let count = combine(&mut words, &b);
+                prop_assert_eq!(&words, &each(with));
+                prop_assert_eq!(count, ones(&words));
+            }
+            prop_assert_eq!(count_ones(&a), ones(&a));
+            let common: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a & b).collect();
+            prop_assert_eq!(count_common(&a, &b), ones(&common));
         }
 
         #[test]
