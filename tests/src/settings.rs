@@ -26,6 +26,7 @@ fn defaults_changes_and_resets() {
     assert_eq!(changed["synonyms"], json!({"cold": ["ice"]}));
     assert_eq!(changed["pagination"], json!({"maxTotalHits": 2}));
     assert_eq!(changed["rankingRules"], defaults["rankingRules"], "untouched");
+    assert_eq!(server.set("films", json!({}))["details"], json!({}), "an object, though an empty one");
     let task = server.done(&server.delete("/indexes/films/settings"));
     assert_eq!(task["type"], "settingsUpdate");
     assert_eq!(server.get("/indexes/films/settings").ok(), defaults);

@@ -120,16 +120,28 @@ fn every_flipped_byte_is_found() {
     }
 }
 
-/// Rewrites all checksums, so that only the structure can tell the damage.
-fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
-    use crate::bits::little_endian::{read_u32, read_u64};
+/// Kind and place of each section, and where its entry in the table is.
+fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
+    use crate::bits::little_endian::{read_u16, read_u32, read_u64};
     let footer = bytes.len() - format::FOOTER_BYTES;
     let table = read_u64(bytes, footer).unwrap() as usize;
-    for entry in 0..read_u32(bytes, footer + 8).unwrap() as usize {
-        let at = table + entry * format::ENTRY_BYTES;
-        let (offset, length) = (read_u64(bytes, at + 8).unwrap() as usize, read_u64(bytes, at + 16).unwrap() as usize);
-        let checksum = crc32fast::hash(&bytes[offset..offset + length]);
-        bytes[at + 4..at + 8].copy_from_slice(&checksum.to_le_bytes());
+    (0..read_u32(bytes, footer + 8).unwrap() as usize)
+        .map(|entry| {
+            let at = table + entry * format::ENTRY_BYTES;
+            let start = read_u64(bytes, at + 8).unwrap() as usize;
+            let end = start + read_u64(bytes, at + 16).unwrap() as usize;
+            (read_u16(bytes, at).unwrap(), start..end, at)
+        })
+        .collect()
+}
+
+/// Rewrites all checksums, so that only the structure can tell the damage.
+fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
+    let footer = bytes.len() - format::FOOTER_BYTES;
+    let table = crate::bits::little_endian::read_u64(bytes, footer).unwrap() as usize;
+    for (_, section, entry) in sections(bytes) {
+        let checksum = crc32fast::hash(&bytes[section]);
+        bytes[entry + 4..entry + 8].copy_from_slice(&checksum.to_le_bytes());
     }
     let checksum = crc32fast::hash(&bytes[table..footer]);
     bytes[footer + 12..footer + 16].copy_from_slice(&checksum.to_le_bytes());
@@ -138,20 +150,41 @@ fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
 
 /// Where the sections are that other crates walk unchecked: only their checksum can save them.
 fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
-    use crate::bits::little_endian::{read_u16, read_u32, read_u64};
-    let footer = bytes.len() - format::FOOTER_BYTES;
-    let table = read_u64(bytes, footer).unwrap() as usize;
-    (0..read_u32(bytes, footer + 8).unwrap() as usize)
-        .map(|entry| table + entry * format::ENTRY_BYTES)
-        .filter(|&at| {
-            let kind = read_u16(bytes, at).unwrap();
-            kind == format::SectionKind::Terms as u16 || kind == format::SectionKind::Keys as u16
-        })
-        .map(|at| {
-            let offset = read_u64(bytes, at + 8).unwrap() as usize;
-            offset..offset + read_u64(bytes, at + 16).unwrap() as usize
-        })
-        .collect()
+    let walked = [format::SectionKind::Terms as u16, format::SectionKind::Keys as u16];
+    sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
+}
+
+/// A segment of so many documents that it has pairs of frequent words, unions of prefixes and dictionaries.
+fn large_segment() -> &'static (MemoryDirectory, SegmentMeta, Vec<u8>) {
+    static LARGE: std::sync::LazyLock<(MemoryDirectory, SegmentMeta, Vec<u8>)> = std::sync::LazyLock::new(|| {
+        let directory = MemoryDirectory::new();
+        let meta = write_segment(&directory, 1, &many_docs(15_000));
+        let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
+        (directory, meta, bytes)
+    });
+    &LARGE
+}
+
+#[test]
+fn a_flipped_byte_is_found_in_every_section() {
+    use format::SectionKind as Kind;
+    let (_, meta, bytes) = large_segment();
+    let directory = MemoryDirectory::new();
+    let mut seen = Vec::new();
+    for (kind, section, _) in sections(bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
+        seen.push(kind);
+        for at in [section.start, section.start + section.len() / 2, section.end - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            directory.overwrite(&meta.file.name, damaged);
+            if let Ok(segment) = SegmentReader::open(&directory, meta) {
+                let found = segment.verify().expect_err("one bit differs");
+                assert!(matches!(found, SegmentError::Checksum { .. }), "byte {at} of section {kind}: {found}");
+            }
+        }
+    }
+    let absent: Vec<_> = Kind::ALL.into_iter().filter(|&kind| !seen.contains(&(kind as u16))).collect();
+    assert_eq!(absent, [Kind::Vectors, Kind::VectorCodes], "sections these documents have nothing for");
 }
 
 proptest! {
@@ -179,6 +212,44 @@ proptest! {
         if let Ok(segment) = SegmentReader::open(&directory, &meta) {
             let _ = segment.verify();
             use_everything(&segment, &directory);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Small segments have neither pairs nor unions.
+    #[test]
+    fn signed_damage_to_pairs_and_unions_is_survived(
+        places in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let (_, meta, bytes) = large_segment();
+        let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
+        let section = |kind| sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
+        let damaged = [section(format::SectionKind::Pairs), section(format::SectionKind::PrefixUnions)];
+        for (second, place, value) in places {
+            let section = &damaged[usize::from(second)];
+            // The entries at the start say where everything else is.
+            let at = section.start + place.index(section.len().min(if value % 2 == 0 { 200 } else { usize::MAX }));
+            bytes[at] = value;
+        }
+        sign(&mut bytes, &mut meta);
+        let directory = MemoryDirectory::new();
+        directory.overwrite(&meta.file.name, bytes);
+        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+            let _ = segment.verify();
+            let docs = segment.doc_count();
+            let words = segment.pairs().words();
+            for pair in words.iter().flat_map(|&left| words.iter().take(9).map(move |&right| [left, right])).take(400) {
+                let found = segment.pairs().docs(pair).unwrap_or_else(DocSet::empty);
+                prop_assert!(found.iter().all(|doc| doc < docs));
+            }
+            for prefix in segment.postings().union_prefixes() {
+                let Some(union) = segment.postings().prefix_union(prefix) else { continue };
+                let mut set = union.docs();
+                (0..=union.groups().count().min(40)).for_each(|group| set.or_assign(&union.group_docs(group)));
+                prop_assert!(set.iter().all(|doc| doc < docs));
+            }
         }
     }
 }

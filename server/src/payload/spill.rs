@@ -9,6 +9,9 @@ use uuid::Uuid;
 use crate::tasks::PayloadPlace;
 
 const FILE_BUFFER_BYTES: usize = 256 * 1024;
+/// Payloads leave this much of the disk free. On a full disk the queue has to write down that tasks failed before it
+/// may delete their payloads, so payloads must never be what took the last of the room.
+const LEFT_FREE_BYTES: u64 = 4 << 20;
 
 /// A writer that spills. Dropped without [`Spill::finish`], it leaves no file behind.
 #[derive(Debug)]
@@ -45,7 +48,13 @@ impl Spill {
     }
 
     /// Makes a file durable, with its name in the folder. Returns the number of bytes, and the lines if they are few.
+    ///
+    /// # Errors
+    /// `ENOSPC` when little more than nothing would be left of the disk; the file is gone then.
     pub(crate) fn finish(mut self) -> io::Result<(u64, PayloadPlace, Option<Vec<u8>>)> {
+        if free_bytes(&self.folder)? < LEFT_FREE_BYTES {
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
         let Some(mut file) = self.file.take() else { return Ok((self.bytes, PayloadPlace::Inline, Some(self.memory))) };
         file.writer.flush()?;
         file.writer.get_ref().sync_all()?;
@@ -64,6 +73,12 @@ impl Spill {
     }
 }
 
+/// What the disk of a folder has left for this process.
+fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 impl Write for Spill {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.file.is_none() && self.memory.len() + bytes.len() > self.memory_max {
@@ -80,5 +95,17 @@ impl Write for Spill {
     fn flush(&mut self) -> io::Result<()> {
         // Durability comes at the end, all at once.
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_has_room_and_a_folder_that_is_gone_has_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(free_bytes(folder.path()).expect("a disk") > 0);
+        free_bytes(&folder.path().join("gone")).unwrap_err();
     }
 }

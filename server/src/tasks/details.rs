@@ -27,7 +27,13 @@ impl Progress {
     }
 }
 
-/// The `details` of a task; `None` for types that have none.
+/// Whether the tasks of a type have `details`. Those that do always have an object, if only an empty one: settings that
+/// change nothing, say.
+pub(super) fn has_details(content: &Content) -> bool {
+    !matches!(content, Content::CreateSnapshot)
+}
+
+/// The `details` of a task; empty for types that have none.
 pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Value> {
     let details = match content {
         Content::Upsert(upsert) => {
@@ -130,6 +136,13 @@ mod tests {
         assert_eq!(of(Progress::Waiting), r#"{"providedIds":2,"deletedDocuments":null,"originalFilter":null}"#);
         assert_eq!(of(Progress::Done(Some(1))), r#"{"providedIds":2,"deletedDocuments":1,"originalFilter":null}"#);
         assert_eq!(of(Progress::Undone), r#"{"providedIds":2,"deletedDocuments":0,"originalFilter":null}"#);
+    }
+
+    #[test]
+    fn settings_that_change_nothing_are_an_empty_object() {
+        let content = Content::Settings { patch: Box::default(), may_create_index: false };
+        assert!(details(&content, Progress::Waiting).is_empty() && has_details(&content));
+        assert!(!has_details(&Content::CreateSnapshot));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Store, StoreError, Writer};
 use crate::tasks::content::Content;
-use crate::tasks::details::{Progress, add_rename, details};
+use crate::tasks::details::{Progress, add_rename, details, has_details};
 use crate::tasks::kind::Status;
 use crate::tasks::queue::NewTask;
 use crate::tasks::task::Task;
@@ -93,8 +93,7 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
     if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (&new.content, &new.index_uid) {
         add_rename(&mut details, old, new_uid);
     }
-    // Some types have none, and then no empty object either.
-    let details = (!details.is_empty())
+    let details = has_details(&new.content)
         .then(|| serde_json::value::to_raw_value(&details))
         .transpose()
         .map_err(corrupt("details"))?;

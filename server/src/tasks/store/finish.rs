@@ -226,7 +226,7 @@ fn end_task(
             batch.uid,
             batch.started_at,
             batch.finished_at,
-            (!details.is_empty()).then(|| Value::Object(details).to_string()),
+            details::has_details(&content).then(|| Value::Object(details).to_string()),
             error,
             end.canceled_by
         ])?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Store, StoreError, listing, rows};
 use crate::tasks::content::Content;
-use crate::tasks::details::{Progress, add_rename, details};
+use crate::tasks::details::{Progress, add_rename, details, has_details};
 use crate::tasks::task::{StoredError, Task};
 use crate::timestamp::Timestamp;
 
@@ -142,7 +142,7 @@ fn insert_task(connection: &Connection, TransferredTask { task, content }: &Tran
         if let (Content::UpdateIndex { new_uid: Some(new_uid), .. }, Some(old)) = (content, &task.index_uid) {
             add_rename(&mut details, old, new_uid);
         }
-        (!details.is_empty()).then(|| Value::Object(details).to_string())
+        has_details(content).then(|| Value::Object(details).to_string())
     };
     let details = task.details.as_ref().map(|details| details.get().to_owned()).or_else(from_content);
     let error = task.error.as_ref().map(StoredError::from);
