@@ -13,6 +13,9 @@ const MIDDLE: f32 = 7.5;
 /// Standard deviation of what rounding does to a vector, as a part of its length (0.107 for normal distributions).
 const ROUNDING: f32 = 0.12;
 
+/// Vectors whose largest number is outside are made larger or smaller first: their squares would not be numbers any more.
+const SQUARED: std::ops::RangeInclusive<f32> = 1e-12..=1e12;
+
 /// Bytes of a code.
 pub(super) fn code_bytes(dimensions: usize) -> usize {
     dimensions.div_ceil(BLOCK) * BLOCK_BYTES
@@ -36,6 +39,10 @@ impl Quantizer {
         let (values, _) = row.as_chunks::<4>();
         self.turned.clear();
         self.turned.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
+        let largest = self.turned.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+        if largest > 0.0 && !SQUARED.contains(&largest) {
+            self.turned.iter_mut().for_each(|value| *value /= largest);
+        }
         self.rotation.apply(&mut self.turned);
         let squares: f32 = self.turned.iter().map(|value| value * value).sum();
         let start = codes.len();
@@ -95,5 +102,31 @@ impl CodedQuery {
     /// Standard deviation of the estimates for vectors at this cosine.
     pub fn error(&self, cosine: f32) -> f32 {
         ROUNDING * ((1.0 - cosine * cosine).max(0.0) / self.dimensions.max(1) as f32).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_of_directions_however_long_a_vector_is() {
+        let code = |length: f32| {
+            let row: Vec<u8> = (0..96i16).flat_map(|i| (f32::from(i * 37 % 19 - 9) * length).to_le_bytes()).collect();
+            let mut code = Vec::new();
+            let factor = Quantizer::new(96).encode(&row, &mut code);
+            (code, factor)
+        };
+        let (usual, factor) = code(1.0);
+        assert!(factor > 0.0 && usual.iter().any(|byte| *byte != usual[0]));
+        for length in [1e-30, 1e-18, 2.0, 1e18, 1e30, 3e37] {
+            let (same, close) = code(length);
+            let differing = usual.iter().zip(&same).filter(|(one, other)| one != other).count();
+            assert!(
+                differing <= 1 && (factor - close).abs() < factor * 1e-3,
+                "{length}: {differing}, {factor}, {close}"
+            );
+        }
+        assert_eq!(code(0.0).1, 0.0);
     }
 }
