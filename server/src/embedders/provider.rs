@@ -89,7 +89,7 @@ impl Provider {
             "rest" => rest(configuration, text("apiKey"), dimensions),
             "huggingFace" => Err(EmbedFailure::user(
                 "this server was built without the feature `local-models`, which source `huggingFace` needs: use a server \
-                 that was built with `cargo build --release --features local-models`, or let a model server answer, \
+                 that was built with `--features lamina-server/local-models`, as the container image is, or let a model server answer, \
                  with source `rest`, `ollama` or `openAi` and its `url`",
             )),
             other => Err(EmbedFailure::user(format!("source `{other}` makes no vectors"))),
