@@ -121,7 +121,7 @@ fn counts_of_many_documents() {
             .filter(|(step, rest)| id % step == *rest)
             .map(|(step, _)| format!("every {step}"))
             .collect();
-        json!({ "id": id, "tag": tags, "size": id % 40, "mixed": if id % 7 == 0 { json!(id / 5) } else { json!(null) } })
+        json!({ "id": id, "tag": tags, "size": id % 40, "mixed": if id.is_multiple_of(7) { json!(id / 5) } else { json!(null) } })
     };
     let documents: Vec<Value> = (0..5000).map(document).collect();
     let corpus = Corpus::new(settings(), &[documents[..1500].to_vec(), documents[1500..].to_vec()], &[]);
