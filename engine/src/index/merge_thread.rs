@@ -1,7 +1,8 @@
 //! Merging beside readers and writers.
 //!
 //! A thread lives while there is something to merge: a commit that finds the policy has work starts one. One merge runs
-//! per index, and a limit shared by all indexes bounds them together. Segments are merged without any lock; only to
+//! per index, and a limit shared by all indexes bounds them together, with a turn of its own for large segments at rest.
+//! Segments are merged without any lock; only to
 //! publish the result does the merge wait for the writer. What writers did meanwhile is brought in then: deletions
 //! since are mapped to the new segment, and a merge whose sources are gone or have new columns is thrown away.
 //!
@@ -20,6 +21,7 @@ use super::error::IndexError;
 use super::files::FileGuard;
 use super::handle::Shared;
 use super::merge_policy::SegmentSize;
+use super::options::MergeReason;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
@@ -148,7 +150,7 @@ impl Shared {
         let merging = Merging::begin(self);
         // Waiting for its turn may have taken a while.
         match self.next_merge() {
-            Some(chosen) => merging.merge(&chosen, &self.merges.closing).map(drop),
+            Some(chosen) => merging.merge(&chosen, MergeReason::Needed, &self.merges.closing).map(drop),
             None => Ok(()),
         }
     }
@@ -179,10 +181,14 @@ impl Shared {
                 let merging = Merging::begin(self);
                 // Waiting for its turn may have taken a while.
                 let is_there = self.runs().contains(run);
-                if is_large(run) {
+                if !is_there {
+                    return Ok(());
+                }
+                let reason = if is_large(run) { MergeReason::AtRest } else { MergeReason::Needed };
+                if reason == MergeReason::AtRest {
                     stay_behind();
                 }
-                return if is_there { merging.merge(run, &self.merges.closing).map(drop) } else { Ok(()) };
+                return merging.merge(run, reason, &self.merges.closing).map(drop);
             }
             std::thread::sleep(IDLE_INTERVAL);
         }
@@ -265,7 +271,7 @@ impl<'a> Merging<'a> {
                 _ => false,
             };
             let all: Vec<SegmentId> = snapshot.segments.iter().map(SegmentView::id).collect();
-            if is_compact || self.merge(&all, cancelled)? {
+            if is_compact || self.merge(&all, MergeReason::Needed, cancelled)? {
                 return Ok(());
             }
         }
@@ -273,10 +279,10 @@ impl<'a> Merging<'a> {
 
     /// Merges the chosen segments and keeps the status. `false` when the result was thrown away because a writer has
     /// replaced or extended a source meanwhile.
-    fn merge(&self, chosen: &[SegmentId], cancelled: &AtomicBool) -> Result<bool, IndexError> {
+    fn merge(&self, chosen: &[SegmentId], reason: MergeReason, cancelled: &AtomicBool) -> Result<bool, IndexError> {
         let merges = &self.shared.merges;
         merges.state.lock().status.running = chosen.to_vec();
-        let result = self.merge_and_publish(chosen, cancelled);
+        let result = self.merge_and_publish(chosen, reason, cancelled);
         let mut state = merges.state.lock();
         state.status.running.clear();
         match &result {
@@ -297,9 +303,14 @@ impl<'a> Merging<'a> {
         result
     }
 
-    fn merge_and_publish(&self, chosen: &[SegmentId], cancelled: &AtomicBool) -> Result<bool, IndexError> {
+    fn merge_and_publish(
+        &self,
+        chosen: &[SegmentId],
+        reason: MergeReason,
+        cancelled: &AtomicBool,
+    ) -> Result<bool, IndexError> {
         let shared = self.shared;
-        let _permit = shared.options.merge_limit.acquire(cancelled).ok_or(IndexError::Cancelled)?;
+        let _permit = shared.options.merge_limit.acquire(reason, cancelled).ok_or(IndexError::Cancelled)?;
         let before = shared.snapshot();
         let sources: Vec<SegmentView> =
             before.segments.iter().filter(|segment| chosen.contains(&segment.id())).cloned().collect();

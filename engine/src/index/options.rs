@@ -42,42 +42,91 @@ impl Default for IndexOptions {
 }
 
 /// Bounds the merges that run at the same time: their I/O and memory add up over all indexes of a process.
+///
+/// One merge of segments at rest may run beside those: it lets everything else go first, so it may take minutes, and no
+/// merge that keeps the number of segments down waits for it.
 #[derive(Debug)]
 pub struct MergeLimit {
-    free: Mutex<usize>,
+    free: Mutex<Free>,
     freed: Condvar,
+}
+
+#[derive(Debug)]
+struct Free {
+    needed: usize,
+    at_rest: usize,
+}
+
+/// Why segments are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeReason {
+    /// There are too many of them, or somebody asked for it.
+    Needed,
+    /// They have been left alone for a while, and are large.
+    AtRest,
 }
 
 /// The right to merge; given back when dropped.
 #[derive(Debug)]
 pub(super) struct MergePermit<'a> {
     limit: &'a MergeLimit,
+    reason: MergeReason,
+}
+
+impl Free {
+    fn of(&mut self, reason: MergeReason) -> &mut usize {
+        match reason {
+            MergeReason::Needed => &mut self.needed,
+            MergeReason::AtRest => &mut self.at_rest,
+        }
+    }
 }
 
 impl MergeLimit {
-    /// At most `count` merges at once, at least 1.
+    /// At most `count` merges at once, at least 1, and one of segments at rest.
     pub fn new(count: usize) -> MergeLimit {
-        MergeLimit { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+        MergeLimit { free: Mutex::new(Free { needed: count.max(1), at_rest: 1 }), freed: Condvar::new() }
     }
 
     /// Waits for its turn; `None` when `cancelled` was set before it came.
-    pub(super) fn acquire(&self, cancelled: &AtomicBool) -> Option<MergePermit<'_>> {
+    pub(super) fn acquire(&self, reason: MergeReason, cancelled: &AtomicBool) -> Option<MergePermit<'_>> {
         let mut free = self.free.lock();
-        while *free == 0 {
+        while *free.of(reason) == 0 {
             // The flag wakes nobody up, so it is looked at now and then.
             self.freed.wait_for(&mut free, CANCEL_CHECK_INTERVAL);
             if cancelled.load(Ordering::Relaxed) {
                 return None;
             }
         }
-        *free -= 1;
-        Some(MergePermit { limit: self })
+        *free.of(reason) -= 1;
+        Some(MergePermit { limit: self, reason })
     }
 }
 
 impl Drop for MergePermit<'_> {
     fn drop(&mut self) {
-        *self.limit.free.lock() += 1;
-        self.limit.freed.notify_one();
+        *self.limit.free.lock().of(self.reason) += 1;
+        // Those who wait may want the other kind.
+        self.limit.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_of_segments_at_rest_is_in_nobodys_way() {
+        let limit = MergeLimit::new(1);
+        let (wanted, unwanted) = (AtomicBool::new(false), AtomicBool::new(true));
+        let at_rest = limit.acquire(MergeReason::AtRest, &wanted).expect("the first");
+        let needed = limit.acquire(MergeReason::Needed, &wanted).expect("does not wait for the other");
+        assert!(limit.acquire(MergeReason::AtRest, &unwanted).is_none(), "one at a time");
+        assert!(limit.acquire(MergeReason::Needed, &unwanted).is_none(), "as many as allowed");
+        drop(at_rest);
+        assert!(limit.acquire(MergeReason::Needed, &unwanted).is_none(), "the turn of the other is no turn of its own");
+        drop(needed);
+        limit.acquire(MergeReason::Needed, &wanted).expect("free again");
+        limit.acquire(MergeReason::AtRest, &wanted).expect("free again");
     }
 }
