@@ -1,6 +1,6 @@
 //! The binary without a server: help, version, wrong options.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::json;
@@ -80,18 +80,59 @@ fn a_folder_can_be_inspected_and_verified() {
     assert!(!done && said.contains("DAMAGED"), "{said}");
 }
 
-/// Flips one bit in the middle of a segment file.
-fn damage_one_segment(data_folder: &Path) {
+/// Segments, added columns, tombstones, manifest: whatever belongs to an index may be flipped, cut, emptied or lost.
+#[test]
+fn damage_to_any_file_of_an_index_is_found() {
+    let mut server = Server::start();
+    let film = |id: u32| json!({"id": id, "title": format!("Film number {id}"), "year": 1900 + id % 90});
+    server.add("films", (0..300).map(film).collect());
+    server.done(&server.delete("/indexes/films/documents/7"));
+    server.set("films", json!({"filterableAttributes": ["year"]}));
+    assert!(server.terminate().success());
+    let verify = || {
+        let folder = server.data_folder();
+        let output =
+            Command::new(binary()).args(["verify", "--db-path"]).arg(folder).output().expect("the binary starts");
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{said}");
+        (output.status.success(), said)
+    };
+    let files = files_of_indexes(&server.data_folder());
+    let is = |kind: &str| files.iter().any(|path| path.file_name().unwrap().to_str().unwrap().starts_with(kind));
+    assert!(is("seg-") && is("manifest-"), "{files:?}");
+    for path in &files {
+        let whole = std::fs::read(path).expect("a readable file");
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 1;
+        for damaged in [&flipped[..], &whole[..whole.len() / 2], &whole[..whole.len() - 1], &[]] {
+            std::fs::write(path, damaged).expect("a writable file");
+            let (is_sound, said) = verify();
+            assert!(!is_sound, "{path:?} with {} of {} bytes: {said}", damaged.len(), whole.len());
+        }
+        std::fs::remove_file(path).expect("a file");
+        let (is_sound, said) = verify();
+        assert!(!is_sound, "{path:?} lost: {said}");
+        std::fs::write(path, whole).expect("a writable folder");
+    }
+    let (is_sound, said) = verify();
+    assert!(is_sound, "{said}");
+}
+
+fn files_of_indexes(data_folder: &Path) -> Vec<PathBuf> {
     let indexes = std::fs::read_dir(data_folder.join("indexes")).expect("a folder of indexes");
     let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
-    let segment = files
-        .map(|file| file.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "lam"))
-        .expect("a segment");
-    let mut bytes = std::fs::read(&segment).expect("a readable segment");
+    files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "lam")).collect()
+}
+
+/// Flips one bit in the middle of a segment file.
+fn damage_one_segment(data_folder: &Path) {
+    let files = files_of_indexes(data_folder);
+    let is_segment = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-");
+    let segment = files.iter().find(is_segment).expect("a segment");
+    let mut bytes = std::fs::read(segment).expect("a readable segment");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    std::fs::write(&segment, bytes).expect("a writable segment");
+    std::fs::write(segment, bytes).expect("a writable segment");
 }
 
 #[test]

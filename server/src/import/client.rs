@@ -1,5 +1,7 @@
 //! The two calls an import makes, with back-off while the server is busy or away.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -12,6 +14,8 @@ use super::{Args, ImportError};
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub(super) struct Client {
@@ -21,7 +25,11 @@ pub(super) struct Client {
     api_key: Option<String>,
     update: bool,
     csv_delimiter: char,
+    /// How long it is tried again when the server is busy or away ...
     patience: Duration,
+    /// ... and when it has not answered anything yet.
+    first_patience: Duration,
+    has_answered: Arc<AtomicBool>,
 }
 
 /// What became of one request body.
@@ -87,7 +95,9 @@ impl Client {
             api_key: args.api_key.clone(),
             update: args.update,
             csv_delimiter: args.csv_delimiter,
-            patience: Duration::from_secs(args.patience),
+            patience: args.patience.map_or(PATIENCE, Duration::from_secs),
+            first_patience: args.patience.map_or(FIRST_PATIENCE, Duration::from_secs),
+            has_answered: Arc::default(),
         })
     }
 
@@ -147,7 +157,9 @@ impl Client {
                 Some(key) => request().bearer_auth(key),
                 None => request(),
             };
-            let (reason, wait) = match request.send().await {
+            let answer = request.send().await;
+            self.has_answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
+            let (reason, wait) = match answer {
                 Ok(response) if is_busy(response.status()) => {
                     (format!("it answers {}", response.status()), retry_after(&response).unwrap_or(backoff))
                 }
@@ -155,9 +167,12 @@ impl Client {
                 Err(error) if error.is_builder() => return Err(ImportError::Client(error)),
                 Err(error) => (innermost(&error), backoff),
             };
-            if start.elapsed() + wait > self.patience {
+            // Nobody has to wait for minutes to learn that the address is wrong.
+            let knows_server = self.has_answered.load(Ordering::Relaxed);
+            let patience = if knows_server { self.patience } else { self.first_patience };
+            if start.elapsed() + wait > patience {
                 let url = self.base.to_string();
-                return Err(ImportError::Unreachable { url, seconds: self.patience.as_secs(), reason });
+                return Err(ImportError::Unreachable { url, seconds: patience.as_secs(), reason });
             }
             tokio::time::sleep(wait).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);

@@ -49,9 +49,9 @@ pub struct Args {
     /// be applied in either order; 1 keeps the order of the input.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=64))]
     in_flight: u16,
-    /// Seconds to keep trying while the server is busy or away.
-    #[arg(long, value_name = "SECONDS", default_value = "300")]
-    patience: u64,
+    /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer.
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<u64>,
     /// Return when everything is accepted, without waiting for the tasks.
     #[arg(long)]
     no_wait: bool,
