@@ -76,7 +76,9 @@ mod tests {
                 a.iter().enumerate().map(|(at, &word)| other(at).map_or(word, |other| with(word, other))).collect()
             };
             let ones = |words: &[u64]| words.iter().map(|word| word.count_ones()).sum::<u32>();
-            let loops: [(fn(&mut [u64], &[u64]) -> u32, fn(u64, u64) -> u64); 3] =
+            type Loop = fn(&mut [u64], &[u64]) -> u32;
+            type OfWords = fn(u64, u64) -> u64;
+            let loops: [(Loop, OfWords); 3] =
                 [(and_words, |a, b| a & b), (and_not_words, |a, b| a & !b), (or_words, |a, b| a | b)];
             for (combine, with) in loops {
                 let mut words = a.clone();
