@@ -22,7 +22,7 @@ use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction, text_options};
-use crate::segment::StoreDictionary;
+use crate::segment::{MergeWatch, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
 use crate::text::Tokenizer;
 
@@ -338,7 +338,15 @@ impl Index {
     /// # Errors
     /// [`IndexError::Cancelled`], or what a merge met; the index stays as it was.
     pub fn compact(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
-        Merging::begin(&self.shared).compact(cancelled)
+        Merging::begin(&self.shared).compact(cancelled, None)
+    }
+
+    /// As [`Index::compact`]; `watch` is told how far it is, from the start again when writers were in the way.
+    ///
+    /// # Errors
+    /// As [`Index::compact`].
+    pub fn compact_watched(&self, cancelled: &AtomicBool, watch: &dyn MergeWatch) -> Result<(), IndexError> {
+        Merging::begin(&self.shared).compact(cancelled, Some(watch))
     }
 
     /// What the background merge is doing.

@@ -26,7 +26,7 @@ use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
 use crate::id::{FieldId, SegmentId};
-use crate::segment::{MergeInput, MergeOptions, Merged, SegmentError, SegmentReader, merge};
+use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, SegmentError, SegmentReader, merge};
 
 /// After a failure (a full disk, most likely) commits start no merge for this long.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
@@ -150,7 +150,7 @@ impl Shared {
         let merging = Merging::begin(self);
         // Waiting for its turn may have taken a while.
         match self.next_merge() {
-            Some(chosen) => merging.merge(&chosen, MergeReason::Needed, &self.merges.closing).map(drop),
+            Some(chosen) => merging.merge(&chosen, MergeReason::Needed, &self.merges.closing, None).map(drop),
             None => Ok(()),
         }
     }
@@ -188,7 +188,7 @@ impl Shared {
                 if reason == MergeReason::AtRest {
                     stay_behind();
                 }
-                return merging.merge(run, reason, &self.merges.closing).map(drop);
+                return merging.merge(run, reason, &self.merges.closing, None).map(drop);
             }
             std::thread::sleep(IDLE_INTERVAL);
         }
@@ -262,7 +262,7 @@ impl<'a> Merging<'a> {
     }
 
     /// Merges all segments there are now.
-    pub(super) fn compact(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+    pub(super) fn compact(&self, cancelled: &AtomicBool, watch: Option<&dyn MergeWatch>) -> Result<(), IndexError> {
         loop {
             let snapshot = self.shared.snapshot();
             let is_compact = match &*snapshot.segments {
@@ -271,7 +271,7 @@ impl<'a> Merging<'a> {
                 _ => false,
             };
             let all: Vec<SegmentId> = snapshot.segments.iter().map(SegmentView::id).collect();
-            if is_compact || self.merge(&all, MergeReason::Needed, cancelled)? {
+            if is_compact || self.merge(&all, MergeReason::Needed, cancelled, watch)? {
                 return Ok(());
             }
         }
@@ -279,10 +279,16 @@ impl<'a> Merging<'a> {
 
     /// Merges the chosen segments and keeps the status. `false` when the result was thrown away because a writer has
     /// replaced or extended a source meanwhile.
-    fn merge(&self, chosen: &[SegmentId], reason: MergeReason, cancelled: &AtomicBool) -> Result<bool, IndexError> {
+    fn merge(
+        &self,
+        chosen: &[SegmentId],
+        reason: MergeReason,
+        cancelled: &AtomicBool,
+        watch: Option<&dyn MergeWatch>,
+    ) -> Result<bool, IndexError> {
         let merges = &self.shared.merges;
         merges.state.lock().status.running = chosen.to_vec();
-        let result = self.merge_and_publish(chosen, reason, cancelled);
+        let result = self.merge_and_publish(chosen, reason, cancelled, watch);
         let mut state = merges.state.lock();
         state.status.running.clear();
         match &result {
@@ -308,13 +314,14 @@ impl<'a> Merging<'a> {
         chosen: &[SegmentId],
         reason: MergeReason,
         cancelled: &AtomicBool,
+        watch: Option<&dyn MergeWatch>,
     ) -> Result<bool, IndexError> {
         let shared = self.shared;
         let _permit = shared.options.merge_limit.acquire(reason, cancelled).ok_or(IndexError::Cancelled)?;
         let before = shared.snapshot();
         let sources: Vec<SegmentView> =
             before.segments.iter().filter(|segment| chosen.contains(&segment.id())).cloned().collect();
-        let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled)?;
+        let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled, watch)?;
         let merged = match &meta {
             None => None,
             Some(meta) => {
@@ -352,6 +359,7 @@ impl<'a> Merging<'a> {
         before: &Snapshot,
         sources: &[SegmentView],
         cancelled: &AtomicBool,
+        watch: Option<&dyn MergeWatch>,
     ) -> Result<Merged, IndexError> {
         let inputs: Vec<MergeInput<'_>> = sources
             .iter()
@@ -364,6 +372,7 @@ impl<'a> Merging<'a> {
             .collect();
         let options = MergeOptions {
             cancelled: Some(cancelled),
+            watch,
             drop_columns: unused,
             drop_geo: !before.settings.uses_geo(),
             drop_shapes: !before.settings.uses_shapes(),

@@ -54,7 +54,7 @@ pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
 pub use geo::Geo;
 pub use keys::Keys;
-pub use merge::{DocMap, MergeInput, MergeOptions, Merged, merge};
+pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub(crate) use postings::{BlockCodes, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};

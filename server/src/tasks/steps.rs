@@ -64,7 +64,12 @@ impl Steps {
 
     /// One more unit of the innermost step is done.
     pub fn advance(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
+        self.advance_by(1);
+    }
+
+    /// More units of the innermost step are done.
+    pub fn advance_by(&self, units: u64) {
+        self.done.fetch_add(units, Ordering::Relaxed);
     }
 
     /// The steps under way, outermost first.

@@ -1,6 +1,6 @@
 //! Columns, points and shapes.
 
-use super::Merger;
+use super::{MergeStep, Merger};
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId};
 use crate::segment::columns::{ColumnData, write_column};
@@ -21,6 +21,7 @@ impl Merger<'_> {
         let fields: BTreeSet<FieldId> = self.inputs().flat_map(|segment| segment.columns().fields()).collect();
         let kept = |field: &FieldId| !self.options.drop_columns.contains(field);
         let fields: Vec<FieldId> = fields.into_iter().filter(kept).collect();
+        self.enter(MergeStep::Columns, fields.len() as u64);
         for &field in &fields {
             self.check_cancelled()?;
             let column = |segment: &SegmentReader| {
@@ -32,6 +33,7 @@ impl Merger<'_> {
                 return Err(self.damaged(0, SectionKind::Column, "the values of an input do not ascend"));
             }
             write_column(file, field, &data)?;
+            self.advance(1);
         }
         Ok(fields)
     }

@@ -8,6 +8,7 @@
 mod columns;
 mod order;
 mod text;
+mod watch;
 
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
@@ -26,6 +27,7 @@ pub use order::DocMap;
 use order::DocOrder;
 pub(crate) use order::DocRun;
 use std::sync::atomic::{AtomicBool, Ordering};
+pub use watch::{MergeStep, MergeWatch};
 
 /// A segment to merge.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,8 @@ pub struct MergeInput<'a> {
 pub struct MergeOptions<'a> {
     /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
     pub cancelled: Option<&'a AtomicBool>,
+    /// Who is told how far the merge is.
+    pub watch: Option<&'a dyn MergeWatch>,
     /// Fields whose columns are not carried over (no longer filterable or sortable).
     pub drop_columns: Vec<FieldId>,
     /// Whether the geo column is not carried over.
@@ -128,6 +132,18 @@ impl Merger<'_> {
         }
     }
 
+    pub(crate) fn enter(&self, step: MergeStep, total: u64) {
+        if let Some(watch) = self.options.watch {
+            watch.enter(step, total);
+        }
+    }
+
+    pub(crate) fn advance(&self, units: u64) {
+        if let Some(watch) = self.options.watch {
+            watch.advance(units);
+        }
+    }
+
     /// A contradiction that shows only when inputs are joined; `input` is where it was met.
     fn damaged(&self, input: usize, section: SectionKind, what: &'static str) -> SegmentError {
         Damage(what).at(&self.inputs[input].segment.meta().file.name, section.name())
@@ -182,17 +198,20 @@ impl Merger<'_> {
         let mut streams = streams.union();
         let mut keys = KeysBuilder::new(self.doc_count as usize);
         let (mut steps, mut key_count) = (0, 0);
+        self.enter(MergeStep::Keys, self.doc_count.into());
         while let Some((key, docs)) = streams.next() {
             steps += 1;
             if steps % STEPS_PER_CHECK == 0 {
                 self.check_cancelled()?;
             }
+            let before = key_count;
             for doc in docs {
                 if let Some(new) = self.doc_maps[doc.index].get(doc.value as DocId) {
                     keys.push(key, new)?;
                     key_count += 1;
                 }
             }
+            self.advance(u64::from(key_count - before));
         }
         if key_count != self.doc_count {
             return Err(self.damaged(0, SectionKind::Keys, "keys and documents of an input are not one to one"));

@@ -4,6 +4,7 @@ use super::*;
 use crate::segment::tests::{Doc, check_segment, docs, in_order, many_docs, write_segment};
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory};
 use proptest::prelude::*;
+use std::sync::Mutex;
 
 /// Writes the parts, deletes some documents, merges, and compares with the documents that stay.
 fn check_merge(parts: &[Vec<Doc>], is_deleted: impl Fn(&Doc) -> bool) -> SegmentMeta {
@@ -141,6 +142,43 @@ fn a_cancelled_or_failed_merge_leaves_no_file() {
         } else {
             assert!(step > 1, "the file takes more than one write");
             break;
+        }
+    }
+}
+
+/// The steps with their units and how many of them were told.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<(MergeStep, u64, u64)>>);
+
+impl MergeWatch for Told {
+    fn enter(&self, step: MergeStep, total: u64) {
+        self.0.lock().unwrap().push((step, total, 0));
+    }
+
+    fn advance(&self, units: u64) {
+        self.0.lock().unwrap().last_mut().unwrap().2 += units;
+    }
+}
+
+#[test]
+fn a_merge_tells_how_far_it_is() {
+    let directory = MemoryDirectory::new();
+    let docs = many_docs(2_000);
+    let metas = [write_segment(&directory, 1, &docs[..1_500]), write_segment(&directory, 2, &docs[1_500..])];
+    let segments = metas.map(|meta| SegmentReader::open(&directory, &meta).unwrap());
+    let deleted = DocSet::from_sorted((0..100).collect());
+    let mut inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
+    inputs[0].deleted = Some(&deleted);
+    let told = Told::default();
+    merge(&inputs, &directory, SegmentId(3), &MergeOptions { watch: Some(&told), ..MergeOptions::default() }).unwrap();
+    let told = told.0.into_inner().unwrap();
+    assert_eq!(told.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), MergeStep::ALL);
+    for (step, total, units) in &told {
+        assert_eq!(total, units, "{step:?}");
+        match step {
+            MergeStep::Keys | MergeStep::Documents | MergeStep::Tokens => assert_eq!(*total, 1_900, "{step:?}"),
+            MergeStep::Columns | MergeStep::Postings => assert!(*total > 0, "{step:?}"),
+            MergeStep::Vectors => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Terms, postings and tokens.
 
-use super::{Merger, STEPS_PER_CHECK};
+use super::{MergeStep, Merger, STEPS_PER_CHECK};
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
@@ -26,6 +26,7 @@ impl Merger<'_> {
         file.begin(SectionKind::Tokens, 0)?;
         let segments: Vec<_> = self.inputs().collect();
         let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+        self.enter(MergeStep::Tokens, self.doc_count.into());
         for (step, (input, doc)) in self.docs().enumerate() {
             if step % STEPS_PER_CHECK == 0 {
                 self.check_cancelled()?;
@@ -41,6 +42,7 @@ impl Merger<'_> {
                 return Err(self.damaged(input, SectionKind::Tokens, "a document has tokens that no posting knows"));
             }
             column.push(file, &fields, &tokens)?;
+            self.advance(1);
         }
         Ok((term_count, column.finish(file)?))
     }
@@ -90,12 +92,14 @@ impl Merger<'_> {
         let mut joined = Joined::default();
         file.begin(SectionKind::Postings, 0)?;
         let mut steps = 0;
+        self.enter(MergeStep::Postings, segments.iter().map(|segment| u64::from(segment.terms().len())).sum());
         while let Some((term, places)) = streams.next() {
             steps += 1;
             if steps % STEPS_PER_CHECK == 0 {
                 self.check_cancelled()?;
             }
             joined.clear();
+            self.advance(places.len() as u64);
             for place in places {
                 let (map, codes) = (&self.doc_maps[place.index], &codes[place.index]);
                 let old = FIRST_TERM + place.value as u32;

@@ -4,7 +4,7 @@ use super::writer::{StoreBuilder, TRAINING_BYTES};
 use super::{BLOCK_BYTES, Store};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::merge::{DocRun, Merger};
+use crate::segment::merge::{DocRun, MergeStep, Merger};
 
 /// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
 const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
@@ -23,9 +23,10 @@ pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Res
     }
     file.begin(SectionKind::Store, 0)?;
     let mut json = Vec::new();
+    merger.enter(MergeStep::Documents, merger.runs().iter().map(|run| u64::from(run.count)).sum());
     for run in merger.runs() {
         merger.check_cancelled()?;
-        copy_run(stores[run.input], run, &mut builder, file, &mut json)?;
+        copy_run(merger, stores[run.input], run, &mut builder, file, &mut json)?;
     }
     builder.flush(file)?;
     file.end();
@@ -48,6 +49,7 @@ fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> 
 }
 
 fn copy_run(
+    merger: &Merger<'_>,
     store: &Store,
     run: &DocRun,
     builder: &mut StoreBuilder,
@@ -57,13 +59,15 @@ fn copy_run(
     let end = run.start + run.count;
     let mut doc = run.start;
     while doc < end {
-        if let Some(docs) = copy_block(store, doc, end, builder, file)? {
-            doc += docs;
+        let copied = if let Some(docs) = copy_block(store, doc, end, builder, file)? {
+            docs
         } else {
             store.get(doc, json)?;
             builder.push(json, file)?;
-            doc += 1;
-        }
+            1
+        };
+        doc += copied;
+        merger.advance(copied.into());
     }
     Ok(())
 }

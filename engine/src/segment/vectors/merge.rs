@@ -6,7 +6,7 @@ use super::write::write_section;
 use super::{StoredVectors, VectorShape, Vectors};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
-use crate::segment::merge::Merger;
+use crate::segment::merge::{MergeStep, Merger};
 use crate::segment::vector_codes::{EarlierLists, are_coded, write_codes};
 
 /// Writes a section for every embedder that any input has. An input without an embedder has documents without vectors
@@ -17,13 +17,16 @@ use crate::segment::vector_codes::{EarlierLists, are_coded, write_codes};
 pub(crate) fn merge_vectors(merger: &Merger<'_>, file: &mut SectionWriter) -> Result<(), SegmentError> {
     let names: BTreeSet<&str> =
         merger.inputs().flat_map(|segment| segment.vectors()).map(|vectors| vectors.name()).collect();
+    merger.enter(MergeStep::Vectors, names.len() as u64);
     for (number, name) in (0..).zip(&names) {
         merger.check_cancelled()?;
         let sections: Vec<Option<&Vectors>> = merger.inputs().map(|segment| segment.vectors_of(name)).collect();
-        let Some(shape) = sections.iter().flatten().map(|vectors| vectors.shape()).next_back() else { continue };
-        let sections: Vec<Option<&Vectors>> =
-            sections.into_iter().map(|section| section.filter(|vectors| vectors.shape() == shape)).collect();
-        write(merger, file, number, name, shape, &sections)?;
+        if let Some(shape) = sections.iter().flatten().map(|vectors| vectors.shape()).next_back() {
+            let sections: Vec<Option<&Vectors>> =
+                sections.into_iter().map(|section| section.filter(|vectors| vectors.shape() == shape)).collect();
+            write(merger, file, number, name, shape, &sections)?;
+        }
+        merger.advance(1);
     }
     Ok(())
 }

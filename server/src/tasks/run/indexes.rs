@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lamina_engine::index::{CommitNote, Index, IndexError, Operation, Phase};
-use serde_json::Map;
+use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
 
 use super::documents::may_create_index;
 use super::record::Record;
-use super::{Context, Done, failed, reported, succeeded};
+use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::options::human_size;
 use crate::tasks::content::{Content, Swap};
 use crate::tasks::store::{FinishedTask, IndexChange, Queued};
 
@@ -116,29 +114,6 @@ pub(super) fn delete(context: Context<'_>, uid: &str, tasks: &[Queued]) -> Done 
     let changes: Vec<IndexChange> =
         document_count.map(|_| IndexChange::Deleted { uid: uid.to_owned() }).into_iter().collect();
     context.stored_only(&ended, &changes)
-}
-
-/// Writes the index anew in one piece. Searches and, on other indexes, nothing else goes on meanwhile.
-pub(super) fn compact(context: Context<'_>, uid: &str, task: u32) -> Option<Done> {
-    let index = match context.instance.index(uid) {
-        Ok(index) => index,
-        Err(error) => return Some(context.stored_only(&[failed(task, &error)], &[])),
-    };
-    let before = index.snapshot().disk_bytes();
-    context.live.progress.enter(Phase::RewritingSegments, index.snapshot().document_count());
-    match index.compact(&context.live.cancelled) {
-        Ok(()) => {
-            let mut report = Map::new();
-            report.insert("preCompactionSize".to_owned(), human_size(before).into());
-            report.insert("postCompactionSize".to_owned(), human_size(index.snapshot().disk_bytes()).into());
-            Some(context.stored_only(&[reported(task, report)], &[]))
-        }
-        Err(IndexError::Cancelled) if context.is_cancelled() => None,
-        Err(error) => {
-            let error = ApiError::from(error).prefixed(format_args!("Index `{uid}`: "));
-            Some(context.stored_only(&[failed(task, &error)], &[]))
-        }
-    }
 }
 
 /// Opens every index: what an older version wrote is read as it is, so that is what there is to find out.

@@ -1,5 +1,6 @@
 //! Carrying out a batch: what it does to the indexes, and what to write down about it.
 
+mod compaction;
 mod documents;
 mod dumps;
 mod editions;
@@ -58,7 +59,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::UpgradeDatabase { .. } => Some(indexes::check_all(context, tasks)),
         Content::CreateDump => dumps::create(context, first.uid),
         Content::Export(asked) => exports::run(context, first.uid, asked),
-        Content::CompactIndex => indexes::compact(context, uid, first.uid),
+        Content::CompactIndex => compaction::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),
         Content::DeleteTasks { .. } => Some(delete(context, tasks)),
