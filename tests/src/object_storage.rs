@@ -24,6 +24,10 @@ struct Contents {
     refuses: bool,
     /// Parts are not answered.
     stalls: bool,
+    /// Bodies of requests to take a role.
+    taken: Vec<String>,
+    /// When the keys of the role end.
+    end: &'static str,
 }
 
 struct Store {
@@ -81,11 +85,45 @@ fn serve(stream: TcpStream, contents: &Mutex<Contents>) {
 }
 
 impl Contents {
+    fn keys_of_role(&mut self, request: &Received) -> (u16, String, String) {
+        assert_eq!((request.method.as_str(), request.header("authorization")), ("POST", None));
+        assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
+        if self.failures > 0 {
+            self.failures -= 1;
+            return (500, String::new(), "<ErrorResponse><Error><Code>Oops</Code></Error></ErrorResponse>".to_owned());
+        }
+        self.taken.push(request.text().to_owned());
+        if self.refuses {
+            let body = "<ErrorResponse><Error><Code>ExpiredTokenException</Code></Error></ErrorResponse>";
+            return (400, String::new(), body.to_owned());
+        }
+        let keys = format!(
+            "<AssumeRoleWithWebIdentityResponse><Credentials><AccessKeyId>ASIATEST</AccessKeyId>\
+             <SecretAccessKey>secret of a session</SecretAccessKey><SessionToken>token/{}==</SessionToken>\
+             <Expiration>{}</Expiration></Credentials></AssumeRoleWithWebIdentityResponse>",
+            self.taken.len(),
+            self.end
+        );
+        (200, String::new(), keys)
+    }
+
     fn answer(&mut self, request: &Received) -> (u16, String, String) {
+        if request.path == "/sts" {
+            return self.keys_of_role(request);
+        }
         let authorization = request.header("authorization").unwrap_or_default();
-        let scope = "AWS4-HMAC-SHA256 Credential=AKIATEST/";
+        let key = match request.header("x-amz-security-token") {
+            Some(token) => {
+                let was_given = (1..=self.taken.len()).any(|number| token == format!("token/{number}=="));
+                assert!(was_given, "{token}");
+                assert!(authorization.contains(";x-amz-security-token,"), "{authorization}");
+                "ASIATEST"
+            }
+            None => "AKIATEST",
+        };
         assert!(
-            authorization.starts_with(scope) && authorization.contains("/here/s3/aws4_request,"),
+            authorization.starts_with(&format!("AWS4-HMAC-SHA256 Credential={key}/"))
+                && authorization.contains("/here/s3/aws4_request,"),
             "{authorization}"
         );
         assert_eq!(request.header("x-amz-content-sha256").map(str::len), Some(64));
@@ -190,7 +228,7 @@ fn a_store_that_refuses_or_fails_is_told() {
     server.done(&server.post("/snapshots", json!(null)));
 
     let options: Vec<&str> = store.options().into_iter().filter(|option| !option.contains("allowed")).collect();
-    let server = Server::with_options(&options);
+    let server = Server::bare(&options);
     let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_parameters");
     assert!(task["error"]["message"].as_str().unwrap().contains("Rejected IP"), "{task}");
 }
@@ -215,4 +253,44 @@ fn a_canceled_snapshot_ends_at_once_and_leaves_no_parts() {
     assert_eq!(server.wait(&snapshot)["status"], "canceled");
     let contents = store.contents();
     assert_eq!((contents.uploads.len(), contents.aborted, contents.objects.len()), (0, 1, 0));
+}
+
+#[test]
+fn a_role_gives_keys_that_are_fetched_again_before_they_end() {
+    let store = Store::start();
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "of a pod+1\n").unwrap();
+    let keys = |option: &&str| !option.contains("-key=");
+    let token_option = format!("--experimental-s3-web-identity-token-file={}", token.display());
+    let sts_option = format!("--s3-sts-url={}/sts", store.url);
+    let role = ["--experimental-s3-role-arn=arn:aws:iam::1:role/backups", &token_option, &sts_option];
+    let options: Vec<&str> = role.into_iter().chain(store.options().into_iter().filter(keys)).collect();
+    let server = filled(&options);
+    store.contents().end = "2999-01-01T00:00:00Z";
+    store.contents().failures = 1;
+    server.done(&server.post("/snapshots", json!(null)));
+    assert!(store.contents().objects.contains_key(OBJECT));
+    let form = "Action=AssumeRoleWithWebIdentity&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fbackups&RoleSessionName=lamina&\
+                Version=2011-06-15&WebIdentityToken=of%20a%20pod%2B1";
+    assert_eq!(store.contents().taken, [form]);
+    // These are good for long; those of a server that is started again have ended when they come.
+    server.done(&server.post("/snapshots", json!(null)));
+    assert_eq!(store.contents().taken.len(), 1);
+    store.contents().end = "2001-01-01T00:00:00Z";
+    std::fs::write(&token, "another").unwrap();
+    let mut server = server;
+    server.terminate();
+    server.start_again();
+    server.done(&server.post("/snapshots", json!(null)));
+    let requests = store.contents().taken.len();
+    assert!(requests > 3, "each request asked for its own: {requests}");
+    assert!(store.contents().taken.last().unwrap().ends_with("&WebIdentityToken=another"));
+
+    store.contents().refuses = true;
+    let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_request");
+    assert!(task["error"]["message"].as_str().unwrap().contains("ExpiredTokenException"), "{task}");
+    std::fs::remove_file(&token).unwrap();
+    let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_parameters");
+    assert!(task["error"]["message"].as_str().unwrap().contains("token file"), "{task}");
 }

@@ -1,23 +1,27 @@
 //! Large objects in an S3-compatible store.
 //!
 //! Four requests of its protocol are all that is needed: an upload is begun, its parts are sent, and it is completed or
-//! aborted. They are made here rather than by a client of the store, which would bring a second HTTP client along, one
-//! that goes around the guard of [`Outbound`].
+//! aborted; and a fifth where the keys for them have to be fetched first. They are made here rather than by a client of
+//! the store, which would bring a second HTTP client along, one that goes around the guard of [`Outbound`].
 
+mod account;
 mod signature;
 mod upload;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use thiserror::Error;
 use time::OffsetDateTime;
+use tokio::sync::Mutex;
 
 use crate::error::{ApiError, Code};
 use crate::options::ObjectStorageOptions;
 use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
+use account::{Account, Role};
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 
 pub(crate) use upload::Upload;
@@ -27,6 +31,8 @@ const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// For one attempt to send a part.
 const PART_TIME: Duration = Duration::from_secs(600);
+/// For one attempt at a request without a large body.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Why an object is not in the store.
@@ -87,7 +93,7 @@ pub(crate) struct Bucket {
     host: String,
     /// Between the host and the key.
     folder: String,
-    credentials: Credentials,
+    account: Account,
 }
 
 impl std::fmt::Debug for Bucket {
@@ -109,56 +115,94 @@ impl Bucket {
         let origin = parsed.origin().ascii_serialization();
         let host = origin.split("://").nth(1).unwrap_or_default().to_owned();
         let folder = format!("{}/{}", parsed.path().trim_end_matches('/'), text(&options.s3_bucket_name));
-        let credentials = Credentials {
-            access_key: text(&options.s3_access_key),
-            secret_key: text(&options.s3_secret_key),
-            region: text(&options.s3_bucket_region),
+        let region = text(&options.s3_bucket_region);
+        let account = match (&options.experimental_s3_role_arn, &options.experimental_s3_web_identity_token_file) {
+            (Some(arn), Some(token_file)) => {
+                let given = options.s3_sts_url.clone();
+                let url = given.unwrap_or_else(|| format!("https://sts.{region}.amazonaws.com/"));
+                parse_url(&url).map_err(|reason| StorageError::Parameters(format!("`{url}`: {reason}")))?;
+                let (arn, token_file) = (arn.clone(), token_file.clone());
+                Account::Role(Arc::new(Role { arn, token_file, url, region, current: Mutex::new(None) }))
+            }
+            _ => Account::Fixed(Arc::new(Credentials {
+                access_key: text(&options.s3_access_key),
+                secret_key: text(&options.s3_secret_key),
+                session_token: options.s3_session_token.clone(),
+                region,
+            })),
         };
-        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, credentials }))
+        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account }))
     }
 
     /// One request, again and again where that may help. The reply says yes.
     async fn ask(&self, method: Method, key: &str, query: &[(&str, &str)], body: Bytes) -> Result<Reply, StorageError> {
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 1;
+        let mut attempts = Attempts::default();
         loop {
-            let failure = match self.ask_once(method.clone(), key, query, body.clone()).await {
-                Ok(reply) if reply.status.is_success() => return Ok(reply),
-                Ok(reply) if reply.status.is_server_error() || reply.status == StatusCode::TOO_MANY_REQUESTS => {
-                    StorageError::Failed(format!("{}: {}", reply.status, said(&reply)))
-                }
-                Ok(reply) => return Err(StorageError::Refused { status: reply.status, text: said(&reply) }),
-                Err(error) if error.is_transient() => error.into(),
-                Err(error) => return Err(error.into()),
-            };
-            if attempt == ATTEMPTS {
-                return Err(failure);
+            let credentials = self.account.credentials(&self.outbound).await?;
+            let request = self.signed(&credentials, method.clone(), key, query, body.clone())?;
+            if let Some(reply) = attempts.judge(self.outbound.send(request, ANSWER_BYTES_MAX).await).await? {
+                return Ok(reply);
             }
-            tracing::warn!(%failure, attempt, "the object store failed");
-            tokio::time::sleep(pause).await;
-            pause *= 2;
-            attempt += 1;
         }
     }
 
-    async fn ask_once(
+    fn signed(
         &self,
+        credentials: &Credentials,
         method: Method,
         key: &str,
         query: &[(&str, &str)],
         body: Bytes,
-    ) -> Result<Reply, OutboundError> {
+    ) -> Result<RequestBuilder, OutboundError> {
         let path = format!("{}/{key}", self.folder);
         let hash = content_hash(&body);
         let unsigned = Unsigned { method: method.as_str(), host: &self.host, path: &path, query, content_hash: &hash };
-        let signed = self.credentials.sign(&unsigned, OffsetDateTime::now_utc());
+        let signed = credentials.sign(&unsigned, OffsetDateTime::now_utc());
         let url = format!("{}{}?{}", self.origin, encoded_path(&path), encoded_query(query));
         let request = self.outbound.request(method, &url)?.timeout(PART_TIME).body(body);
         let request = request
             .header("authorization", signed.authorization)
             .header("x-amz-date", signed.date)
             .header("x-amz-content-sha256", hash);
-        self.outbound.send(request, ANSWER_BYTES_MAX).await
+        Ok(match &credentials.session_token {
+            Some(token) => request.header(signature::TOKEN_HEADER, token),
+            None => request,
+        })
+    }
+}
+
+/// How often a request was sent in vain.
+struct Attempts {
+    done: u32,
+    pause: Duration,
+}
+
+impl Default for Attempts {
+    fn default() -> Attempts {
+        Attempts { done: 0, pause: FIRST_PAUSE }
+    }
+}
+
+impl Attempts {
+    /// The reply, if it says yes. Nothing, after a pause, when the request is to be sent again.
+    async fn judge(&mut self, sent: Result<Reply, OutboundError>) -> Result<Option<Reply>, StorageError> {
+        let failure = match sent {
+            Ok(reply) if reply.status.is_success() => return Ok(Some(reply)),
+            Ok(reply) if reply.status.is_server_error() || reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                StorageError::Failed(format!("{}: {}", reply.status, said(&reply)))
+            }
+            Ok(reply) => return Err(StorageError::Refused { status: reply.status, text: said(&reply) }),
+            Err(error) if error.is_transient() => error.into(),
+            Err(error) => return Err(error.into()),
+        };
+        self.done += 1;
+        if self.done == ATTEMPTS {
+            return Err(failure);
+        }
+        tracing::warn!(%failure, attempt = self.done, "the object store failed");
+        tokio::time::sleep(self.pause).await;
+        self.pause *= 2;
+        Ok(None)
     }
 }
 

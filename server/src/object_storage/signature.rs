@@ -12,6 +12,8 @@ use time::macros::format_description;
 pub(super) struct Credentials {
     pub(super) access_key: String,
     pub(super) secret_key: String,
+    /// Of keys that end.
+    pub(super) session_token: Option<String>,
     pub(super) region: String,
 }
 
@@ -35,14 +37,20 @@ pub(super) struct Signed {
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SIGNED_HEADERS: &str = "host;x-amz-content-sha256;x-amz-date";
+/// Header of [`Credentials::session_token`]; the last one in the order of the alphabet.
+pub(super) const TOKEN_HEADER: &str = "x-amz-security-token";
 
 impl Credentials {
     pub(super) fn sign(&self, request: &Unsigned<'_>, now: OffsetDateTime) -> Signed {
         let day = now.format(format_description!("[year][month][day]")).expect("a day can be written");
         let time = now.format(format_description!("[hour][minute][second]")).expect("a time can be written");
         let date = format!("{day}T{time}Z");
+        let (token_line, signed_headers) = match &self.session_token {
+            Some(token) => (format!("{TOKEN_HEADER}:{token}\n"), format!("{SIGNED_HEADERS};{TOKEN_HEADER}")),
+            None => (String::new(), SIGNED_HEADERS.to_owned()),
+        };
         let canonical = format!(
-            "{}\n{}\n{}\nhost:{}\nx-amz-content-sha256:{hash}\nx-amz-date:{date}\n\n{SIGNED_HEADERS}\n{hash}",
+            "{}\n{}\n{}\nhost:{}\nx-amz-content-sha256:{hash}\nx-amz-date:{date}\n{token_line}\n{signed_headers}\n{hash}",
             request.method,
             encoded_path(request.path),
             encoded_query(request.query),
@@ -57,7 +65,7 @@ impl Credentials {
         }
         let signature = hexadecimal(&signed(&key, &text));
         let authorization = format!(
-            "{ALGORITHM} Credential={}/{scope},SignedHeaders={SIGNED_HEADERS},Signature={signature}",
+            "{ALGORITHM} Credential={}/{scope},SignedHeaders={signed_headers},Signature={signature}",
             self.access_key
         );
         Signed { authorization, date }
@@ -109,6 +117,7 @@ mod tests {
         let credentials = Credentials {
             access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
             secret_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+            session_token: None,
             region: "us-east-1".to_owned(),
         };
         let empty = content_hash(b"");
@@ -134,6 +143,31 @@ mod tests {
                 )
             );
         }
+    }
+
+    /// The expected value was computed by hand from the description, not by this program.
+    #[test]
+    fn tokens_of_sessions_are_signed() {
+        let credentials = Credentials {
+            access_key: "ASIAEXAMPLE".to_owned(),
+            secret_key: "secret".to_owned(),
+            session_token: Some("a+b/c==".to_owned()),
+            region: "eu-central-1".to_owned(),
+        };
+        let empty = content_hash(b"");
+        let request = Unsigned {
+            method: "POST",
+            host: "s3.example.org",
+            path: "/bucket/key",
+            query: &[("uploads", "")],
+            content_hash: &empty,
+        };
+        assert_eq!(
+            credentials.sign(&request, datetime!(2026-11-21 12:34:56 UTC)).authorization,
+            "AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/20261121/eu-central-1/s3/aws4_request,\
+             SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,\
+             Signature=a9e510d09d280f38fb8111519f63609026fb4f294e3c464798d899d25a031b15"
+        );
     }
 
     #[test]

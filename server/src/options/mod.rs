@@ -221,16 +221,15 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
         ("--ignore-missing-snapshot", backups.ignore_missing_snapshot, snapshot, has_snapshot),
         ("--ignore-snapshot-if-db-exists", backups.ignore_snapshot_if_db_exists, snapshot, has_snapshot),
     ];
-    let parts = options.object_storage.parts();
-    let store = parts
-        .iter()
-        .flat_map(|&(option, is_set)| parts.iter().map(move |&(needed, is_there)| (option, is_set, needed, is_there)));
-    for (option, is_set, needed, is_there) in needs.into_iter().chain(store) {
+    for (option, is_set, needed, is_there) in needs {
         if is_set && !is_there {
             return Err(OptionsError::Needs { option, needed });
         }
     }
-    Ok(())
+    match options.object_storage.incomplete() {
+        Some((option, needed)) => Err(OptionsError::Needs { option, needed }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

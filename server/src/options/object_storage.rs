@@ -1,6 +1,7 @@
 //! Snapshots in an object store.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -34,6 +35,22 @@ pub struct ObjectStorageOptions {
     #[arg(long, value_name = "KEY", hide_env_values = true)]
     pub s3_secret_key: Option<String>,
 
+    /// Session token of the store, for keys that end.
+    #[arg(long, value_name = "TOKEN", hide_env_values = true)]
+    pub s3_session_token: Option<String>,
+
+    /// Role to take for each snapshot, in the place of an access key and a secret key.
+    #[arg(long, value_name = "ARN", conflicts_with_all = ["s3_access_key", "s3_secret_key", "s3_session_token"])]
+    pub experimental_s3_role_arn: Option<String>,
+
+    /// File with the token that the role is taken with; it is read again whenever its keys are about to end.
+    #[arg(long, value_name = "FILE")]
+    pub experimental_s3_web_identity_token_file: Option<PathBuf>,
+
+    /// Address of the service that gives out the keys of roles. By default that of AWS for the region of the bucket.
+    #[arg(long, value_name = "URL")]
+    pub s3_sts_url: Option<String>,
+
     /// Parts of a snapshot that are sent at the same time; each is in memory.
     #[arg(long, default_value = "10", value_name = "COUNT")]
     pub experimental_s3_max_in_flight_parts: NonZeroUsize,
@@ -51,16 +68,32 @@ pub struct ObjectStorageOptions {
     pub experimental_s3_multipart_part_size: ByteSize,
 }
 
+type Given = (&'static str, bool);
+
 /// The options that only make sense together.
 impl ObjectStorageOptions {
-    /// Name of each that belongs to the others, and whether it is set.
-    pub(super) fn parts(&self) -> [(&'static str, bool); 5] {
-        [
+    /// An option that is set, and one that it needs and that is not.
+    pub(super) fn incomplete(&self) -> Option<(&'static str, &'static str)> {
+        let mut parts: Vec<Given> = vec![
             ("--s3-bucket-url", self.s3_bucket_url.is_some()),
             ("--s3-bucket-region", self.s3_bucket_region.is_some()),
             ("--s3-bucket-name", self.s3_bucket_name.is_some()),
-            ("--s3-access-key", self.s3_access_key.is_some()),
-            ("--s3-secret-key", self.s3_secret_key.is_some()),
-        ]
+        ];
+        let role: [Given; 2] = [
+            ("--experimental-s3-role-arn", self.experimental_s3_role_arn.is_some()),
+            ("--experimental-s3-web-identity-token-file", self.experimental_s3_web_identity_token_file.is_some()),
+        ];
+        let (sts, has_sts) = ("--s3-sts-url", self.s3_sts_url.is_some());
+        let (token, has_token) = ("--s3-session-token", self.s3_session_token.is_some());
+        let (access_key, has_access_key) = ("--s3-access-key", self.s3_access_key.is_some());
+        if role.iter().any(|(_, is_set)| *is_set) || has_sts {
+            parts.extend(role);
+        } else {
+            parts.extend([(access_key, has_access_key), ("--s3-secret-key", self.s3_secret_key.is_some())]);
+        }
+        let others = [(sts, has_sts), (token, has_token)];
+        let (first_set, _) = parts.iter().chain(&others).find(|(_, is_set)| *is_set)?;
+        let (missing, _) = parts.iter().find(|(_, is_set)| !is_set)?;
+        Some((*first_set, *missing))
     }
 }

@@ -142,12 +142,10 @@ fn less_memory_is_a_quarter() {
 
 #[test]
 fn what_this_server_does_not_do_is_refused_at_once() {
-    let refused = error(None, &["--experimental-s3-role-arn", "x"]);
     assert_eq!(
-        refused,
-        "`--experimental-s3-role-arn` cannot be used: this server has no temporary credentials for object storage"
+        error(Some("experimental_personalization_api_key = \"x\""), &[]),
+        "`--experimental-personalization-api-key` cannot be used: this server has no searches that another service reorders"
     );
-    assert!(error(Some("experimental_personalization_api_key = \"x\""), &[]).contains("another service"));
     // Names of other servers of the protocol that make no difference are no mistakes.
     options(Some("experimental_no_edition_2024_for_dumps = true"), &["--experimental-legacy-search-default"]);
 }
@@ -159,6 +157,21 @@ fn an_object_store_is_named_completely_or_not_at_all() {
     let all = [&all[..], &["--s3-secret-key=s", "--experimental-s3-multipart-part-size=8MiB"]].concat();
     assert_eq!(options(None, &all).object_storage.experimental_s3_multipart_part_size.bytes(), 8 << 20);
     assert!(error(None, &["--experimental-s3-compression-level=10"]).contains("10"));
+    assert!(options(None, &[&all[..], &["--s3-session-token=t"]].concat()).object_storage.s3_session_token.is_some());
+}
+
+#[test]
+fn a_role_takes_the_place_of_keys() {
+    let (arn, file) = ("--experimental-s3-role-arn=a", "--experimental-s3-web-identity-token-file=f");
+    let bucket = ["--s3-bucket-url=http://a", "--s3-bucket-region=r", "--s3-bucket-name=b"];
+    let with = |more: &[&'static str]| [&bucket[..], more].concat();
+    assert!(options(None, &with(&[arn, file])).object_storage.experimental_s3_role_arn.is_some());
+    assert!(options(None, &with(&[arn, file, "--s3-sts-url=http://c"])).object_storage.s3_sts_url.is_some());
+    assert_eq!(error(None, &[arn, file]), "`--experimental-s3-role-arn` needs `--s3-bucket-url`");
+    let lonely = error(None, &with(&[arn]));
+    assert_eq!(lonely, "`--s3-bucket-url` needs `--experimental-s3-web-identity-token-file`");
+    assert_eq!(error(None, &["--s3-session-token=t"]), "`--s3-session-token` needs `--s3-bucket-url`");
+    assert!(error(None, &with(&[arn, file, "--s3-access-key=k"])).contains("cannot be used with"));
 }
 
 #[test]

@@ -3,13 +3,9 @@
 
 use clap::Args;
 
-/// Each of them ends the start with an error.
+/// Ends the start with an error when it is set.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Unavailable {
-    #[arg(long, hide = true)]
-    experimental_s3_role_arn: Option<String>,
-    #[arg(long, hide = true)]
-    experimental_s3_web_identity_token_file: Option<String>,
     #[arg(long, hide = true, hide_env_values = true)]
     experimental_personalization_api_key: Option<String>,
 }
@@ -17,16 +13,8 @@ pub(super) struct Unavailable {
 impl Unavailable {
     /// The first one that is set, with what it stands for.
     pub(super) fn first_set(&self) -> Option<(&'static str, &'static str)> {
-        let s3 = "temporary credentials for object storage";
-        let all = [
-            ("--experimental-s3-role-arn", &self.experimental_s3_role_arn, s3),
-            ("--experimental-s3-web-identity-token-file", &self.experimental_s3_web_identity_token_file, s3),
-            (
-                "--experimental-personalization-api-key",
-                &self.experimental_personalization_api_key,
-                "searches that another service reorders",
-            ),
-        ];
-        all.into_iter().find(|(_, value, _)| value.is_some()).map(|(option, _, what)| (option, what))
+        let personalization = "--experimental-personalization-api-key";
+        let is_set = self.experimental_personalization_api_key.is_some();
+        is_set.then_some((personalization, "searches that another service reorders"))
     }
 }
