@@ -30,9 +30,19 @@ enum Figure {
 #[derive(Debug, Default)]
 pub(super) struct Aggregate {
     figures: BTreeMap<&'static str, Figure>,
+    /// Of texts of requests, which may be long.
+    text_bytes: usize,
 }
 
+/// About what a name and a number take in a batch.
+const FIGURE_BYTES: usize = 60;
+
 impl Aggregate {
+    /// About as long as the properties will be.
+    pub(super) fn bytes(&self) -> usize {
+        self.figures.len() * FIGURE_BYTES + self.text_bytes
+    }
+
     pub(super) fn count(&mut self, name: &'static str, count: u64) {
         if let Figure::Count(total) = self.figures.entry(name).or_insert(Figure::Count(0)) {
             *total = total.saturating_add(count);
@@ -55,8 +65,9 @@ impl Aggregate {
     pub(super) fn text(&mut self, name: &'static str, text: &str) {
         if let Figure::Texts(texts) = self.figures.entry(name).or_insert_with(|| Figure::Texts(BTreeSet::new()))
             && texts.len() < TEXTS_MAX
+            && texts.insert(text.to_owned())
         {
-            texts.insert(text.to_owned());
+            self.text_bytes += text.len() + 3;
         }
     }
 

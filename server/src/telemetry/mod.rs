@@ -2,7 +2,7 @@
 //! for, or who asks. Off unless `--telemetry-url` names a collector. What is gathered is listed in `docs/telemetry.md`.
 //!
 //! Routes tell [`Facts`] beside their answers; the front passes them on with what every request has. They are added up
-//! as they come, so memory does not grow with the number of requests, and leave once an hour.
+//! as they come, so memory does not grow with the number of requests, and leave once an hour, or when they fill a batch.
 
 mod aggregate;
 mod facts;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use warp::http::{HeaderMap, header};
 
 pub(crate) use facts::{Facts, SearchFacts};
@@ -25,6 +26,8 @@ use aggregate::Aggregate;
 
 /// Most bytes of one batch.
 const BATCH_BYTES_MAX: usize = 500_000;
+/// With this many bytes of figures a batch is full: there must be room for what surrounds them.
+const FULL_BYTES: usize = BATCH_BYTES_MAX / 5 * 4;
 /// Texts of a set that are told; user agents may be many.
 const TEXT_BYTES_MAX: usize = 200;
 
@@ -34,6 +37,8 @@ pub struct Telemetry {
     is_on: bool,
     started: Instant,
     events: Mutex<BTreeMap<&'static str, Aggregate>>,
+    /// Told when a batch is full.
+    full: Notify,
 }
 
 /// What every request has.
@@ -81,7 +86,7 @@ fn cut(text: &str) -> String {
 impl Telemetry {
     /// Gathers only when it `is_on`.
     pub fn new(is_on: bool) -> Telemetry {
-        Telemetry { is_on, started: Instant::now(), events: Mutex::default() }
+        Telemetry { is_on, started: Instant::now(), events: Mutex::default(), full: Notify::new() }
     }
 
     /// Whether anything is gathered.
@@ -118,6 +123,9 @@ impl Telemetry {
         if let Some(facts) = facts {
             facts.add_to(event);
         }
+        if events.values().map(Aggregate::bytes).sum::<usize>() >= FULL_BYTES {
+            self.full.notify_one();
+        }
     }
 
     /// Takes what was gathered, as events.
@@ -134,6 +142,7 @@ impl Telemetry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use warp::http::HeaderValue;
 
     #[test]
@@ -154,5 +163,28 @@ mod tests {
         assert_eq!(properties["payload_type"], json!(["text/nonsense"]));
         assert!(!events[0].to_string().contains("secret"));
         assert!(telemetry.take().is_empty());
+    }
+
+    #[test]
+    fn a_full_batch_is_told() {
+        let telemetry = Telemetry::new(true);
+        let is_full = || telemetry.full.notified().now_or_never().is_some();
+        // Every kind of request, with texts that are all different at first and all the same once they are cut.
+        let ask = |letter: char| {
+            for &(method, pattern) in crate::routes::ROUTES {
+                let text = HeaderValue::from_str(&String::from(letter).repeat(500)).unwrap();
+                let mut headers = HeaderMap::new();
+                headers.insert("content-type", text.clone());
+                headers.insert("user-agent", text);
+                telemetry.request(&RequestFacts::new(method, pattern, None, &headers), 200, Duration::ZERO, None);
+            }
+        };
+        (0..1000).for_each(|_| ask('a'));
+        assert!(!is_full(), "the same again is nothing more");
+        ('0'..='z').filter(char::is_ascii_alphanumeric).for_each(ask);
+        assert!(is_full());
+        assert!(json!(telemetry.take()).to_string().len() >= FULL_BYTES);
+        ask('a');
+        assert!(!is_full(), "it starts anew");
     }
 }

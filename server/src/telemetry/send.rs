@@ -1,4 +1,4 @@
-//! Sending what was gathered: every hour, when it is much, and what is left at the end.
+//! Sending what was gathered: every hour, when it fills a batch, and what is left at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,15 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::{BATCH_BYTES_MAX, system};
 use crate::app::AppState;
 use crate::timestamp::Timestamp;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
+/// Between two batches that were full before their hour: requests with ever new texts are no reason to send all the time.
+const FULL_PAUSE: Duration = Duration::from_secs(60);
 /// A collector that is slow or silent is not waited for: nothing depends on it.
 const SEND_TIME: Duration = Duration::from_secs(10);
 /// At the end of the process even less.
@@ -23,9 +25,15 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 pub(crate) async fn run(state: Arc<AppState>, url: String, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut sent_at = Instant::now();
     loop {
+        let is_full = async {
+            sleep_until(sent_at + FULL_PAUSE).await;
+            state.telemetry.full.notified().await;
+        };
         let is_over = tokio::select! {
             _ = ticks.tick() => false,
+            () = is_full => false,
             // Changed, or its sender gone: both mean the end.
             _ = stopped.changed() => true,
         };
@@ -33,6 +41,7 @@ pub(crate) async fn run(state: Arc<AppState>, url: String, mut stopped: watch::R
             break;
         }
         send(&state, &url, SEND_TIME).await;
+        sent_at = Instant::now();
     }
     send(&state, &url, LAST_SEND_TIME).await;
 }

@@ -34,7 +34,7 @@ pub(super) fn identity(state: &AppState, days: u64) -> Map<String, Value> {
     for (name, feature) in FEATURES {
         add(&format!("infos.{name}"), state.features.is_on(feature).into());
     }
-    add("infos.gpu_enabled", false.into());
+    add("infos.gpu_enabled", cfg!(feature = "cuda").into());
     add("experimental_network", state.features.is_on(Feature::Network).into());
     properties
 }
