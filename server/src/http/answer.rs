@@ -5,9 +5,10 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde::Serialize;
-use warp::http::{HeaderValue, StatusCode, header};
+use warp::http::{HeaderValue, Method, StatusCode, header};
 use warp::reply::Response;
 
+use super::metadata;
 use super::replication::Replication;
 use super::request::Request;
 use crate::app::AppState;
@@ -86,7 +87,15 @@ where
                 Ok(replication) => replication,
                 Err(error) => return error_answer(&state, &error),
             };
-            let handled = replication.during(async { handler(request).await });
+            let metadata = match request.method() == Method::GET {
+                true => Ok(None),
+                false => metadata::read(&request.query()),
+            };
+            let metadata = match metadata {
+                Ok(metadata) => metadata,
+                Err(error) => return error_answer(&state, &error),
+            };
+            let handled = replication.during(metadata::during(metadata, async { handler(request).await }));
             let handled = AssertUnwindSafe(handled).catch_unwind().await;
             let answer = handled.unwrap_or_else(|panic| {
                 Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))

@@ -6,6 +6,7 @@ mod decode;
 mod etag;
 mod front;
 mod listen;
+pub(crate) mod metadata;
 mod replication;
 mod request;
 mod slow;

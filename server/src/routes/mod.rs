@@ -33,7 +33,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Replication, Routes, accepted, json_answer, unrouted};
+use crate::http::{Replication, Routes, accepted, json_answer, metadata, unrouted};
 use crate::observe::Seen;
 use crate::tasks::{NewTask, Status};
 use crate::telemetry::Facts;
@@ -66,11 +66,12 @@ async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
 /// As [`enqueue`], for the few that answer another status.
 async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
     let replication = Replication::of_request();
+    let custom_metadata = metadata::of_request();
+    let task = NewTask { uid: replication.task_uid, custom_metadata, ..task };
     if replication.is_dry_run {
         let uid = replication.task_uid.unwrap_or_else(|| state.queue.store().next_uid());
         return dry_run(status, state, uid, &task);
     }
-    let task = NewTask { uid: replication.task_uid, ..task };
     let facts = state.telemetry.is_on().then(|| Facts::of_task(&task.content)).flatten();
     let mut answer = accepted(status, &state.queue.enqueue(task).await?);
     tell(&mut answer, facts);

@@ -15,6 +15,7 @@ use super::enqueue_as;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
+use crate::http::metadata::CUSTOM_METADATA;
 use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::options::human_size;
 use crate::tasks::{
@@ -174,7 +175,7 @@ async fn delete_tasks(request: Request) -> ApiResult<Response> {
 
 /// The query string as it came, and the tasks that match now.
 async fn matching(request: &Request, verb: &str) -> ApiResult<(String, UidSet)> {
-    let mut filter = selecting_parameters(&request.query(), verb)?;
+    let mut filter = selecting_parameters(&request.query().without(CUSTOM_METADATA), verb)?;
     filter.visible = request.rights().visible().map(<[String]>::to_vec);
     let tasks = request.state().queue.matching(filter).await?;
     Ok((format!("?{}", request.raw_query()), tasks))

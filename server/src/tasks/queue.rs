@@ -40,12 +40,6 @@ impl NewTask {
     pub fn global(content: Content) -> NewTask {
         NewTask { index_uid: None, content, custom_metadata: None, inline_payload: None, uid: None }
     }
-
-    /// The same task with metadata of the client.
-    #[must_use]
-    pub fn with_metadata(self, custom_metadata: Option<String>) -> NewTask {
-        NewTask { custom_metadata, ..self }
-    }
 }
 
 /// The task queue. Shared by reference.

@@ -8,6 +8,7 @@ use super::json::At;
 use super::query_string::QueryString;
 use super::search::{filter_parameter, sort_parameter};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::http::metadata::CUSTOM_METADATA;
 use crate::payload::Format;
 use crate::tasks::Edit;
 
@@ -20,8 +21,6 @@ pub struct AddParameters {
     pub csv_delimiter: Option<u8>,
     /// Ignore documents that are not in the index yet.
     pub skip_creation: bool,
-    /// To be stored with the task.
-    pub custom_metadata: Option<String>,
 }
 
 impl AddParameters {
@@ -31,7 +30,7 @@ impl AddParameters {
     /// The first problem in the order of the text.
     pub fn from_query(query: &QueryString) -> ApiResult<AddParameters> {
         let mut parameters = AddParameters::default();
-        query.parameters(&["primaryKey", "csvDelimiter", "customMetadata", "skipCreation"], |name, parameter| {
+        query.parameters(&["primaryKey", "csvDelimiter", CUSTOM_METADATA, "skipCreation"], |name, parameter| {
             match name {
                 "primaryKey" => {
                     parameters.primary_key = Some(parameter.code(Code::InvalidIndexPrimaryKey).text()?.to_owned());
@@ -53,10 +52,8 @@ impl AddParameters {
                         }
                     };
                 }
-                _ => {
-                    parameters.custom_metadata =
-                        Some(parameter.code(Code::InvalidIndexCustomMetadata).text()?.to_owned());
-                }
+                // Read for every write.
+                _ => {}
             }
             Ok(())
         })?;
@@ -245,17 +242,12 @@ fn document_ids(values: impl IntoIterator<Item = Value>) -> ApiResult<Vec<String
     values.into_iter().enumerate().map(check).collect()
 }
 
-/// The only query parameter of writes without others.
+/// Writes about documents have one query parameter, which is read for every write.
 ///
 /// # Errors
 /// Any other parameter.
-pub fn custom_metadata(query: &QueryString) -> ApiResult<Option<String>> {
-    let mut metadata = None;
-    query.parameters(&["customMetadata"], |_, parameter| {
-        metadata = Some(parameter.code(Code::InvalidIndexCustomMetadata).text()?.to_owned());
-        Ok(())
-    })?;
-    Ok(metadata)
+pub fn check_parameters(query: &QueryString) -> ApiResult<()> {
+    query.parameters(&[CUSTOM_METADATA], |_, _| Ok(()))
 }
 
 /// The ids of a `delete-batch` body: texts as they are, other values by their JSON text.

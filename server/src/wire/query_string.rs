@@ -89,6 +89,23 @@ impl QueryString {
         Ok(())
     }
 
+    /// The text of one parameter, whatever others there are.
+    ///
+    /// # Errors
+    /// `code`, when it is there more than once.
+    pub fn text_of(&self, name: &str, code: Code) -> ApiResult<Option<String>> {
+        let found = self.parameters.iter().find(|(known, _)| known == name);
+        let text = |(name, values): &(String, Vec<String>)| Parameter { name, values, code }.text().map(str::to_owned);
+        found.map(text).transpose()
+    }
+
+    /// The same without one parameter.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> QueryString {
+        self.parameters.retain(|(known, _)| known != name);
+        self
+    }
+
     /// Whether there is no parameter at all.
     pub fn is_empty(&self) -> bool {
         self.parameters.is_empty()

@@ -17,7 +17,7 @@ use crate::search::parse_filter;
 use crate::tasks::{Content, Method, NewTask, Upsert, blocking};
 use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::documents::{
-    AddParameters, custom_metadata, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
+    AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
@@ -40,14 +40,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         payload: received.place,
         payload_bytes: received.bytes,
     });
-    let task = NewTask {
-        index_uid: Some(uid),
-        content,
-        custom_metadata: parameters.custom_metadata,
-        inline_payload: received.inline,
-        uid: None,
-    };
-    enqueue(&state, task).await
+    enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await
 }
 
 pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {
@@ -60,29 +53,29 @@ pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiRes
 
 async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let metadata = custom_metadata(&request.query())?;
-    enqueue(request.state(), NewTask::for_index(uid, content).with_metadata(metadata)).await
+    check_parameters(&request.query())?;
+    enqueue(request.state(), NewTask::for_index(uid, content)).await
 }
 
 pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let metadata = custom_metadata(&request.query())?;
+    check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
     let body = request.bytes().await?;
     parse_json(&body)?;
     let content = Content::DeleteIds { ids: ids_to_delete(&body)? };
-    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+    enqueue(&state, NewTask::for_index(uid, content)).await
 }
 
 pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let metadata = custom_metadata(&request.query())?;
+    check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     let filter = filter_to_delete(&request.json().await?)?;
     check_filter(&filter, &state)?;
     let content = Content::DeleteByFilter { filter };
-    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+    enqueue(&state, NewTask::for_index(uid, content)).await
 }
 
 /// What the settings allow is decided when the task runs; a filter that cannot be read never will.
@@ -96,7 +89,7 @@ fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
 
 pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let metadata = custom_metadata(&request.query())?;
+    check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     if !state.features.is_on(Feature::EditDocumentsByFunction) {
         return Err(ApiError::feature_not_enabled("Using the documents edit route", "edit documents by function"));
@@ -112,5 +105,5 @@ pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
         Ok::<_, ApiError>(edit)
     });
     let content = Content::Edit(edit.await??);
-    enqueue(&state, NewTask::for_index(uid, content).with_metadata(metadata)).await
+    enqueue(&state, NewTask::for_index(uid, content)).await
 }

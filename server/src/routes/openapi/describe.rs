@@ -35,7 +35,7 @@ pub(super) struct Description {
     pub(super) summary: &'static str,
     pub(super) body: Body,
     pub(super) answer: Answer,
-    /// Query parameters.
+    /// Query parameters; those of [`WRITE`] go without saying.
     pub(super) parameters: &'static [&'static str],
 }
 
@@ -43,10 +43,10 @@ const PAGE: &[&str] = &["offset", "limit"];
 const TASK_FILTERS: &[&str] = &tasks::FILTERS;
 const TASK_LIST: &[&str] = &tasks::LIST;
 const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
-const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "customMetadata", "wait"];
-const DELETION: &[&str] = &["customMetadata", "wait"];
+const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation"];
+/// Parameters of every route that registers a task.
+pub(super) const WRITE: [&str; 3] = ["customMetadata", "wait", "waitMs"];
 const SIMILAR: &[&str] = &similar::FIELDS;
-const WAIT: &[&str] = &["wait"];
 const SEARCH: &[&str] = &search::PARAMETERS;
 
 /// Summary, body, answer and query parameters of a route of the table.
@@ -59,18 +59,18 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
         ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
         ("GET", "/indexes") => ("List indexes", Body::None, Ok("IndexPage"), PAGE),
-        ("POST", "/indexes") => ("Create an index", Body::Json, Task(202), WAIT),
+        ("POST", "/indexes") => ("Create an index", Body::Json, Task(202), &[]),
         ("GET", "/indexes/{indexUid}") => ("Get an index", Body::None, Ok("Index"), &[]),
         ("PATCH", "/indexes/{indexUid}") => {
-            ("Set the primary key of an index, or rename it", Body::Json, Task(202), WAIT)
+            ("Set the primary key of an index, or rename it", Body::Json, Task(202), &[])
         }
-        ("DELETE", "/indexes/{indexUid}") => ("Delete an index", Body::None, Task(202), WAIT),
+        ("DELETE", "/indexes/{indexUid}") => ("Delete an index", Body::None, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/compact") => {
             ("Write an index anew without what is deleted", Body::None, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/fields") => ("List the fields of an index", Body::Json, Ok("FieldPage"), &[]),
         ("GET", "/indexes/{indexUid}/stats") => ("Statistics of an index", Body::None, Ok("IndexStats"), STATS),
-        ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), WAIT),
+        ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/documents") => (
             "List documents",
             Body::None,
@@ -79,31 +79,27 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ),
         ("POST", "/indexes/{indexUid}/documents") => ("Add or replace documents", Body::Documents, Task(202), ADDITION),
         ("PUT", "/indexes/{indexUid}/documents") => ("Add or update documents", Body::Documents, Task(202), ADDITION),
-        ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), DELETION),
+        ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/documents/fetch") => ("List documents", Body::Json, Ok("DocumentPage"), &[]),
         ("POST", "/indexes/{indexUid}/documents/delete") => {
-            ("Delete documents that match a filter", Body::Json, Task(202), DELETION)
+            ("Delete documents that match a filter", Body::Json, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/documents/delete-batch") => {
-            ("Delete documents by their ids", Body::Json, Task(202), DELETION)
+            ("Delete documents by their ids", Body::Json, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/documents/edit") => {
-            ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), DELETION)
+            ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
         }
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
             ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors"])
         }
-        ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => {
-            ("Delete a document", Body::None, Task(202), DELETION)
-        }
+        ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => ("Delete a document", Body::None, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
-        ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), WAIT),
-        ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), WAIT),
+        ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Settings"), &[]),
-        ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => {
-            ("Change a setting", Body::Json, Task(202), WAIT)
-        }
-        ("DELETE", "/indexes/{indexUid}/settings/{setting}") => ("Reset a setting", Body::None, Task(202), WAIT),
+        ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => ("Change a setting", Body::Json, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/settings/{setting}") => ("Reset a setting", Body::None, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
         ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
         ("POST", "/indexes/{indexUid}/facet-search") => {
@@ -140,7 +136,7 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("PATCH", "/experimental-features") => ("Switch experimental features", Body::Json, Ok("Features"), &[]),
         ("POST", "/snapshots") => ("Copy the database folder", Body::None, Task(202), &[]),
         ("POST", "/dumps") => ("Write everything to an archive", Body::None, Task(202), &[]),
-        ("POST", "/export") => ("Send indexes to another server", Body::Json, Task(200), WAIT),
+        ("POST", "/export") => ("Send indexes to another server", Body::Json, Task(200), &[]),
         ("GET", "/keys") => ("List API keys", Body::None, Ok("KeyPage"), PAGE),
         ("POST", "/keys") => ("Create an API key", Body::Json, Created("Key"), &[]),
         ("GET", "/keys/{key}") => ("Get an API key by its uid or value", Body::None, Ok("Key"), &[]),

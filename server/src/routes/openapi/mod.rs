@@ -16,7 +16,7 @@ use warp::Filter;
 use super::table::ROUTES;
 use crate::app::AppState;
 use crate::http::{Routes, json_text, request};
-use describe::{Answer, Body, Description, describe};
+use describe::{Answer, Body, Description, WRITE, describe};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     // Open to everybody, like the documentation that it is.
@@ -90,9 +90,11 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
     let in_path = pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path =
         in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": bodies::in_path(name) }));
+    let of_writes: &[&str] = if matches!(description.answer, Answer::Task(_)) { &WRITE } else { &[] };
     let in_query = description
         .parameters
         .iter()
+        .chain(of_writes)
         .map(|name| json!({ "name": name, "in": "query", "schema": bodies::parameter(name) }));
     let (status, answer) = match description.answer {
         Answer::Ok(name) => (200, json!({ "description": "Done", "content": json_content(name) })),
