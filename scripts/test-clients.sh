@@ -25,6 +25,7 @@ cp tests/clients/js/*.mjs "$work/js/"
 
 export LAMINA_KEY=clients-master-key
 scripts/with-server.sh --master-key "$LAMINA_KEY" --experimental-allowed-ip-networks 127.0.0.0/8 -- \
-  bash -euc "'$work/python/bin/python' tests/clients/python/client.py; node '$work/js/client.mjs'; node '$work/js/instant.mjs'"
+  bash -euc "'$work/python/bin/python' tests/clients/python/client.py; '$work/python/bin/python' tests/clients/python/walk.py
+    node '$work/js/client.mjs'; node '$work/js/walk.mjs'; node '$work/js/instant.mjs'"
 LAMINA_NODE=$work/js scripts/with-server.sh -- \
   "$work/python/bin/python" tests/clients/guide.py docs/guide.md docs/dumps.md

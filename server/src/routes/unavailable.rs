@@ -40,7 +40,8 @@ fn missing(method: &str, path: &str) -> Option<Missing> {
         ("GET" | "PUT" | "PATCH" | "DELETE", ["indexes", _, "settings", "chat"]) => {
             ("Using `chat` of the index settings", CHATS)
         }
-        ("GET" | "POST", ["dynamic-search-rules"]) | ("GET" | "PATCH" | "DELETE", ["dynamic-search-rules", _]) => {
+        ("GET" | "POST" | "DELETE", ["dynamic-search-rules"])
+        | ("GET" | "PATCH" | "DELETE", ["dynamic-search-rules", _]) => {
             ("Using the `/dynamic-search-rules` routes", RULES)
         }
         ("POST", ["render-template"]) => ("Calling the `/render-template` route", "render_route"),
