@@ -43,6 +43,31 @@ fn wrong_options_are_explained() {
 }
 
 #[test]
+fn production_insists_on_a_good_master_key() {
+    let without = run(&["--env", "production", "--http-addr", "127.0.0.1:0"]);
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(!without.status.success() && !said.contains("Listening"), "{said}");
+    assert!(
+        said.contains("You must provide a master key to secure your instance in a production environment."),
+        "{said}"
+    );
+    let short = run(&["--env", "production", "--http-addr", "127.0.0.1:0", "--master-key", "fifteen bytes.."]);
+    let said = String::from_utf8_lossy(&short.stderr).into_owned();
+    assert!(!short.status.success() && !said.contains("Listening"), "{said}");
+    assert!(said.contains("The provided key is only 15 bytes."), "{said}");
+    // A good one is suggested: 32 random bytes, another time others.
+    let suggested = |said: &str| {
+        let key = said.split_once(">> --master-key ").expect("a suggestion").1.split_once(" <<").expect("its end").0;
+        assert_eq!(key.len(), 43, "{said}");
+        key.to_owned()
+    };
+    assert_ne!(suggested(&said), suggested(&String::from_utf8_lossy(&without.stderr)));
+    let key = suggested(&said);
+    let server = Server::with_options(&["--env", "production", "--master-key", &key]).with_key(&key);
+    assert!(server.get("/keys").ok()["total"].as_u64().unwrap() > 1);
+}
+
+#[test]
 fn a_folder_can_be_inspected_and_verified() {
     let mut server = Server::start();
     server.add("films", json!([{"id": 7, "title": "Alien: the return. Again", "cast": ["A B", "C"]}]));

@@ -303,7 +303,7 @@ fn secrets_and_features_are_kept() {
 #[test]
 fn private_addresses_need_permission() {
     let model = Model::start();
-    let server = Server::start();
+    let server = Server::bare(&[]);
     let task = server.wait(&server.patch("/indexes/p/settings/embedders", json!({"m": model.configuration()})));
     assert_eq!(task["status"], "succeeded", "nothing has to be asked yet: {task}");
     let task = server.wait(&server.post("/indexes/p/documents", json!([{"id": 1, "text": "a cat"}])));

@@ -85,6 +85,9 @@ fn compaction_drops_what_is_deleted() {
     let task = server.done(&answer);
     let size = |name: &str| task["details"][name].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
     assert!(size("preCompactionSize").ends_with("iB") && size("postCompactionSize").ends_with("iB"), "{task}");
+    let batch = server.get(&format!("/batches/{}", task["batchUid"])).ok();
+    // A merge beside the queue may have left nothing to do but to wait for it.
+    assert!(batch["stats"]["progressTrace"]["processing tasks > waiting for other merges"].is_string(), "{batch}");
     assert_eq!(server.document_count("films"), 100);
     assert_eq!(server.ids("films", json!({"q": "\"text 750\""})), [750]);
     server.fails(&server.post("/indexes/absent/compact", json!(null)), "index_not_found");
@@ -128,4 +131,71 @@ fn fields_tell_what_settings_let_them_do() {
     let page = server.post("/indexes/films/fields", json!({"filter": {"attributePatterns": ["t*"]}})).ok();
     assert_eq!((&page["results"][0]["name"], &page["total"]), (&json!("title"), &json!(1)));
     server.post("/indexes/absent/fields", json!({})).refused(404, "index_not_found");
+}
+
+#[test]
+fn swaps_exchange_everything_that_names_lead_to() {
+    let server = Server::start();
+    let first = server.add("a", json!([{"id": 1, "from": "a"}]));
+    let second = server.add("b", json!([{"id": 1, "from": "b"}, {"id": 2}]));
+    server.set("a", json!({"stopWords": ["of"]}));
+    let swap = server.done(&server.post("/swap-indexes", json!([{"indexes": ["a", "b"]}])));
+    assert_eq!(
+        (&swap["indexUid"], &swap["details"]),
+        (&json!(null), &json!({"swaps": [{"indexes": ["a", "b"], "rename": false}]}))
+    );
+    assert_eq!((server.document_count("a"), server.document_count("b")), (2, 1));
+    assert_eq!(server.get("/indexes/a/documents/1").ok()["from"], "b");
+    assert_eq!(server.get("/indexes/b/settings/stop-words").ok(), json!(["of"]));
+    // What happened to the documents belongs to them.
+    let index_of = |task: &serde_json::Value| server.get(&format!("/tasks/{}", task["uid"])).ok()["indexUid"].clone();
+    assert_eq!((index_of(&first), index_of(&second)), (json!("b"), json!("a")));
+
+    let renamed = server.done(&server.post("/swap-indexes", json!([{"indexes": ["a", "c"], "rename": true}])));
+    assert_eq!(renamed["details"]["swaps"][0]["rename"], true);
+    server.get("/indexes/a").refused(404, "index_not_found");
+    assert_eq!(server.document_count("c"), 2);
+    server.done(&server.post("/swap-indexes", json!([])));
+
+    for (body, code, message) in [
+        (json!([{"indexes": ["b", "x"]}, {"indexes": ["y", "c"]}]), "index_not_found", "Indexes `x`, `y` not found."),
+        (json!([{"indexes": ["x", "y"], "rename": true}]), "index_not_found", "Index `x` not found."),
+        (
+            json!([{"indexes": ["b", "c"], "rename": true}]),
+            "index_already_exists",
+            "Cannot rename `b` to `c` as the index already exists. Hint: You can remove `c` first and then do your remove.",
+        ),
+        // One that cannot be done leaves all of them undone.
+        (json!([{"indexes": ["b", "c"]}, {"indexes": ["x", "y"]}]), "index_not_found", "Indexes `x`, `y` not found."),
+    ] {
+        let task = server.fails(&server.post("/swap-indexes", body), code);
+        assert_eq!(task["error"]["message"], message);
+        assert_eq!((server.document_count("b"), server.document_count("c")), (1, 2), "nothing has changed");
+    }
+    for (body, code) in [
+        (json!([{"indexes": ["a"]}]), "invalid_swap_indexes"),
+        (json!([{"indexes": ["a", "b c"]}]), "invalid_swap_indexes"),
+        (json!([{}]), "missing_swap_indexes"),
+        (json!([{"indexes": ["a", "b"]}, {"indexes": ["c", "a"]}]), "invalid_swap_duplicate_index_found"),
+        (json!([{"indexes": ["a", "b"], "rename": 1}]), "invalid_swap_rename"),
+    ] {
+        server.post("/swap-indexes", body).refused(400, code);
+    }
+}
+
+#[test]
+fn an_index_can_have_another_name() {
+    let server = Server::start();
+    server.add("old", json!([{"id": 1}]));
+    server.add("taken", json!([{"id": 1}]));
+    let task = server.done(&server.patch("/indexes/old", json!({"uid": "new"})));
+    assert_eq!(task["details"], json!({"primaryKey": null, "oldIndexUid": "old", "newIndexUid": "new"}));
+    assert_eq!(task["indexUid"], "old");
+    server.get("/indexes/old").refused(404, "index_not_found");
+    assert_eq!(server.document_count("new"), 1);
+    server.done(&server.patch("/indexes/new", json!({"uid": "new"})));
+    server.fails(&server.patch("/indexes/new", json!({"uid": "taken"})), "index_already_exists");
+    server.fails(&server.patch("/indexes/absent", json!({"uid": "other"})), "index_not_found");
+    server.patch("/indexes/new", json!({"uid": "n e w"})).refused(400, "invalid_index_uid");
+    server.patch("/indexes/new", json!({"createdAt": "2024-01-01"})).refused(400, "immutable_index_created_at");
 }

@@ -7,7 +7,9 @@ mod server;
 
 mod backups;
 mod bad_input;
+mod collector;
 mod command_line;
+mod connections;
 mod documents;
 mod editing;
 mod embedders;

@@ -14,11 +14,14 @@ use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::collector::Watch;
 use crate::receiver::{Behaviour, Receiver};
 
 /// Bounds that only a server that hangs can reach, on however busy a machine.
 const START_MAX: Duration = Duration::from_secs(300);
 const TASK_MAX: Duration = Duration::from_secs(300);
+/// How long a server that is not needed any more may take to end by itself, and to send its figures.
+const END_MAX: Duration = Duration::from_secs(2);
 
 /// The `lamina` binary of this build, brought up to date once per run.
 pub(crate) fn binary() -> &'static Path {
@@ -48,7 +51,7 @@ pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the repository")
 }
 
-/// A running server. Dropping it kills the process and removes the folder.
+/// A running server. Dropping it ends the process, reads what it told about its use, and removes the folder.
 pub(crate) struct Server {
     process: Child,
     pub(crate) url: String,
@@ -56,6 +59,7 @@ pub(crate) struct Server {
     options: Vec<String>,
     key: Option<String>,
     http: Client,
+    watch: Watch,
 }
 
 impl Server {
@@ -63,12 +67,24 @@ impl Server {
         Server::with_options(&[])
     }
 
+    /// It tells a [collector](crate::collector) of its use, unless the options say something else about that, and may
+    /// therefore make requests to 127.0.0.1.
     pub(crate) fn with_options(options: &[&str]) -> Server {
+        let watch = Watch::new();
+        let options = watched(options, &watch);
+        Server::launched(options, watch)
+    }
+
+    /// One with these options and no others: without a collector, and with the default rules for its own requests.
+    pub(crate) fn bare(options: &[&str]) -> Server {
+        Server::launched(options.iter().map(|option| option.to_string()).collect(), Watch::new())
+    }
+
+    fn launched(options: Vec<String>, watch: Watch) -> Server {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
         let (process, url) = launch(folder.path(), &options);
         let http = Client::builder().timeout(TASK_MAX).no_proxy().build().expect("an HTTP client");
-        Server { process, url, folder, options, key: None, http }
+        Server { process, url, folder, options, key: None, http, watch }
     }
 
     /// Sends `key` with every request from now on.
@@ -167,7 +183,7 @@ impl Server {
 
     /// Starts the stopped process again, with other options, on the same folder.
     pub(crate) fn with_other_options(mut self, options: &[&str]) -> Server {
-        self.options = options.iter().map(|option| option.to_string()).collect();
+        self.options = watched(options, &self.watch);
         self.start_again();
         self
     }
@@ -187,7 +203,10 @@ impl Server {
     }
 
     pub(crate) fn try_send(&self, request: RequestBuilder) -> reqwest::Result<Answer> {
-        let response = request.send()?;
+        let (client, request) = request.build_split();
+        let request = request?;
+        self.watch.saw(&request);
+        let response = client.execute(request)?;
         let status = response.status().as_u16();
         let text = response.text()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -315,9 +334,22 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let is_running = |process: &mut Child| matches!(process.try_wait(), Ok(None));
+        if !std::thread::panicking() && is_running(&mut self.process) {
+            let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+            let start = Instant::now();
+            while start.elapsed() < END_MAX && is_running(&mut self.process) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         // It may be down already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if !std::thread::panicking() {
+            let folder = self.folder.path().to_string_lossy().into_owned();
+            let secrets = ["127.0.0.1", folder.as_str()];
+            self.watch.check(&secrets);
+        }
         if std::thread::panicking() {
             let log = self.log();
             let tail: Vec<&str> = log.lines().rev().take(20).collect();
@@ -353,8 +385,22 @@ impl Answer {
     }
 }
 
-/// The command with the options every test uses: its own folder, a port that the system chooses, no telemetry. Options
-/// that look like `SVC_NAME=value` go into the environment.
+/// The options, and those that make the server tell the collector of its use.
+fn watched(options: &[&str], watch: &Watch) -> Vec<String> {
+    let mut all: Vec<String> = options.iter().map(|option| option.to_string()).collect();
+    let says = |prefix: &str| options.iter().any(|option| option.starts_with(prefix));
+    if says("--telemetry-url") || says("--no-analytics") {
+        return all;
+    }
+    all.extend(["--telemetry-url".to_owned(), watch.url()]);
+    let networks = "--experimental-allowed-ip-networks";
+    if !says(networks) {
+        all.extend([networks.to_owned(), "127.0.0.1".to_owned()]);
+    }
+    all
+}
+
+/// The command with the options every test uses: its own folder, a port that the system chooses. Options that look like `SVC_NAME=value` go into the environment.
 pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
     let mut command = Command::new(binary());
     command

@@ -227,7 +227,7 @@ fn names_are_those_that_are_promised() {
 fn nothing_is_sent_unless_asked_for() {
     let collector = Collector::start();
     for options in [vec![], [&collector.options()[..], &["--no-analytics"]].concat()] {
-        let mut server = Server::with_options(&options);
+        let mut server = Server::bare(&options);
         server.add("films", json!([{"id": 1}]));
         assert!(server.log().contains("Disabled"), "{}", server.log());
         server.terminate();

@@ -4,11 +4,18 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reqwest::blocking::{Client, ClientBuilder};
 use reqwest::{Certificate as Root, Identity};
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{self, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, HandshakeKind, SignatureScheme, Stream,
+};
 
 use crate::server::{command, launch};
 
@@ -162,4 +169,96 @@ fn files_that_cannot_be_used_are_named() {
     assert!(said(&other_key, &other_key).contains("cannot read certificate file"));
     assert!(said(&certificate, &certificate).contains("private key"));
     assert!(said(&certificate, &other_key).contains("bad certificates/private key"));
+}
+
+/// Believes every certificate, and remembers what came with it.
+#[derive(Debug, Default)]
+struct Curious {
+    stapled: Mutex<Vec<u8>>,
+}
+
+impl ServerCertVerifier for Curious {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        stapled: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        *self.stapled.lock().unwrap() = stapled.to_vec();
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+        crypto::verify_tls12_signature(message, certificate, signed, &algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+        crypto::verify_tls13_signature(message, certificate, signed, &algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        aws_lc_rs::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Asks once on a connection of its own, and tells how the handshake went.
+fn handshake(server: &TlsServer, config: &Arc<ClientConfig>) -> HandshakeKind {
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut connection = ClientConnection::new(Arc::clone(config), name).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut tls = Stream::new(&mut connection, &mut stream);
+    tls.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    // Tickets come after the handshake.
+    let mut answer = Vec::new();
+    let _ = tls.read_to_end(&mut answer);
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    connection.handshake_kind().unwrap()
+}
+
+fn curious() -> (Arc<ClientConfig>, Arc<Curious>) {
+    let verifier = Arc::new(Curious::default());
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap().dangerous();
+    let config = builder.with_custom_certificate_verifier(Arc::clone(&verifier) as _).with_no_client_auth();
+    (Arc::new(config), verifier)
+}
+
+#[test]
+fn sessions_are_resumed_where_the_options_say_so() {
+    let authority = Authority::new();
+    for (options, again) in [
+        (&[][..], HandshakeKind::Full),
+        (&["--ssl-resumption"], HandshakeKind::Resumed),
+        (&["--ssl-tickets"], HandshakeKind::Resumed),
+    ] {
+        let server = TlsServer::start(&authority, options);
+        let (config, _) = curious();
+        assert_eq!(handshake(&server, &config), HandshakeKind::Full);
+        assert_eq!(handshake(&server, &config), again, "{options:?}");
+    }
+}
+
+#[test]
+fn the_answer_of_the_ocsp_responder_is_stapled() {
+    let authority = Authority::new();
+    let ocsp = authority.write("answer.der", "what a responder said");
+    let server = TlsServer::start(&authority, &["--ssl-ocsp-path", ocsp.to_str().unwrap()]);
+    let (config, seen) = curious();
+    handshake(&server, &config);
+    assert_eq!(*seen.stapled.lock().unwrap(), b"what a responder said");
 }

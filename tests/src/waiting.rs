@@ -39,6 +39,59 @@ fn what_was_waited_for_is_found() {
 }
 
 #[test]
+fn a_batch_tells_where_it_is_while_it_works() {
+    let server = Server::start();
+    let held = server.hold_queue();
+    let batch = server.get("/batches?statuses=processing").ok()["results"][0].clone();
+    let steps = |batch: &Value| -> Vec<(Value, Value)> {
+        let steps = batch["progress"]["steps"].as_array().expect("steps");
+        steps.iter().map(|step| (step["currentStep"].clone(), step["total"].clone())).collect()
+    };
+    let expected = [(json!("processing tasks"), json!(2)), (json!("embedding documents"), json!(1))];
+    assert_eq!(steps(&batch), expected, "{batch}");
+    assert!(batch["progress"]["percentage"].as_f64().expect("a number") <= 50.0, "{batch}");
+    assert_eq!((&batch["finishedAt"], &batch["stats"]["status"]), (&Value::Null, &json!({"processing": 1})));
+    let same = server.get(&format!("/batches/{}", batch["uid"])).ok();
+    assert_eq!(steps(&same), expected);
+    server.release_queue(held);
+    assert_eq!(server.get(&format!("/batches/{}", batch["uid"])).ok()["progress"], Value::Null);
+}
+
+#[test]
+fn every_write_can_be_given_a_text_to_remember() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "one"}]));
+    for (method, path, body) in [
+        ("POST", "/indexes", json!({"uid": "new"})),
+        ("PATCH", "/indexes/new", json!({"primaryKey": "id"})),
+        ("PUT", "/indexes/films/documents", json!([{"id": 1, "title": "other"}])),
+        ("POST", "/indexes/films/documents/delete-batch", json!([2])),
+        ("DELETE", "/indexes/films/documents/3", Value::Null),
+        ("DELETE", "/indexes/films/documents", Value::Null),
+        ("PATCH", "/indexes/films/settings", json!({"sortableAttributes": ["id"]})),
+        ("PUT", "/indexes/films/settings/stop-words", json!(["of"])),
+        ("DELETE", "/indexes/films/settings", Value::Null),
+        ("POST", "/indexes/films/compact", Value::Null),
+        ("POST", "/swap-indexes", json!([{"indexes": ["films", "new"]}])),
+        ("DELETE", "/indexes/new", Value::Null),
+        ("POST", "/dumps", Value::Null),
+        ("POST", "/snapshots", Value::Null),
+        ("POST", "/tasks/cancel?uids=0", Value::Null),
+        ("DELETE", "/tasks?uids=0", Value::Null),
+    ] {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{joint}customMetadata=of%20a%20test");
+        let request = server.request(method.parse().unwrap(), &path);
+        let answer = server.send(if body.is_null() { request } else { request.json(&body) });
+        assert_eq!(answer.body["customMetadata"], "of a test", "{method} {path}: {}", answer.text);
+        assert_eq!(server.wait(&answer)["customMetadata"], "of a test", "{method} {path}");
+        let twice = server.request(method.parse().unwrap(), &format!("{path}&customMetadata=b"));
+        let twice = server.send(if body.is_null() { twice } else { twice.json(&body) });
+        twice.refused(400, "invalid_index_custom_metadata");
+    }
+}
+
+#[test]
 fn failures_and_impatience_are_told() {
     let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.1"]);
     let failed = server.delete("/indexes/absent?wait=searchable");

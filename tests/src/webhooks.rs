@@ -209,7 +209,7 @@ fn redirects_are_followed_where_requests_may_go() {
 #[test]
 fn private_addresses_are_not_told_unless_allowed() {
     let receiver = Receiver::start([]);
-    let server = Server::start();
+    let server = Server::bare(&[]);
     hook(&server, json!({"url": receiver.url}));
     hook(&server, json!({"url": receiver.url.replace("127.0.0.1", "localhost")}));
     server.add("films", json!([{"id": 1}]));

@@ -1,0 +1,241 @@
+//! A collector of telemetry that every server of the tests sends to, and that reads every word of it.
+//!
+//! Events must be made of what `docs/telemetry.md` tells: known names, numbers and switches, and words of a short list.
+//! Besides, nothing that the server was sent may stand in them: no text of a body, no path, no key.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::Value;
+
+use crate::receiver::read;
+
+/// Bodies by the path they were posted to.
+type Bodies = Mutex<BTreeMap<String, Vec<String>>>;
+
+/// Listens as long as the tests run.
+struct Collector {
+    origin: String,
+    bodies: Bodies,
+}
+
+fn collector() -> &'static Collector {
+    static COLLECTOR: OnceLock<&'static Collector> = OnceLock::new();
+    COLLECTOR.get_or_init(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let origin = format!("http://{}", listener.local_addr().expect("a bound address"));
+        let collector: &'static Collector = Box::leak(Box::new(Collector { origin, bodies: Bodies::default() }));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || take(stream, &collector.bodies));
+            }
+        });
+        collector
+    })
+}
+
+fn take(mut stream: TcpStream, bodies: &Bodies) {
+    let Ok(other) = stream.try_clone() else { return };
+    let mut reader = BufReader::new(other);
+    while let Some(request) = read(&mut reader) {
+        let text = request.text().to_owned();
+        bodies.lock().expect("nobody panicked").entry(request.path).or_default().push(text);
+        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+            return;
+        }
+    }
+}
+
+/// What a server was sent, and where its figures go.
+pub(crate) struct Watch {
+    path: String,
+    sent: Mutex<BTreeSet<String>>,
+}
+
+/// Texts that are remembered of what a server is sent: beginnings of this length ...
+const TEXT_BYTES: usize = 48;
+/// ... of texts that no word of an event is part of by chance, and as many as this.
+const TEXT_BYTES_MIN: usize = 10;
+const TEXTS_MAX: usize = 3000;
+
+impl Watch {
+    pub(crate) fn new() -> Watch {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let path = format!("/servers/{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        Watch { path, sent: Mutex::default() }
+    }
+
+    /// Options that make a server send its figures here.
+    pub(crate) fn url(&self) -> String {
+        format!("{}{}", collector().origin, self.path)
+    }
+
+    pub(crate) fn bodies(&self) -> Vec<String> {
+        collector().bodies.lock().expect("nobody panicked").get(&self.path).cloned().unwrap_or_default()
+    }
+
+    /// Remembers a request.
+    pub(crate) fn saw(&self, request: &reqwest::blocking::Request) {
+        let mut sent = self.sent.lock().expect("nobody panicked");
+        let mut keep = |text: &str| {
+            if sent.len() < TEXTS_MAX && text.len() >= TEXT_BYTES_MIN && !is_word(text) {
+                sent.insert(text.chars().take(TEXT_BYTES).collect());
+            }
+        };
+        request.url().path_segments().into_iter().flatten().filter(|part| !is_path(part)).for_each(&mut keep);
+        request.url().query_pairs().for_each(|(_, value)| keep(&value));
+        if let Some(token) = request.headers().get("authorization").and_then(|value| value.to_str().ok()) {
+            keep(token.trim_start_matches("Bearer "));
+        }
+        if let Some(body) = request.body().and_then(reqwest::blocking::Body::as_bytes)
+            && let Ok(body) = serde_json::from_slice(body)
+        {
+            texts(&body, &mut keep);
+        }
+    }
+
+    /// Reads all that came, and panics at what should not have.
+    pub(crate) fn check(&self, secrets: &[&str]) {
+        let sent = self.sent.lock().expect("nobody panicked");
+        for body in self.bodies() {
+            assert!(body.len() <= 500_000, "{} bytes", body.len());
+            let mut batch: Value = serde_json::from_str(&body).expect("JSON");
+            let mut open = BTreeSet::new();
+            for event in batch["events"].as_array_mut().expect("events") {
+                check_event(event, &mut open);
+            }
+            let rest = batch.to_string();
+            for secret in sent.iter().map(String::as_str).chain(secrets.iter().copied()) {
+                assert!(!rest.contains(secret), "`{secret}` is told: {rest}");
+            }
+            for secret in secrets {
+                assert!(!open.iter().any(|text| text.contains(secret)), "`{secret}` is told: {open:?}");
+            }
+        }
+    }
+}
+
+/// Parts of paths that are the same for everybody.
+fn is_path(part: &str) -> bool {
+    part.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-')
+}
+
+fn texts(value: &Value, keep: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => keep(text),
+        Value::Array(values) => values.iter().for_each(|value| texts(value, keep)),
+        // Names of settings and parameters are those of their figures.
+        Value::Object(object) => object.values().for_each(|value| texts(value, keep)),
+        _ => {}
+    }
+}
+
+/// Every event that there is.
+const EVENTS: [&str; 24] = [
+    "Instance",
+    "Documents Searched",
+    "Documents Searched by Multi-Search",
+    "Facet Searched",
+    "Similar Documents Searched",
+    "Documents Added",
+    "Documents Updated",
+    "Documents Edited by Function",
+    "Documents Fetched",
+    "Documents Deleted",
+    "Settings Updated",
+    "Index Created",
+    "Index Updated",
+    "Network Updated",
+    "Indexes Swapped",
+    "Stats Seen",
+    "Tasks Seen",
+    "Tasks Canceled",
+    "Tasks Deleted",
+    "Dump Created",
+    "Snapshot Created",
+    "Export",
+    "Webhook Created",
+    "Webhook Updated",
+];
+
+/// What may stand in an event as a text, besides languages and rules.
+const WORDS: [&str; 28] = [
+    "estimated",
+    "exhaustive",
+    "last",
+    "all",
+    "frequency",
+    "any",
+    "string",
+    "array",
+    "byWord",
+    "byAttribute",
+    "indexingTime",
+    "disabled",
+    "openAi",
+    "huggingFace",
+    "userProvided",
+    "rest",
+    "ollama",
+    "composite",
+    "production",
+    "development",
+    "human",
+    "json",
+    "off",
+    "error",
+    "warn",
+    "info",
+    "debug",
+    "trace",
+];
+
+const RULES: [&str; 10] = [
+    "words",
+    "typo",
+    "proximity",
+    "attribute",
+    "attributeRank",
+    "wordPosition",
+    "sort",
+    "exactness",
+    "*:asc",
+    "*:desc",
+];
+
+/// Figures that are texts of requests on purpose.
+const OPEN: [&str; 3] = ["user_agent", "payload_type", "primary_key"];
+
+fn is_word(text: &str) -> bool {
+    WORDS.contains(&text) || RULES.contains(&text)
+}
+
+/// Checks the names and values of an event, and takes its texts of requests out of it.
+fn check_event(event: &mut Value, open: &mut BTreeSet<String>) {
+    let name = event["event"].as_str().expect("a name").to_owned();
+    assert!(EVENTS.contains(&name.as_str()), "an event that nobody was told of: {name}");
+    let properties = event["properties"].as_object_mut().expect("properties");
+    for text in OPEN.iter().filter_map(|name| properties.remove(*name)) {
+        texts(&text, &mut |text| {
+            open.insert(text.to_owned());
+        });
+    }
+    for (name, value) in properties {
+        assert!(
+            include_str!("telemetry_names.txt").lines().any(|known| known == name),
+            "a figure that nobody was told of: {name}"
+        );
+        let is_about_the_machine = name.starts_with("system.") || name == "context.app.version";
+        texts(value, &mut |text| {
+            let is_known = match name.as_str() {
+                "locales" => text.len() == 3 && text.chars().all(|letter| letter.is_ascii_lowercase()),
+                "ranking_rules.values" => text.is_empty() || text.split(", ").all(|rule| RULES.contains(&rule)),
+                _ => WORDS.contains(&text),
+            };
+            assert!(is_known || is_about_the_machine, "{name}: {text}");
+        });
+    }
+}
