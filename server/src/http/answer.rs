@@ -95,7 +95,9 @@ where
                 Ok(metadata) => metadata,
                 Err(error) => return error_answer(&state, &error),
             };
-            let handled = replication.during(metadata::during(metadata, async { handler(request).await }));
+            // On the heap: what a search keeps while it waits is large, and each layer around it would hold it on the stack.
+            let handling = Box::pin(async { handler(request).await });
+            let handled = replication.during(metadata::during(metadata, handling));
             let handled = AssertUnwindSafe(handled).catch_unwind().await;
             let answer = handled.unwrap_or_else(|panic| {
                 Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))
