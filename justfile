@@ -45,14 +45,6 @@ page:
 clients:
     scripts/test-clients.sh
 
-# The server as the container image and the demo have it, with models that run inside it.
-release:
-    cargo build --release --bin lamina --features lamina-server/local-models
-
-# Models that run inside the server, with a small one that the tests write. CI has no time for it.
-local-models:
-    cargo test -p lamina-server --features local-models --lib embedders
-
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:
     cd fuzz && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}

@@ -22,6 +22,7 @@ mod indexes;
 mod keys;
 mod kills;
 mod languages;
+mod local_models;
 mod network;
 mod object_storage;
 mod observing;

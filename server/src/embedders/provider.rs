@@ -88,9 +88,9 @@ impl Provider {
             "ollama" => ollama(&text("model").unwrap_or_default(), text("url"), text("apiKey"), dimensions),
             "rest" => rest(configuration, text("apiKey"), dimensions),
             "huggingFace" => Err(EmbedFailure::user(
-                "this server was built without the feature `local-models`, which source `huggingFace` needs: use a server \
-                 that was built with `--features lamina-server/local-models`, as the container image is, or let a model server answer, \
-                 with source `rest`, `ollama` or `openAi` and its `url`",
+                "this server was built without the feature `local-models`, which source `huggingFace` needs: build it \
+                 without `--no-default-features`, or let a model server answer, with source `rest`, `ollama` or `openAi` \
+                 and its `url`",
             )),
             other => Err(EmbedFailure::user(format!("source `{other}` makes no vectors"))),
         }
