@@ -15,7 +15,8 @@ if curl -s -o /dev/null --max-time 2 "$url/health"; then
 fi
 
 echo "Building (a few minutes the first time) ..."
-cargo build --release --bin lamina
+# What runs models inside the server would take half of that time, and nothing here needs it.
+cargo build --release --bin lamina --no-default-features
 
 mkdir -p "$data"
 nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" >"$data/server.log" 2>&1 &
