@@ -2,9 +2,9 @@
 //!
 //! A thread lives while there is something to merge: a commit that finds the policy has work starts one. One merge runs
 //! per index, and a limit shared by all indexes bounds them together, with a turn of its own for large segments at rest.
-//! Segments are merged without any lock; only to
-//! publish the result does the merge wait for the writer. What writers did meanwhile is brought in then: deletions
-//! since are mapped to the new segment, and a merge whose sources are gone or have new columns is thrown away.
+//! Segments are merged without any lock; only to publish the result does the merge wait for the writer. What writers did
+//! meanwhile is brought in then: deletions since are mapped to the new segment, and a merge whose sources are gone or
+//! have new columns is thrown away.
 //!
 //! When the policy has nothing more to do the thread stays for a while: segments of similar size that nobody has touched
 //! for some time are merged too, because every segment costs each query.
