@@ -17,9 +17,9 @@ use crate::segment::SegmentReader;
 use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted.
+const DENSE_SHARE: u64 = 64;
 /// A word in fewer than one document in this many makes it cheaper to find those that have all words.
 const RAREST_SHARE: u64 = 16;
-const DENSE_SHARE: u64 = 64;
 
 /// The expansions of a query graph over one segment and, computed when asked for, their documents.
 pub struct SegmentQuery<'a> {
