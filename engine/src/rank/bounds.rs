@@ -10,11 +10,12 @@ use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::query::level::Level;
-use crate::rank::groups::{Groups, Slot};
+use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::path::{bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
+use crate::rank::slots::{SLOT_BITS, Slot, Slots};
 use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
@@ -32,14 +33,14 @@ const EXACT_POSITIONS: u16 = 16;
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
 
-/// How the least costs of a document are packed into a slot: the costs of several words are added.
+/// How the least costs of a document are packed into a slot: the costs of several words are added. The parts lie as in
+/// the key, so that slots order like keys.
 #[derive(Clone, Copy, Debug)]
 struct Packing {
     rank: Part,
     position: Part,
     /// The cost of `exactness`, or with several words how many are not in their place.
     attribute: Part,
-    bits: u32,
     single: bool,
 }
 
@@ -69,22 +70,39 @@ impl Packing {
         let position_bits = position.map_or(0, |_| bits(words * position_max));
         let bounded = rank_bits + position_bits;
         let attribute_bits = bits(words).max(ATTRIBUTE_BITS);
-        let attribute_bits = if with_attribute && bounded + attribute_bits < Slot::BITS { attribute_bits } else { 0 };
-        if bounded == 0 || bounded >= Slot::BITS {
+        let attribute_bits = if with_attribute && bounded + attribute_bits <= SLOT_BITS { attribute_bits } else { 0 };
+        if bounded == 0 || bounded > SLOT_BITS {
             return None;
         }
-        Some(Packing {
-            rank: Part { shift: attribute_bits + position_bits, bits: rank_bits },
-            position: Part { shift: attribute_bits, bits: position_bits },
-            attribute: Part { shift: 0, bits: attribute_bits },
-            bits: bounded + attribute_bits,
-            single: words == 1,
-        })
+        let rules = [
+            (GraphRule::AttributeRank, rank_bits),
+            (GraphRule::WordPosition, position_bits),
+            (GraphRule::ExactAttribute, attribute_bits),
+        ];
+        let place = |rule| layout.slice(rule).map_or(0, |slice| slice.put(1));
+        let part = |rule, bits| {
+            let behind = rules.iter().filter(|&&(other, _)| place(other) < place(rule));
+            Part { shift: behind.map(|&(_, bits)| bits).sum(), bits }
+        };
+        let [rank, position, attribute] = rules.map(|(rule, bits)| part(rule, bits));
+        Some(Packing { rank, position, attribute, single: words == 1 })
+    }
+
+    /// The bits that hold costs; `with_attribute`: of `exactness` too.
+    fn mask(&self, with_attribute: bool) -> Slot {
+        let attribute = if with_attribute { self.attribute.mask() } else { 0 };
+        self.rank.mask() | self.position.mask() | attribute
     }
 
     fn pack(&self, rank: u32, position: u32, attribute: u32) -> Slot {
         let put = |part: Part, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
         (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as Slot
+    }
+
+    /// Costs of a document that holds no word of a node: no others are larger. That of `exactness` is of the word itself,
+    /// and least without it.
+    fn none(&self) -> Slot {
+        self.mask(false)
     }
 
     /// The least of each cost: one term may come in the best attribute, and another one first. `a`: of the word itself,
@@ -97,10 +115,9 @@ impl Packing {
     }
 
     /// What the costs of a slot add to a key.
-    fn key(&self, slot: Slot, layout: &KeyLayout, with_attribute: bool) -> Key {
+    fn key(&self, slot: Slot, layout: &KeyLayout) -> Key {
         let put = |rule, cost| layout.slice(rule).map_or(0, |s| s.put(cost));
         let attribute = match self.attribute.get(slot) {
-            _ if !with_attribute => 0,
             cost if self.single => cost,
             0 => 0,
             _ => EXACT_ATTRIBUTE_WORST,
@@ -194,9 +211,6 @@ impl CostTable {
     }
 }
 
-/// Costs of a document that holds no word of a node.
-const NO_COSTS: Slot = Slot::MAX;
-
 /// Where a bound is read from.
 enum Source<'q> {
     Words(std::ops::Range<TermOrdinal>),
@@ -208,14 +222,16 @@ enum Source<'q> {
 /// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
-/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting
-/// of the level's words and per document; nothing is cut when scanning the documents would be cheaper.
+/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere; `in_pieces`: see
+/// [`Groups::cut`]. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
+/// cheaper.
 pub(crate) fn cut_by_costs<'q>(
     query: &SegmentQuery<'q>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
-    layout: &KeyLayout,
+    layout: &'q KeyLayout,
     exact_known: &[bool],
+    in_pieces: bool,
 ) -> Groups<'q> {
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
@@ -240,17 +256,18 @@ pub(crate) fn cut_by_costs<'q>(
             let node = &query.graph().nodes[node];
             let table = CostTable::new(query, union.field_sets(), node, &packing, Costs::Any);
             return Groups::of_union(bases, union, |bound, code, zone| {
-                bound + packing.key(table.get(code, zone), layout, false)
+                bound + packing.key(table.get(code, zone) & packing.mask(false), layout)
             });
         }
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
     let costs = least_costs(query, &sources, &packing);
-    Groups::cut(groups, costs, 1 << packing.bits, |bound, slot| {
+    let bases = groups.into_iter().map(|(bound, docs)| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
-        packing.key(slot, layout, with_attribute && can_be_exact)
-    })
+        Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
+    });
+    Groups::cut(bases.collect(), costs, in_pieces, move |slot| packing.key(slot, layout))
 }
 
 /// Cuts groups of documents that hold a word by whether it can be all of an attribute, or begin one. Groups whose keys say
@@ -282,7 +299,7 @@ fn cut_by_place(
         for (cost, docs) in (0..).zip(by_cost) {
             let docs = DocSet::from_sorted(docs);
             rest.and_not_assign(&docs);
-            cut.push((bound + packing.key(packing.pack(0, 0, cost), layout, true), docs));
+            cut.push((bound + packing.key(packing.pack(0, 0, cost), layout), docs));
         }
         cut.push((bound, rest));
     }
@@ -322,16 +339,12 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
 }
 
 /// The least costs of each document, as far as they are known.
-fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], packing: &Packing) -> Vec<Slot> {
-    let doc_count = query.reader().doc_count() as usize;
-    if let [(node, Source::Words(words), _)] = sources
-        && words.len() > 1
-    {
-        let mut costs = least_of_words(query, *node, words.clone(), packing);
-        costs.iter_mut().filter(|costs| **costs == NO_COSTS).for_each(|costs| *costs = 0);
-        return costs;
+fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], packing: &Packing) -> Slots {
+    if let [(node, Source::Words(words), _)] = sources {
+        // Every document of the level holds one of the words.
+        return least_of_words(query, *node, words.clone(), packing);
     }
-    let mut costs = vec![0; doc_count];
+    let mut costs = Slots::filled(query.reader().doc_count() as usize, 0);
     sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
     costs
 }
@@ -362,24 +375,26 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
         }
         Source::Words(words) => {
             let least = least_of_words(query, node, words.clone(), packing);
-            for (costs, least) in costs.iter_mut().zip(least).filter(|&(_, least)| least != NO_COSTS) {
-                *costs += least;
+            for (costs, &least) in costs.iter_mut().zip(least.iter()) {
+                *costs += if least == packing.none() { 0 } else { least };
             }
         }
     }
 }
 
-/// By document the least costs of a node that matches each of `words`; [`NO_COSTS`] without any.
+/// By document the least costs of a node that matches each of `words`; [`Packing::none`] without any.
 fn least_of_words(
     query: &SegmentQuery<'_>,
     node: usize,
     words: std::ops::Range<TermOrdinal>,
     packing: &Packing,
-) -> Vec<Slot> {
+) -> Slots {
     let postings = query.reader().postings();
-    let exact = query.expansions()[node].exact;
-    let table = |kind| CostTable::new(query, postings.field_sets(), &query.graph().nodes[node], packing, kind);
-    let mut least = vec![NO_COSTS; query.reader().doc_count() as usize];
+    let of_node = &query.graph().nodes[node];
+    // A phrase is told by its first word.
+    let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.start));
+    let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
+    let mut least = Slots::filled(query.reader().doc_count() as usize, packing.none());
     if let Some(exact) = exact {
         let table = table(Costs::Exact);
         postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));
@@ -387,9 +402,7 @@ fn least_of_words(
     let table = table(Costs::Any);
     for ordinal in words.filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
         postings.for_each_block(ordinal, |block| {
-            table.each(&block, &mut least, |least, cost| {
-                *least = if *least == NO_COSTS { cost } else { packing.least(*least, cost) };
-            });
+            table.each(&block, &mut least, |least, cost| *least = packing.least(*least, cost));
         });
     }
     least

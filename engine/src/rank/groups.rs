@@ -4,25 +4,29 @@
 //! that nobody has read.
 
 use crate::bits::DocSet;
+use crate::bits::kernels::next_within;
 use crate::id::DocId;
 use crate::rank::key::Key;
+use crate::rank::slots::{Slot, Slots};
 use crate::segment::PrefixUnion;
 
 /// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
 const FIRST_LISTED: usize = 512;
-/// Counters of a slot.
-const COUNTED_BESIDE: usize = 4;
-/// Place of a group that is not listed in this pass; so many groups are at most.
-const NOT_WANTED: u16 = u16::MAX;
 
-/// The least costs of a document, packed: documents with the same ones are a group.
-pub(crate) type Slot = u16;
+/// Some documents of a level.
+pub(crate) struct Base {
+    /// The smallest key of any of them.
+    pub(crate) bound: Key,
+    pub(crate) docs: DocSet,
+    /// The bits of a slot that count for them.
+    pub(crate) mask: Slot,
+}
 
 /// Disjoint groups of the documents of a level, best first.
 pub(crate) enum Groups<'q> {
     /// Listed already, worst first.
     Whole(Vec<(Key, DocSet)>),
-    Slots(SlotGroups),
+    Slots(SlotGroups<'q>),
     Union(UnionGroups<'q>),
 }
 
@@ -33,15 +37,11 @@ impl<'q> Groups<'q> {
         Groups::Whole(bases)
     }
 
-    /// Each base cut by the slots of its documents. `slot_count`: above all slots; `cost`: what a slot adds to the key
-    /// of a base. Cost: two loads per document, now.
-    pub(crate) fn cut(
-        bases: Vec<(Key, DocSet)>,
-        slots: Vec<Slot>,
-        slot_count: usize,
-        cost: impl Fn(Key, Slot) -> Key,
-    ) -> Groups<'q> {
-        Groups::Slots(SlotGroups::new(bases, slots, slot_count, cost))
+    /// Each base cut by the slots of its documents, `slots[doc]`. `key`: what a slot adds to the key of a base; a larger
+    /// slot adds no less. `in_pieces`: a group may come in several parts, documents ascending, so that not all of a large
+    /// one has to be listed. Cost: none per document, now.
+    pub(crate) fn cut(bases: Vec<Base>, slots: Slots, in_pieces: bool, key: impl Fn(Slot) -> Key + 'q) -> Groups<'q> {
+        Groups::Slots(SlotGroups::new(bases, slots, in_pieces, Box::new(key)))
     }
 
     /// Each base cut as the documents of a stored union are, which has all of them. `key`: the smallest key of the
@@ -61,12 +61,13 @@ impl<'q> Groups<'q> {
         Groups::Union(UnionGroups { bases, union, left })
     }
 
-    /// The smallest key of all documents that have not been taken.
-    pub(crate) fn bound(&self) -> Option<Key> {
+    /// The smallest key of all documents that have not been taken, and a document that none of those with this key
+    /// comes before.
+    pub(crate) fn bound(&self) -> Option<(Key, DocId)> {
         match self {
-            Groups::Whole(groups) => groups.last().map(|group| group.0),
+            Groups::Whole(groups) => groups.last().map(|(bound, _)| (*bound, 0)),
             Groups::Slots(groups) => groups.bound(),
-            Groups::Union(groups) => groups.left.last().map(|group| group.0),
+            Groups::Union(groups) => groups.left.last().map(|group| (group.0, 0)),
         }
     }
 
@@ -96,93 +97,157 @@ impl UnionGroups<'_> {
 }
 
 /// Groups by a number per document.
-pub(crate) struct SlotGroups {
-    /// Documents with the smallest key of any of them.
-    bases: Vec<(Key, DocSet)>,
-    /// Per document its slot.
-    slots: Vec<Slot>,
-    /// What is left: the groups that have documents, worst first.
-    left: Vec<Group>,
+pub(crate) struct SlotGroups<'q> {
+    bases: Vec<Unlisted>,
+    slots: Slots,
+    key: Box<dyn Fn(Slot) -> Key + 'q>,
+    in_pieces: bool,
     /// Groups that are listed already, worst first.
     listed: Vec<(Key, DocSet)>,
     wanted: usize,
 }
 
-struct Group {
-    bound: Key,
-    base: usize,
-    slot: Slot,
-    len: usize,
+/// A base and where the next pass over it begins; `None` when all of it has been listed.
+struct Unlisted {
+    base: Base,
+    next: Option<Start>,
 }
 
-impl SlotGroups {
-    fn new(
-        bases: Vec<(Key, DocSet)>,
-        slots: Vec<Slot>,
-        slot_count: usize,
-        cost: impl Fn(Key, Slot) -> Key,
-    ) -> SlotGroups {
-        let mut left = Vec::new();
-        // Neighbours mostly have the same slot: counted in turns, an addition does not wait for the one before it.
-        let mut counts = vec![[0u32; COUNTED_BESIDE]; slot_count];
-        for (base, (key, docs)) in bases.iter().enumerate() {
-            counts.fill([0; COUNTED_BESIDE]);
-            docs.for_each(|doc| {
-                if let Some(count) = counts.get_mut(usize::from(slots[doc as usize])) {
-                    count[doc as usize % COUNTED_BESIDE] += 1;
-                }
-            });
-            let counts = (0..).zip(counts.iter().map(|counts| counts.iter().sum::<u32>()));
-            left.extend(counts.filter(|&(_, count)| count > 0).map(|(slot, count)| Group {
-                bound: *key + cost(*key, slot),
-                base,
-                slot,
-                len: count as usize,
-            }));
-        }
-        left.sort_by_key(|group| std::cmp::Reverse(group.bound));
-        SlotGroups { bases, slots, left, listed: Vec::new(), wanted: FIRST_LISTED }
+/// Everything before this has been listed: smaller slots, and with this slot the documents before this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start {
+    slot: Slot,
+    doc: DocId,
+}
+
+impl<'q> SlotGroups<'q> {
+    fn new(bases: Vec<Base>, slots: Slots, in_pieces: bool, key: Box<dyn Fn(Slot) -> Key + 'q>) -> SlotGroups<'q> {
+        let bases = bases.into_iter().filter(|base| !base.docs.is_empty());
+        let bases = bases.map(|base| Unlisted { base, next: Some(Start { slot: 0, doc: 0 }) }).collect();
+        SlotGroups { bases, slots, key, in_pieces, listed: Vec::new(), wanted: FIRST_LISTED }
     }
 
-    fn bound(&self) -> Option<Key> {
-        self.listed.last().map(|group| group.0).or(self.left.last().map(|group| group.bound))
+    /// The base whose unlisted documents may be best, with their bound.
+    fn best_unlisted(&self) -> Option<(Key, DocId, usize)> {
+        let next = |(index, unlisted): (usize, &Unlisted)| {
+            let Start { slot, doc } = unlisted.next?;
+            Some((unlisted.base.bound + (self.key)(slot), doc, index))
+        };
+        self.bases.iter().enumerate().filter_map(next).min()
+    }
+
+    fn bound(&self) -> Option<(Key, DocId)> {
+        let listed = self.listed.last().map(|(bound, docs)| (*bound, docs.first().unwrap_or(0)));
+        let unlisted = self.best_unlisted().map(|(bound, doc, _)| (bound, doc));
+        listed.into_iter().chain(unlisted).min()
     }
 
     fn take(&mut self) -> Option<(Key, DocSet)> {
-        if self.listed.is_empty() {
-            self.list();
+        while let Some((bound, _, base)) = self.best_unlisted()
+            && self.listed.last().is_none_or(|&(listed, _)| bound < listed)
+        {
+            self.list(base);
         }
         self.listed.pop()
     }
 
-    /// Lists the best of the groups that are left, in one pass over their bases.
-    fn list(&mut self) {
-        let mut count = 0;
-        let mut batch = Vec::new();
-        while count < self.wanted
-            && batch.len() < usize::from(NOT_WANTED)
-            && let Some(group) = self.left.pop()
-        {
-            count += group.len;
-            batch.push(group);
-        }
+    /// Lists the best documents that are left of a base, in one pass over it.
+    fn list(&mut self, index: usize) {
+        let Unlisted { base, next } = &mut self.bases[index];
+        let Some(start) = *next else { return };
+        let mut best = Best::new(start, self.wanted, self.in_pieces);
+        best.select(base, &self.slots);
+        *next = best.left;
         self.wanted *= 2;
-        let mut lists: Vec<Vec<DocId>> = batch.iter().map(|group| Vec::with_capacity(group.len)).collect();
-        for (base, (_, docs)) in self.bases.iter().enumerate() {
-            let Some(last) = batch.iter().filter(|g| g.base == base).map(|g| g.slot).max() else { continue };
-            let mut places = vec![NOT_WANTED; usize::from(last) + 1];
-            for (place, group) in (0..NOT_WANTED).zip(&batch).filter(|(_, g)| g.base == base) {
-                places[usize::from(group.slot)] = place;
-            }
-            docs.for_each(|doc| {
-                let place = places.get(usize::from(self.slots[doc as usize])).copied().unwrap_or(NOT_WANTED);
-                if let Some(list) = lists.get_mut(usize::from(place)) {
-                    list.push(doc);
+        let bound = base.bound;
+        best.found.sort_by_key(|found| found.0);
+        let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
+            let docs = group.iter().map(|found| found.1).collect();
+            (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
+        });
+        self.listed.extend(groups);
+        self.listed.sort_by_key(|group| std::cmp::Reverse(group.0));
+    }
+}
+
+/// The documents of the smallest slots, found in one pass: as soon as there are enough, only better ones count.
+struct Best {
+    start: Start,
+    wanted: usize,
+    in_pieces: bool,
+    /// Slots and documents, ascending by document.
+    found: Vec<(Slot, DocId)>,
+    /// `found` is cut to the best when it gets this long.
+    room: usize,
+    /// Slots further from the start than this do not count any more.
+    limit: Slot,
+    /// Where what was left out begins.
+    left: Option<Start>,
+}
+
+impl Best {
+    fn new(start: Start, wanted: usize, in_pieces: bool) -> Best {
+        Best { start, wanted, in_pieces, found: Vec::new(), room: 2 * wanted, limit: Slot::MAX >> 1, left: None }
+    }
+
+    /// Looks at the documents of a base from the start on.
+    fn select(&mut self, base: &Base, slots: &[Slot]) {
+        let slot = |doc: DocId| slots.get(doc as usize).map_or(Slot::MAX, |slot| *slot) & base.mask;
+        match &base.docs {
+            DocSet::Sorted(docs) => {
+                for &doc in docs {
+                    if self.offer(slot(doc), doc, base.mask) {
+                        return;
+                    }
                 }
-            });
+            }
+            DocSet::Bitset { words, .. } => {
+                let mut at = 0;
+                loop {
+                    at = next_within(words, slots, at, [base.mask, self.start.slot, self.limit]);
+                    let Some(&word) = words.get(at) else { return };
+                    let mut bits = word;
+                    while bits != 0 {
+                        let doc = at as DocId * u64::BITS + bits.trailing_zeros();
+                        bits &= bits - 1;
+                        if self.offer(slot(doc), doc, base.mask) {
+                            return;
+                        }
+                    }
+                    at += 1;
+                }
+            }
         }
-        let groups = batch.iter().zip(lists).map(|(group, docs)| (group.bound, DocSet::from_sorted(docs)));
-        self.listed = groups.rev().collect();
+    }
+
+    /// Takes a document if it is among the best so far; `true` when no later one can be.
+    #[inline]
+    fn offer(&mut self, slot: Slot, doc: DocId, mask: Slot) -> bool {
+        let beyond = slot.wrapping_sub(self.start.slot);
+        if beyond > self.limit || (beyond == 0 && doc < self.start.doc) {
+            return false;
+        }
+        self.found.push((slot, doc));
+        self.found.len() >= self.room && self.cut(doc, mask)
+    }
+
+    /// Leaves out all but the best, after `last` was found; `true` when no later document can be better than them.
+    fn cut(&mut self, last: DocId, mask: Slot) -> bool {
+        let mut slots: Vec<Slot> = self.found.iter().map(|found| found.0).collect();
+        let (_, &mut worst, _) = slots.select_nth_unstable(self.wanted - 1);
+        self.found.retain(|found| found.0 <= worst);
+        self.room = self.room.max(2 * self.found.len());
+        let from_start = worst - self.start.slot;
+        if self.in_pieces {
+            self.left = Some(Start { slot: worst, doc: last + 1 });
+            self.limit = from_start.saturating_sub(1);
+            return from_start == 0;
+        }
+        // The next larger number that has only bits of the mask.
+        let next = (worst | !mask).wrapping_add(1) & mask;
+        self.left = (next > worst).then_some(Start { slot: next, doc: 0 });
+        self.limit = from_start;
+        false
     }
 }
 
@@ -194,28 +259,32 @@ mod tests {
     proptest! {
         #[test]
         fn every_document_comes_once_and_the_best_first(
-            slots in prop::collection::vec(0u16..40, 1..3000),
-            second in any::<bool>(),
+            slots in prop::collection::vec(prop_oneof![0u16..4, 0u16..40, Just(Slot::MAX)], 1..6000),
+            (second, in_pieces) in any::<(bool, bool)>(),
+            (mask, stride) in (prop_oneof![Just(63u16), Just(62), Just(31), Just(28)], 1usize..3),
         ) {
             let count = slots.len() as u32;
             let half = count / 2;
             let bases = if second {
-                vec![(5, DocSet::from_sorted((0..half).collect())), (3, DocSet::from_sorted((half..count).collect()))]
+                vec![(5, DocSet::from_sorted((0..half).collect())), (3, DocSet::from_sorted((half..count).step_by(stride).collect()))]
             } else {
                 vec![(5, DocSet::full(count))]
             };
             let mut want: Vec<(Key, DocId)> = Vec::new();
             for (key, docs) in &bases {
-                want.extend(docs.iter().map(|doc| (key + Key::from(slots[doc as usize]), doc)));
+                want.extend(docs.iter().map(|doc| (key + Key::from(slots[doc as usize] & mask), doc)));
             }
             want.sort_unstable();
-            let mut groups = Groups::cut(bases, slots, 40, |_, slot| Key::from(slot));
+            let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
+            let mut numbers = Slots::filled(slots.len(), 0);
+            numbers.copy_from_slice(&slots);
+            let mut groups = Groups::cut(bases, numbers, in_pieces, Key::from);
             let mut got = Vec::new();
             let mut last = 0;
-            while let Some(bound) = groups.bound() {
-                let (key, docs) = groups.take().expect("there is a bound");
-                prop_assert_eq!(bound, key);
-                prop_assert!(bound >= last && !docs.is_empty());
+            while let Some((bound, first)) = groups.bound() {
+                let Some((key, docs)) = groups.take() else { break };
+                prop_assert!(bound <= key && bound >= last && !docs.is_empty());
+                prop_assert!(bound < key || docs.first() >= Some(first));
                 last = bound;
                 got.extend(docs.to_vec().into_iter().map(|doc| (key, doc)));
             }

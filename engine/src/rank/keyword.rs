@@ -28,7 +28,7 @@ use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::scan::{DocumentScanner, LevelScan};
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
-use crate::rank::top_k::{Entry, TopK};
+use crate::rank::top_k::{Entry, Part, TopK};
 use crate::sort::SegmentSort;
 
 /// Cost of the first step of `exactness` when no attribute starts with the query.
@@ -255,7 +255,7 @@ impl Ranked<'_> {
             let mut scan = LevelScan::new(self, index, number, without_typo);
             let mut groups = groups(index);
             // The keys of all parts before the first sort ascend from group to group.
-            while groups.bound().is_some_and(|bound| top.admits_any(bound, 0))
+            while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
                 && let Some((bound, docs)) = groups.take()
             {
                 if scan.group(bound, &docs, top) {
@@ -342,7 +342,9 @@ impl Ranked<'_> {
             _ => vec![(bound, docs.clone())],
         };
         let groups = cut_by_neighbours(query, level, groups, &self.layout);
-        cut_by_costs(query, level, groups, &self.layout, &self.exact_known)
+        // The documents that lead an order are looked for in whole groups.
+        let in_pieces = !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_)));
+        cut_by_costs(query, level, groups, &self.layout, &self.exact_known, in_pieces)
     }
 }
 

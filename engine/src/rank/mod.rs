@@ -16,6 +16,7 @@ pub(crate) mod plan;
 pub(crate) mod rules;
 mod scan;
 pub mod score;
+mod slots;
 pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};

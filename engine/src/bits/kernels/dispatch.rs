@@ -47,6 +47,12 @@ compiled_twice! {
     count_ones, count_ones_avx2, (words: &[u64]) -> u32
 }
 compiled_twice! {
+    /// The first word of `words`, from the one numbered `from`, that has a bit and beside which one of its 64 `slots` is
+    /// near enough: `slot & mask`, counted from `start`, is at most `limit`; a smaller one counts as large. `range`:
+    /// `mask`, `start` and `limit`, all below 2^15. The last slots, fewer than 64, always count as near.
+    next_within, next_within_avx2, (words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize
+}
+compiled_twice! {
     /// The number of bits that are set in both, over the length of the shorter; `bits` holds little-endian words.
     common_bits, common_bits_avx2, (words: &[u64], bits: &[u8]) -> u32
 }

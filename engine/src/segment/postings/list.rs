@@ -476,8 +476,6 @@ impl<'a> List<'a> {
     fn walk_dense(&self, mut f: impl FnMut(PostingBlock<'_>)) {
         let mut at = 1 + bitset_bytes(self.doc_count);
         let mut unpacked = Unpacked::new();
-        let mut docs: Block = [0; BLOCK_LEN];
-        let (mut used, mut left) = (0, self.doc_freq);
         let mut block = |docs: &[DocId]| {
             let codes = Codes::read(self.bytes, &mut at).unwrap_or(Codes::All(0));
             let code_bits = self.bytes.get(at..).unwrap_or_default();
@@ -486,17 +484,29 @@ impl<'a> List<'a> {
             at = zones.end;
             f(unpacked.block(docs, codes, code_bits, self.bytes.get(zones).unwrap_or_default()));
         };
-        for_each_bit(self.bitset(), |doc| {
+        // Room for what a word adds to a block that is nearly full: nothing is asked for each bit.
+        let mut docs = [0; 2 * BLOCK_LEN];
+        let (mut used, mut left) = (0, self.doc_freq);
+        let mut first: DocId = 0;
+        for chunk in self.bitset().as_chunks::<8>().0 {
+            let mut word = u64::from_le_bytes(*chunk);
             // A damaged bitset may have more documents than were announced, or than there are.
-            if left > 0 && doc < self.doc_count {
-                docs[used % BLOCK_LEN] = doc;
-                (used, left) = (used + 1, left - 1);
-                if used == BLOCK_LEN {
-                    block(&docs);
-                    used = 0;
-                }
+            while word.count_ones() as usize > left || (word != 0 && first + word.ilog2() >= self.doc_count) {
+                word &= !(1 << word.ilog2());
             }
-        });
+            left -= word.count_ones() as usize;
+            while word != 0 {
+                docs[used % (2 * BLOCK_LEN)] = first + word.trailing_zeros();
+                used += 1;
+                word &= word - 1;
+            }
+            if used >= BLOCK_LEN {
+                block(&docs[..BLOCK_LEN]);
+                docs.copy_within(BLOCK_LEN..2 * BLOCK_LEN, 0);
+                used -= BLOCK_LEN;
+            }
+            first += u64::BITS;
+        }
         if used > 0 {
             block(&docs[..used]);
         }

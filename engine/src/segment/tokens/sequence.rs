@@ -29,9 +29,16 @@ impl Sequence {
         let is = |want: Option<u32>, have: u32| want.map_or(have != self.gap, |want| have == want);
         // Mostly the first two words tell, without a look at a list.
         let places = match *self.codes.as_slice() {
-            [Some(first), Some(second), ref others @ ..] => rest.windows(self.codes.len()).position(|place| {
-                place[0] == first && place[1] == second && others.iter().zip(&place[2..]).all(|(&w, &h)| is(w, h))
-            }),
+            [Some(first), Some(second), ref others @ ..] => {
+                // All places at once, without a branch for each: there is hardly ever one.
+                let pairs = rest.iter().zip(rest.get(1..)?);
+                if !pairs.fold(false, |found, (&a, &b)| found | ((a == first) & (b == second))) {
+                    return None;
+                }
+                rest.windows(self.codes.len()).position(|place| {
+                    place[0] == first && place[1] == second && others.iter().zip(&place[2..]).all(|(&w, &h)| is(w, h))
+                })
+            }
             ref all => rest.windows(all.len()).position(|place| all.iter().zip(place).all(|(&w, &h)| is(w, h))),
         };
         places.map(|place| from + place)
