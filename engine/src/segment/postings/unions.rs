@@ -10,15 +10,14 @@
 //!
 //! The layout is in `segment-format.md`.
 
-use super::ZONE_MAX;
 use super::list::{List, put_plain_list};
 use super::reader::FieldSets;
 use super::writer::FieldSetTable;
+use super::{ZONE_COUNT, ZONE_MAX};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
 use crate::storage::OwnedBytes;
-use hashbrown::HashMap;
 
 /// Unions are kept for prefixes of up to this many characters.
 const PREFIX_CHARS_MAX: usize = 3;
@@ -57,14 +56,29 @@ struct Posting {
     mark: Mark,
 }
 
-/// Fields and zone of one document; field sets have codes below 2^24 by far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Mark {
-    code: u32,
-    zone: u8,
-}
+/// Fields and zone of one document: the code of the fields times [`ZONE_COUNT`] plus the zone. Field sets have codes below
+/// 2^24 by far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark(u32);
 
-const NO_MARK: Mark = Mark { code: FieldSetTable::NONE, zone: ZONE_MAX };
+impl Mark {
+    const NONE: Mark = Mark(u32::MAX);
+
+    #[inline]
+    fn new(code: u32, zone: u8) -> Mark {
+        Mark(code * ZONE_COUNT as u32 + u32::from(zone))
+    }
+
+    #[inline]
+    fn code(self) -> u32 {
+        self.0 / ZONE_COUNT as u32
+    }
+
+    #[inline]
+    fn zone(self) -> u8 {
+        (self.0 % ZONE_COUNT as u32) as u8
+    }
+}
 
 impl OpenPrefix {
     fn push(
@@ -81,7 +95,7 @@ impl OpenPrefix {
         }
         if !was_crowded {
             self.marks.clear();
-            self.marks.resize(docs as usize, NO_MARK);
+            self.marks.resize(docs as usize, Mark::NONE);
             let list = std::mem::take(&mut self.list);
             self.mark(list.iter().copied(), sets);
             self.list = list;
@@ -92,14 +106,11 @@ impl OpenPrefix {
     fn mark(&mut self, postings: impl Iterator<Item = Posting>, sets: &mut FieldSetTable) {
         for Posting { doc, mark } in postings {
             let have = &mut self.marks[doc as usize];
-            if *have == NO_MARK {
-                *have = mark;
-            } else {
-                have.zone = have.zone.min(mark.zone);
-                if have.code != mark.code {
-                    have.code = sets.join(have.code, mark.code);
-                }
-            }
+            *have = match *have {
+                Mark::NONE => mark,
+                same if same == mark => continue,
+                other => Mark::new(sets.join(other.code(), mark.code()), other.zone().min(mark.zone())),
+            };
         }
     }
 }
@@ -134,7 +145,7 @@ impl UnionsBuilder {
             self.open.push(open);
         }
         let postings = docs.iter().zip(codes).zip(zones);
-        let postings = postings.map(|((&doc, &code), &zone)| Posting { doc, mark: Mark { code, zone } });
+        let postings = postings.map(|((&doc, &code), &zone)| Posting { doc, mark: Mark::new(code, zone) });
         for open in &mut self.open {
             open.push(postings.clone(), docs.len(), &mut self.field_sets, self.doc_count);
         }
@@ -144,7 +155,7 @@ impl UnionsBuilder {
         for open in self.open.drain(from..) {
             if open.cost >= COST_MIN {
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
-                let (doc_freq, bytes) = put_union(&open.marks);
+                let (doc_freq, bytes) = put_union(&open.marks, self.field_sets.len());
                 self.done_bytes += bytes.len() as u64;
                 self.done.push(Union { prefix, cost, doc_freq, bytes });
             }
@@ -198,16 +209,22 @@ impl UnionsBuilder {
     }
 }
 
-/// The number of marked documents, and the bytes of their union.
-fn put_union(marks: &[Mark]) -> (u32, Vec<u8>) {
-    let mut groups: HashMap<Mark, Vec<DocId>, foldhash::fast::RandomState> = HashMap::default();
+/// The number of marked documents, and the bytes of their union. `set_count`: above all codes.
+fn put_union(marks: &[Mark], set_count: usize) -> (u32, Vec<u8>) {
+    const NOWHERE: u32 = u32::MAX;
+    let mut places = vec![NOWHERE; set_count * ZONE_COUNT];
+    let mut groups: Vec<(Mark, Vec<DocId>)> = Vec::new();
     let mut docs = Vec::new();
-    for (doc, &mark) in (0..).zip(marks).filter(|&(_, &mark)| mark != NO_MARK) {
+    for (doc, &mark) in (0..).zip(marks).filter(|&(_, &mark)| mark != Mark::NONE) {
         docs.push(doc);
-        groups.entry(mark).or_default().push(doc);
+        let place = &mut places[mark.0 as usize];
+        if *place == NOWHERE {
+            *place = groups.len() as u32;
+            groups.push((mark, Vec::new()));
+        }
+        groups[*place as usize].1.push(doc);
     }
-    let mut groups: Vec<(Mark, Vec<DocId>)> = groups.into_iter().collect();
-    groups.sort_unstable_by_key(|(mark, docs)| (std::cmp::Reverse(docs.len()), mark.code, mark.zone));
+    groups.sort_unstable_by_key(|(mark, docs)| (std::cmp::Reverse(docs.len()), mark.0));
     let mut lists = Vec::new();
     let mut put = |docs: &[DocId]| {
         let start = lists.len();
@@ -217,8 +234,8 @@ fn put_union(marks: &[Mark]) -> (u32, Vec<u8>) {
     let mut out = Vec::new();
     put_varint(&mut out, groups.len() as u64);
     for (index, (mark, group)) in groups.iter().enumerate() {
-        put_varint(&mut out, u64::from(mark.code));
-        out.push(mark.zone);
+        put_varint(&mut out, u64::from(mark.code()));
+        out.push(mark.zone());
         put_varint(&mut out, group.len() as u64);
         put_varint(&mut out, if index == 0 { put(&docs) } else { put(group) });
     }
@@ -291,7 +308,8 @@ pub(crate) struct PrefixUnion<'a> {
 
 /// The documents of a union with the same fields and zone.
 struct UnionGroup<'a> {
-    mark: Mark,
+    code: u32,
+    zone: u8,
     /// Of the first one: all documents of the union.
     list: List<'a>,
 }
@@ -300,7 +318,7 @@ impl<'a> PrefixUnion<'a> {
     fn open(bytes: &'a [u8], field_sets: &'a FieldSets, doc_freq: u32, doc_count: u32) -> Option<PrefixUnion<'a>> {
         let mut at = 0;
         let count = read_varint(bytes, &mut at)?;
-        let mut heads = Vec::new();
+        let mut heads: Vec<((u32, u8), u32, usize)> = Vec::new();
         let (mut end, mut left) = (0usize, doc_freq);
         for _ in 0..count {
             let code = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
@@ -308,13 +326,13 @@ impl<'a> PrefixUnion<'a> {
             at += 1;
             let docs = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
             left = left.checked_sub(docs)?;
-            heads.push((Mark { code, zone }, docs, end));
+            heads.push(((code, zone), docs, end));
             end = end.checked_add(usize::try_from(read_varint(bytes, &mut at)?).ok()?)?;
         }
         let lists = bytes.get(at..).filter(|lists| left == 0 && !heads.is_empty() && end <= lists.len())?;
-        let group = |(index, (mark, docs, start)): (usize, (Mark, u32, usize))| {
+        let group = |(index, ((code, zone), docs, start))| {
             let docs = if index == 0 { doc_freq } else { docs };
-            UnionGroup { mark, list: List::plain(lists.get(start..).unwrap_or_default(), docs, doc_count) }
+            UnionGroup { code, zone, list: List::plain(lists.get(start..).unwrap_or_default(), docs, doc_count) }
         };
         let groups: Vec<UnionGroup<'_>> = heads.into_iter().enumerate().map(group).collect();
         Some(PrefixUnion { docs: groups.first()?.list, groups, field_sets })
@@ -332,7 +350,7 @@ impl<'a> PrefixUnion<'a> {
 
     /// Field set code and zone of each group; the zone is the first of all terms.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
-        self.groups.iter().map(|group| (group.mark.code, group.mark.zone))
+        self.groups.iter().map(|group| (group.code, group.zone))
     }
 
     /// The documents of a group, which are in no other one.
@@ -348,19 +366,19 @@ impl<'a> PrefixUnion<'a> {
     /// Calls `f(code, zone, documents)` with every group. Cost: every list is read, once.
     pub(crate) fn for_each_group(&self, mut f: impl FnMut(u32, u8, &DocSet)) {
         let mut rest = self.docs();
-        for UnionGroup { mark, list } in self.groups.iter().skip(1) {
+        for UnionGroup { code, zone, list } in self.groups.iter().skip(1) {
             let docs = list.to_set();
             rest.and_not_assign(&docs);
-            f(mark.code, mark.zone, &docs);
+            f(*code, *zone, &docs);
         }
-        self.groups.iter().take(1).for_each(|largest| f(largest.mark.code, largest.mark.zone, &rest));
+        self.groups.iter().take(1).for_each(|largest| f(largest.code, largest.zone, &rest));
     }
 
     fn is_valid(&self) -> bool {
         let mut left = self.docs();
         let mut valid = self.docs.is_valid(1);
         for group in &self.groups {
-            valid &= (group.mark.code as usize) < self.field_sets.len() && group.list.is_valid(1);
+            valid &= (group.code as usize) < self.field_sets.len() && group.list.is_valid(1);
         }
         for group in self.groups.iter().skip(1) {
             let docs = group.list.to_set();

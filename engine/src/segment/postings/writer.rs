@@ -22,7 +22,13 @@ pub(crate) struct FieldSetTable {
     extended: HashMap<(u32, FieldId), u32, foldhash::fast::RandomState>,
     /// The code of the union of two sets, the smaller code first.
     joined: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
+    /// The same for both orders of the first sets, which nearly all documents have, or [`NONE`](Self::NONE); empty
+    /// until two sets are joined.
+    joined_first: Vec<u32>,
 }
+
+/// Sets with smaller codes are the first ones.
+const FIRST_SETS: u32 = 64;
 
 impl FieldSetTable {
     pub(crate) const NONE: u32 = u32::MAX;
@@ -53,10 +59,26 @@ impl FieldSetTable {
     }
 
     /// Code of the union of two sets; of the empty set when there would be too many.
+    #[inline]
     pub(super) fn join(&mut self, a: u32, b: u32) -> u32 {
         if a == b {
             return a;
         }
+        let place = (a < FIRST_SETS && b < FIRST_SETS).then_some((a * FIRST_SETS + b) as usize);
+        match place.and_then(|place| self.joined_first.get(place)) {
+            Some(&code) if code != FieldSetTable::NONE => code,
+            _ => {
+                let code = self.find_joined(a, b);
+                if let Some(place) = place {
+                    self.joined_first.resize((FIRST_SETS * FIRST_SETS) as usize, FieldSetTable::NONE);
+                    self.joined_first[place] = code;
+                }
+                code
+            }
+        }
+    }
+
+    fn find_joined(&mut self, a: u32, b: u32) -> u32 {
         // A union with unknown fields has unknown fields, which the empty set stands for.
         let is_unknown = |code: u32| self.sets[code as usize].is_empty();
         if is_unknown(a) || is_unknown(b) {
