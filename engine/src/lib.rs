@@ -1,6 +1,7 @@
 //! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
 #![deny(unsafe_code)]
 
+mod background;
 pub mod bits;
 pub mod condition;
 pub mod document;

@@ -25,6 +25,7 @@ use super::options::MergeReason;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
+use crate::background::stay_behind;
 use crate::id::{FieldId, SegmentId};
 use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, SegmentError, SegmentReader, merge};
 
@@ -208,19 +209,6 @@ impl Shared {
             }
             std::thread::sleep(STAND_BACK_INTERVAL);
         }
-    }
-}
-
-/// Lets the other threads of the process go first from now on: nobody waits for a merge of segments at rest, but searches
-/// would feel it.
-fn stay_behind() {
-    /// As a step of `nice`; searches get some nine tenths of a processor that both want.
-    #[cfg(target_os = "linux")]
-    const STEPS: i32 = 10;
-    // On Linux the priority of a process without a number is that of the calling thread.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, STEPS) {
-        tracing::debug!(%error, "the merge thread keeps its priority");
     }
 }
 

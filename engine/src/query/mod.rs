@@ -14,6 +14,7 @@ pub mod phrase;
 pub mod resolve;
 pub mod split;
 pub(crate) mod vertex;
+pub(crate) mod warm_up;
 
 pub use crate::index::settings::MatchingStrategy;
 pub use candidates::SegmentQuery;

@@ -9,7 +9,7 @@ use crate::segment::{SegmentReader, Sequence};
 /// Documents whose tokens are fetched together.
 const DOCS_PER_FETCH: usize = 16;
 /// Larger sets are scanned on all threads, in parts of this many documents.
-const SCANNED_ALONE_MAX: usize = 4096;
+const SCANNED_ALONE_MAX: usize = 1024;
 
 /// The documents of `docs` in which `words` follow each other in a field accepted by `searched`; `None` stands for any
 /// one word. Cost: reading the tokens of each document up to the words.

@@ -23,7 +23,7 @@ const DOCS_PER_CLOCK_CHECK: usize = 256;
 /// Documents whose tokens are fetched together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
 /// What is left of larger groups is scanned on two threads.
-const SCANNED_ALONE_MAX: usize = 8192;
+const SCANNED_ALONE_MAX: usize = 2048;
 /// Documents of a group that are scanned before the others are looked at.
 const SCANNED_FIRST: usize = 1024;
 

@@ -24,7 +24,7 @@ use crate::index::settings::AvailableAttributes;
 use crate::index::{DocumentAddress, SegmentView, Snapshot};
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
-use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query};
+use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
 use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
 use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
 use crate::rank::plan::Plan;
@@ -202,6 +202,9 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let mut clock = Clock::start();
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    if request.search_on.is_none() {
+        warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
+    }
     let languages = match request.languages.as_slice() {
         [] => query_languages(snapshot, &options),
         named => named.to_vec(),

@@ -15,9 +15,10 @@ use crate::id::TermOrdinal;
 
 /// Bytes of an entry besides what it has on the heap, roughly.
 const ENTRY_BYTES: usize = 128;
-/// The cache of a segment takes so many bytes, and one for every document, up to the maximum.
+/// The cache of a segment takes so many bytes, and some for every document, up to the maximum.
 const BYTES_BASE: usize = 32 << 10;
-const BYTES_MAX: usize = 1 << 20;
+const BYTES_PER_DOC: usize = 3;
+const BYTES_MAX: usize = 3 << 20;
 /// An entry may take this share of the cache at most.
 const ENTRY_SHARE: usize = 4;
 
@@ -74,7 +75,10 @@ struct State<K, V> {
 impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
     pub(super) fn new(doc_count: u32) -> BoundedCache<K, V> {
         let state = State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
-        BoundedCache { bytes_max: (BYTES_BASE + doc_count as usize).min(BYTES_MAX), state: Mutex::new(state) }
+        BoundedCache {
+            bytes_max: (BYTES_BASE + BYTES_PER_DOC * doc_count as usize).min(BYTES_MAX),
+            state: Mutex::new(state),
+        }
     }
 
     /// The value of a key, from the cache or from `find`, which runs without a lock.

@@ -1,6 +1,7 @@
 //! A view over the mapped file of a segment.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::cache::{PairCache, TypoCache};
 use super::columns::Column;
@@ -17,7 +18,7 @@ use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
 /// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and caches of at
-/// most three bytes per document.
+/// most seven bytes per document.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -39,6 +40,7 @@ pub struct SegmentReader {
     typo_cache: TypoCache,
     field_lengths: OnceLock<FieldLengths>,
     doc_bytes: DocBytes,
+    warm_up_begun: AtomicBool,
 }
 
 impl SegmentReader {
@@ -148,6 +150,7 @@ impl SegmentReader {
             typo_cache: TypoCache::new(doc_count),
             field_lengths: OnceLock::new(),
             doc_bytes: DocBytes::default(),
+            warm_up_begun: AtomicBool::new(false),
         })
     }
 
@@ -169,6 +172,11 @@ impl SegmentReader {
     /// What a ranking derived from the text of the documents.
     pub(crate) fn doc_bytes(&self) -> &DocBytes {
         &self.doc_bytes
+    }
+
+    /// Whether the caller is the first to fill the caches beforehand.
+    pub(crate) fn begin_warm_up(&self) -> bool {
+        !self.warm_up_begun.swap(true, Ordering::Relaxed)
     }
 
     /// Terms near words that were asked for lately.

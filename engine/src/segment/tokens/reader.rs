@@ -86,6 +86,12 @@ impl TokenColumn {
         self.codes.as_slice().get(range).unwrap_or_default().as_chunks::<4>().0
     }
 
+    /// The most frequent terms, falling; fewer than `count` when not so many have short codes.
+    pub(crate) fn frequent_terms(&self, count: usize) -> Vec<TermOrdinal> {
+        let ordinals = self.table().iter().map(|&entry| u32::from_le_bytes(entry));
+        ordinals.filter(|&ordinal| ordinal != GAP).take(count).collect()
+    }
+
     /// What stands for an ordinal: its place in the table, or for one without a short code a number past the table.
     pub(super) fn code_of(&self, ordinal: TermOrdinal) -> u32 {
         let table = self.table();

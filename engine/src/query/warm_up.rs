@@ -1,0 +1,84 @@
+//! Looks up beforehand what the first query with a word would wait for.
+//!
+//! The terms near a word and the documents of the best two words that it may be read as are found once per segment and
+//! then kept. People write the frequent words of a text in their queries more often than any others, so those of a large
+//! segment are looked up when the first search meets it, behind the searches.
+
+use std::sync::{Arc, Weak};
+
+use super::candidates::SegmentQuery;
+use super::graph::QueryGraph;
+use super::options::QueryOptions;
+use super::parser::{QueryTerm, TermKind};
+use super::split::choose_splits;
+use crate::background::stay_behind;
+use crate::segment::SegmentReader;
+
+/// Words looked up in a segment: three quarters of what texts are made of.
+const WORDS: usize = 1024;
+/// Smaller segments answer the first query as fast as the next.
+const DOCS_MIN: u32 = 1 << 14;
+
+/// Begins with the segments that nobody has begun with. `options`: of searches in all searchable attributes. Cost: up to
+/// half a second of a thread of low priority for a million documents, once per segment.
+pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, options: &QueryOptions) {
+    let cold = readers.filter(|reader| reader.doc_count() >= DOCS_MIN && reader.begin_warm_up());
+    let cold: Vec<Weak<SegmentReader>> = cold.map(Arc::downgrade).collect();
+    if cold.is_empty() {
+        return;
+    }
+    let options = options.clone();
+    // A pool of one: whatever a look-up does on all threads stays on this one.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "warm up".to_owned());
+    match pool.start_handler(|_| stay_behind()).build() {
+        Ok(pool) => pool.spawn(move || cold.iter().for_each(|reader| warm(reader, &options))),
+        Err(error) => tracing::debug!(%error, "the first queries find nothing looked up"),
+    }
+}
+
+/// Ends early when nobody else has the segment any more.
+fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
+    let Some(words) = segment.upgrade().map(|reader| reader.tokens().frequent_terms(WORDS)) else { return };
+    for word in words {
+        for prefix in [false, true] {
+            let Some(reader) = segment.upgrade() else { return };
+            let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
+            let kind = TermKind::Word { text, prefix };
+            let graph = QueryGraph::new(vec![QueryTerm { kind, first_position: 0, last_position: 0 }], options);
+            let mut query = SegmentQuery::new(&reader, None, &graph, options);
+            choose_splits(&graph, &mut [&mut query]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::Corpus;
+    use crate::segment::TypoKey;
+
+    #[test]
+    fn words_are_looked_up_with_their_typos_and_splits() {
+        let documents: Vec<_> = ["sunflower sunflowers", "sun flower", "a sun flower there"]
+            .iter()
+            .chain([&"sunflower"; 40])
+            .zip(1..)
+            .map(|(text, id)| serde_json::json!({ "id": id, "text": text }))
+            .collect();
+        let corpus = Corpus::new(serde_json::json!({}), &[documents], &[]);
+        let snapshot = &corpus.snapshot;
+        let reader = &snapshot.segments[0].reader;
+        let resolved = crate::query::resolve::ResolvedSettings::of(&snapshot.settings);
+        let options = crate::query::resolve::resolve(snapshot, &resolved, None).expect("nothing is named");
+        assert!(reader.begin_warm_up() && !reader.begin_warm_up(), "only one begins");
+        warm(&Arc::downgrade(reader), &options);
+        let word = |text: &str| reader.terms().ordinal(text.as_bytes()).expect("it is in a document");
+        let key = TypoKey { word: "sunflower".into(), prefix: false, budget: 2 };
+        let near = reader.typo_cache().get_or_find(key, || panic!("it was looked up"));
+        assert_eq!(*near, [vec![word("sunflowers")], Vec::new()]);
+        let pair = [word("sun"), word("flower")];
+        let docs = reader.pair_cache().get_or_find(pair, || panic!("it was counted"));
+        assert_eq!(docs.to_vec(), [1, 2]);
+        warm(&Weak::new(), &options);
+    }
+}
