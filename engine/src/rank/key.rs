@@ -59,6 +59,11 @@ impl KeyLayout {
         KeyLayout { slices }
     }
 
+    /// The rules whose places lie in `mask`, where they are.
+    pub(crate) fn within(&self, mask: Key) -> KeyLayout {
+        KeyLayout { slices: self.slices.iter().copied().filter(|(_, slice)| slice.mask() & !mask == 0).collect() }
+    }
+
     /// Place of a rule, if it is one of the index's rules.
     pub(crate) fn slice(&self, rule: GraphRule) -> Option<Slice> {
         self.slices.iter().find(|(r, _)| *r == rule).map(|(_, s)| *s)

@@ -74,6 +74,8 @@ pub(crate) struct Ranked<'a> {
     pub(super) segments: &'a [SegmentInput<'a>],
     pub(super) matchers: Vec<Matcher>,
     pub(super) layout: KeyLayout,
+    /// Of the rules before the first sort, and of those behind it.
+    around_sort: [KeyLayout; 2],
     pub(super) order: EntryOrder<'a>,
     pub(super) levels: Vec<RankedLevel>,
     pub(super) exact_known: Vec<bool>,
@@ -93,6 +95,12 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
     let graph = search.graph;
     let layout = layout(search);
     let parts = search.plan.parts(&layout);
+    let before_sort = match parts.as_slice() {
+        // Without a sort every rule comes before it.
+        [Part::Graph(mask)] | [Part::Graph(mask), Part::Sort(_), ..] => *mask,
+        _ => 0,
+    };
+    let around_sort = [layout.within(before_sort), layout.within(!before_sort)];
     let exact_known = exact_known(graph, segments);
     let frequencies = match search.strategy {
         MatchingStrategy::Frequency => frequencies(graph, segments),
@@ -103,6 +111,7 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         segments,
         matchers: segments.iter().map(|s| Matcher::of(&s.query)).collect(),
         layout,
+        around_sort,
         order: EntryOrder { segments, parts: parts.clone() },
         levels: Vec::new(),
         exact_known,
@@ -322,29 +331,39 @@ impl Ranked<'_> {
 
     /// Cuts documents that match without typo into groups by what bitmaps and postings tell of their keys: whether
     /// every word is there exactly, and in which attributes. Each group comes with the smallest key its documents can
-    /// have, best first.
+    /// have, best first. Rules behind a sort have no part in it: groups in their order would be none in that of the keys.
     fn groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups<'_> {
-        let bound = self.bound(number);
+        self.cut(index, self.bound(number), docs, number, &self.around_sort[0])
+    }
+
+    /// Cuts documents that lead the first sort by the rules behind it: many may have the same value. `bound`: the smallest
+    /// key of their group.
+    pub(super) fn leading_groups(&self, index: usize, bound: Key, docs: &DocSet, number: u16) -> Groups<'_> {
+        self.cut(index, bound, docs, number, &self.around_sort[1])
+    }
+
+    /// `bound`: the smallest key of any of the documents, without the costs of `layout`.
+    fn cut<'s>(&'s self, index: usize, bound: Key, docs: &DocSet, number: u16, layout: &'s KeyLayout) -> Groups<'s> {
         if docs.len() <= SCANNED_WHOLE_MAX {
             return Groups::whole(vec![(bound, docs.clone())]);
         }
         let query = &self.segments[index].query;
         let level = &self.levels[usize::from(number)].level;
-        let groups = match self.layout.slice(GraphRule::ExactWords) {
+        let groups = match layout.slice(GraphRule::ExactWords) {
             Some(words) if query.completes(level) => {
                 let exact = query.exact_docs(level, docs);
                 let rest = docs.and_not(&exact);
                 let known = level.kept.iter().all(|&t| self.exact_known[t]);
-                let attribute = self.layout.slice(GraphRule::ExactAttribute).filter(|_| known);
+                let attribute = layout.slice(GraphRule::ExactAttribute).filter(|_| known);
                 let inexact = words.put(1) + attribute.map_or(0, |s| s.put(EXACT_ATTRIBUTE_WORST));
                 vec![(bound, exact), (bound + inexact, rest)]
             }
             _ => vec![(bound, docs.clone())],
         };
-        let groups = cut_by_neighbours(query, level, groups, &self.layout);
+        let groups = cut_by_neighbours(query, level, groups, layout);
         // The documents that lead an order are looked for in whole groups.
         let in_pieces = !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_)));
-        cut_by_costs(query, level, groups, &self.layout, &self.exact_known, in_pieces)
+        cut_by_costs(query, level, groups, layout, &self.exact_known, in_pieces)
     }
 }
 

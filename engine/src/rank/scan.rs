@@ -8,6 +8,7 @@ use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::level::Level;
 use crate::query::options::QueryOptions;
+use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
 use crate::rank::keyword::Ranked;
 use crate::rank::matcher::{Matcher, Occurrences};
@@ -99,8 +100,14 @@ impl<'a> LevelScan<'a> {
         let others = match &leading {
             None => None,
             Some(leading) => {
-                if self.docs(bound, &leading.to_vec(), top) == Scan::TimeIsUp {
-                    return true;
+                let mut groups = match self.without_typo {
+                    true => self.ranked.leading_groups(self.index, bound, leading, self.number),
+                    false => Groups::whole(vec![(bound, leading.clone())]),
+                };
+                while let Some((bound, docs)) = groups.take() {
+                    if self.docs(bound, &docs.to_vec(), top) == Scan::TimeIsUp {
+                        return true;
+                    }
                 }
                 if !self.admits_behind(bound, leading, top) {
                     return false;
