@@ -254,6 +254,41 @@ proptest! {
     }
 }
 
+/// What pairs and unions tell.
+fn told(segment: &SegmentReader) -> (Vec<Option<Vec<u32>>>, Vec<Vec<u32>>) {
+    let words = segment.pairs().words();
+    let pairs = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
+    let pairs = pairs.map(|pair| segment.pairs().docs(pair).map(|docs| docs.to_vec())).collect();
+    let unions = segment.postings().union_prefixes().filter_map(|prefix| segment.postings().prefix_union(prefix));
+    (pairs, unions.map(|union| union.docs().to_vec()).collect())
+}
+
+#[test]
+fn lists_that_are_sound_but_wrong_are_found() {
+    let directory = MemoryDirectory::new();
+    let meta = write_segment(&directory, 1, &many_docs(5_000));
+    let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
+    let right = told(&SegmentReader::open(&directory, &meta).unwrap());
+    let (mut wrong_pairs, mut wrong_unions) = (0, 0);
+    for kind in [format::SectionKind::Pairs, format::SectionKind::PrefixUnions] {
+        let section = sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
+        for at in (0..40).map(|step| section.start + (section.len() - 1) * step / 39) {
+            let (mut meta, mut damaged) = (meta.clone(), bytes.clone());
+            damaged[at] ^= 1;
+            sign(&mut damaged, &mut meta);
+            directory.overwrite(&meta.file.name, damaged);
+            let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
+            let found = told(&segment);
+            if found != right {
+                segment.verify().expect_err("not what the documents hold");
+                wrong_pairs += usize::from(found.0 != right.0);
+                wrong_unions += usize::from(found.1 != right.1);
+            }
+        }
+    }
+    assert!(wrong_pairs > 4 && wrong_unions > 4, "{wrong_pairs} and {wrong_unions}: the test shows little");
+}
+
 #[test]
 fn a_manifest_of_another_segment_is_refused() {
     let (directory, meta, _) = small_segment();

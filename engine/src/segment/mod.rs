@@ -46,6 +46,7 @@ mod tests;
 mod tokens;
 mod vector_codes;
 mod vectors;
+mod verify;
 mod writer;
 
 pub use boxes::{BoxRelation, GeoBox};

@@ -12,6 +12,7 @@ use super::info::Info;
 use super::postings::Pairs;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
+use super::verify::{agree_with_tokens, unions_agree_with_postings};
 use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
@@ -282,6 +283,8 @@ impl SegmentReader {
         self.postings.validate().map_err(at(SectionKind::Postings))?;
         self.tokens.validate().map_err(at(SectionKind::Tokens))?;
         self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
+        agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
+        unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;
         if let Some(geo) = &self.geo {
             geo.validate().map_err(at(SectionKind::Geo))?;

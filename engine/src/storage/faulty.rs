@@ -102,6 +102,22 @@ impl FaultyDirectory {
         FaultyDirectory { state: Arc::new(Mutex::new(State { fault: Some(fault), ..State::default() })) }
     }
 
+    /// A directory that holds these files, durable already.
+    ///
+    /// # Errors
+    /// Those of reading them.
+    pub fn holding(files: &MemoryDirectory) -> io::Result<FaultyDirectory> {
+        let mut state = State::default();
+        for name in files.list()? {
+            let content = files.open_read(&name)?.to_vec();
+            let inode = state.new_inode();
+            *state.inode(inode) = Inode { durable: content.clone(), content };
+            state.names.insert(name, inode);
+        }
+        state.durable_names = state.names.clone();
+        Ok(FaultyDirectory { state: Arc::new(Mutex::new(state)) })
+    }
+
     /// Changes the fault and starts counting anew; what is there is kept.
     pub fn set_fault(&self, fault: Fault) {
         let mut state = self.state.lock();

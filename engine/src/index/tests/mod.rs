@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod crash;
+mod crash_pairs;
 mod embedding;
 mod model;
 mod settings;

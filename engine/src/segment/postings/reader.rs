@@ -143,7 +143,6 @@ impl Postings {
     }
 
     /// Prefixes with a stored union, in byte order.
-    #[cfg(test)]
     pub(crate) fn union_prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.unions.prefixes()
     }

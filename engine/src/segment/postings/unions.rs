@@ -288,7 +288,6 @@ impl Unions {
         self.union(index)
     }
 
-    #[cfg(test)]
     pub(super) fn prefixes(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().map(|entry| &*entry.0)
     }

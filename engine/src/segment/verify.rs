@@ -1,0 +1,136 @@
+//! Whether the sections of a segment that say the same agree: postings and pairs are those of the token column, unions
+//! those of the postings. Each is sound by itself when this is asked.
+
+use std::collections::BTreeMap;
+
+use super::SegmentReader;
+use super::error::Damage;
+use super::format::SectionKind;
+use crate::bits::{BitsetBuilder, DocSet};
+use crate::id::{DocId, FIRST_TERM, TermOrdinal};
+
+/// No document was met yet.
+const NO_DOC: DocId = DocId::MAX;
+
+/// Compares postings and pairs with the tokens of all documents. Cost: one scan of the token column, eight bytes per
+/// term, and the lists of the pairs.
+pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
+    let (postings, pairs) = (segment.postings(), segment.pairs());
+    let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
+    let mut listed: BTreeMap<[TermOrdinal; 2], Counted> = BTreeMap::new();
+    for &left in pairs.words() {
+        for &right in pairs.words() {
+            listed.extend(
+                pairs.docs([left, right]).map(|docs| ([left, right], Counted { docs, count: 0, last: NO_DOC })),
+            );
+        }
+    }
+    let (mut fields, mut tokens) = (Vec::new(), Vec::new());
+    for doc in 0..segment.doc_count() {
+        segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
+        for &token in tokens.iter().filter(|&&token| token >= FIRST_TERM) {
+            let Some((last, count)) = terms.get_mut((token - FIRST_TERM) as usize) else { continue };
+            *count += u32::from(*last != doc);
+            *last = doc;
+        }
+        if listed.is_empty() {
+            continue;
+        }
+        let mut start = 0;
+        for &(_, end) in &fields {
+            let run = tokens.get(start..end as usize).unwrap_or_default();
+            start = end as usize;
+            for pair in run.windows(2) {
+                if let Some(counted) = listed.get_mut(&[pair[0], pair[1]])
+                    && !counted.meet(doc)
+                {
+                    return Err((Damage("a document holds a pair that does not list it"), SectionKind::Pairs));
+                }
+            }
+        }
+    }
+    if listed.values().any(|counted| counted.count != counted.docs.len()) {
+        return Err((Damage("a pair lists a document that does not hold it"), SectionKind::Pairs));
+    }
+    let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
+    if counts {
+        Ok(())
+    } else {
+        Err((Damage("a term is in other documents than its list says"), SectionKind::Postings))
+    }
+}
+
+/// The list of a pair, and the documents that were met with it.
+struct Counted {
+    docs: DocSet,
+    count: u32,
+    last: DocId,
+}
+
+impl Counted {
+    /// Whether the list has the document.
+    fn meet(&mut self, doc: DocId) -> bool {
+        if self.last == doc {
+            return true;
+        }
+        self.last = doc;
+        self.count += 1;
+        self.docs.contains(doc)
+    }
+}
+
+/// Compares the unions of prefixes with the lists of their terms. Cost: reads each list up to three times, five bytes per
+/// document.
+pub(super) fn unions_agree_with_postings(segment: &SegmentReader) -> Result<(), Damage> {
+    let postings = segment.postings();
+    let mut marks = vec![(0u32, 0u8); segment.doc_count() as usize];
+    for prefix in postings.union_prefixes() {
+        let Some(union) = postings.prefix_union(prefix) else { return Err(Damage("a union cannot be read")) };
+        let terms = segment.terms().prefix_range(prefix);
+        let mut docs = BitsetBuilder::new(segment.doc_count());
+        terms.clone().for_each(|ordinal| postings.add_to(ordinal, &mut docs));
+        let (docs, told) = (docs.finish(), union.docs());
+        if told.len() != docs.len() || told.and_len(&docs) != docs.len() {
+            return Err(Damage("a union has other documents than the terms of its prefix"));
+        }
+        union.for_each_group(|code, zone, docs| {
+            docs.for_each(|doc| marks[doc as usize] = (code, zone));
+        });
+        // What is said of a document must hold for all its terms; fields may be unknown, and so may the zone of a posting.
+        let mut is_bound = true;
+        for ordinal in terms {
+            postings.for_each_with_zone(ordinal, |doc, code, zone| {
+                let Some(&(union_code, union_zone)) = marks.get(doc as usize) else { return };
+                let all = union.field_sets().fields(union_code);
+                let fields = postings.field_sets().fields(code);
+                is_bound &= zone == 0 || union_zone <= zone;
+                is_bound &= all.is_empty() || fields.iter().all(|field| all.contains(field));
+            });
+        }
+        if !is_bound {
+            return Err(Damage("a union says of a document what is not so of one of its terms"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{many_docs, write_segment};
+    use super::*;
+    use crate::storage::MemoryDirectory;
+
+    fn segment(directory: &MemoryDirectory) -> SegmentReader {
+        let meta = write_segment(directory, 1, &many_docs(15_000));
+        SegmentReader::open(directory, &meta).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_agrees() {
+        let directory = MemoryDirectory::new();
+        let segment = segment(&directory);
+        assert!(!segment.pairs().words().is_empty() && segment.postings().union_prefixes().next().is_some());
+        agree_with_tokens(&segment).unwrap();
+        unions_agree_with_postings(&segment).unwrap();
+    }
+}
