@@ -127,3 +127,97 @@ fn other_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl F
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::id::{Gap, SegmentId};
+    use crate::segment::{SegmentWriter, SegmentWriterOptions};
+    use crate::storage::MemoryDirectory;
+
+    /// A segment whose dictionary is `words`.
+    fn segment(words: &BTreeSet<String>) -> SegmentReader {
+        let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+        writer.begin_document(0, "k", b"{}");
+        words.iter().for_each(|word| writer.word(0, word, Gap::Soft));
+        writer.end_document();
+        let directory = MemoryDirectory::new();
+        let meta = writer.finish(&directory, SegmentId(1)).unwrap();
+        SegmentReader::open(&directory, &meta).unwrap()
+    }
+
+    fn node(text: &str, prefix: bool, budget: u8) -> Node {
+        Node {
+            first: 0,
+            len: 1,
+            text: text.to_owned(),
+            prefix,
+            budget,
+            phrase: None,
+            synonyms: Vec::new(),
+            can_split: false,
+            joined: Vec::new(),
+            first_position: 0,
+            last_position: 0,
+        }
+    }
+
+    /// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other.
+    fn distance(a: &[char], b: &[char]) -> usize {
+        let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+        for i in 0..=a.len() {
+            for j in 0..=b.len() {
+                table[i][j] = match (i, j) {
+                    (0, _) | (_, 0) => i.max(j),
+                    _ => {
+                        let changed = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                        let swaps = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                        let swapped = if swaps { table[i - 2][j - 2] + 1 } else { usize::MAX };
+                        changed.min(swapped).min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
+                    }
+                };
+            }
+        }
+        table[a.len()][b.len()]
+    }
+
+    /// Typos under which `word` is a reading of `query`: another first character counts two.
+    fn typos(query: &str, prefix: bool, word: &str) -> Option<usize> {
+        let (q, w): (Vec<char>, Vec<char>) = (query.chars().collect(), word.chars().collect());
+        let shortest = if prefix { 0 } else { w.len() };
+        let distance = (shortest..=w.len()).map(|len| distance(&q, &w[..len])).min()?;
+        match distance {
+            0 => Some(0),
+            _ if q[0] == w[0] => Some(distance),
+            1 => Some(2),
+            _ => None,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        #[test]
+        fn expansions_are_those_of_a_look_at_every_word(
+            words in prop::collection::btree_set("[abc]{1,9}|[aé日]{1,6}|[ab]{9,14}", 1..600),
+            queries in prop::collection::vec(("[abc]{1,9}|[aé日]{1,6}|[ab]{9,14}", any::<bool>(), 0u8..3), 1..12),
+        ) {
+            let segment = segment(&words);
+            let terms = segment.terms();
+            for (query, prefix, budget) in queries {
+                let found = expand(&segment, &node(&query, prefix, budget), &QueryOptions::default(), &[]);
+                let mut expected: [Vec<TermOrdinal>; 3] = Default::default();
+                for (word, ordinal) in words.iter().map(|word| (word, terms.ordinal(word.as_bytes()).expect("is there"))) {
+                    if let Some(typos) = typos(&query, prefix, word).filter(|&typos| typos <= usize::from(budget)) {
+                        expected[typos].push(ordinal);
+                    }
+                }
+                let same: Vec<TermOrdinal> = if prefix { found.prefix.collect() } else { found.exact.into_iter().collect() };
+                prop_assert_eq!([same, found.one_typo, found.two_typos], expected, "{} {} {}", query, prefix, budget);
+            }
+        }
+    }
+}
