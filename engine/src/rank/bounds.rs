@@ -270,8 +270,8 @@ pub(crate) fn cut_by_costs<'q>(
     Groups::cut(bases.collect(), costs, in_pieces, move |slot| packing.key(slot, layout))
 }
 
-/// Cuts groups of documents that hold a word by whether it can be all of an attribute, or begin one. Groups whose keys say
-/// already that they are not exact stay as they are.
+/// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say
+/// already that they are not exact stay as they are; the documents of the others hold the word.
 fn cut_by_place(
     query: &SegmentQuery<'_>,
     node: usize,
@@ -295,13 +295,10 @@ fn cut_by_place(
                 by_cost[packing.attribute.get(table.get(code, zone)) as usize].push(doc);
             }
         });
-        let mut rest = docs;
         for (cost, docs) in (0..).zip(by_cost) {
-            let docs = DocSet::from_sorted(docs);
-            rest.and_not_assign(&docs);
-            cut.push((bound + packing.key(packing.pack(0, 0, cost), layout), docs));
+            let bound = bound + packing.key(packing.pack(0, 0, cost), layout);
+            cut.push((bound, DocSet::from_sorted(docs)));
         }
-        cut.push((bound, rest));
     }
     cut
 }

@@ -263,10 +263,13 @@ impl Ranked<'_> {
         let scan_segment = |(index, top): (usize, &mut TopK)| {
             let mut scan = LevelScan::new(self, index, number, without_typo);
             let mut groups = groups(index);
+            let mut least = 0;
             // The keys of all parts before the first sort ascend from group to group.
             while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
                 && let Some((bound, docs)) = groups.take()
             {
+                debug_assert!(bound >= least, "groups come best first: one that comes late may not come at all");
+                least = bound;
                 if scan.group(bound, &docs, top) {
                     return true;
                 }

@@ -23,10 +23,11 @@ use crate::sort::SortTarget;
 const DOCS_PER_CLOCK_CHECK: usize = 256;
 /// Documents whose tokens are fetched together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
-/// What is left of larger groups is scanned on two threads.
-const SCANNED_ALONE_MAX: usize = 2048;
+/// What is left of larger groups is scanned on two threads. Builds with assertions share out smaller ones, so that the
+/// random corpora of the tests have some.
+const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 2048 };
 /// Documents of a group that are scanned before the others are looked at.
-const SCANNED_FIRST: usize = 1024;
+const SCANNED_FIRST: usize = if cfg!(debug_assertions) { 128 } else { 1024 };
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]

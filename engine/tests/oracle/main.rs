@@ -4,6 +4,7 @@
 
 mod naive;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -11,8 +12,9 @@ use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, 
 use lamina_engine::rank::{ExactMatch, ScoreDetail};
 use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 use lamina_engine::storage::MemoryDirectory;
-use naive::{Doc, Expected, FIELDS, Order, Rule, Vector, expected};
+use naive::{Doc, Expected, FIELDS, Order, Rule, Synonym, Vector, expected};
 use proptest::prelude::*;
+use proptest::sample::Index as Pick;
 use serde_json::json;
 
 /// A small vocabulary in which words are prefixes, misspellings, halves and concatenations of each other.
@@ -65,6 +67,15 @@ const QUERY_WORDS: &[&str] = &[
     "nothing",
 ];
 
+/// Of one word and of two, by one word and by two.
+const SYNONYMS: &[Synonym] = &[
+    Synonym { of: &["moon"], words: &["night"] },
+    Synonym { of: &["moon"], words: &["sun", "light"] },
+    Synonym { of: &["flower"], words: &["tower"] },
+    Synonym { of: &["the", "car"], words: &["moonlight"] },
+    Synonym { of: &["su"], words: &["fun"] },
+];
+
 /// Words that most documents of a large corpus share. Nearly all are too short for typos: what is cut and bounded before
 /// a document is read are documents that match without typo.
 const SHARED_WORDS: &[&str] = &["the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "horse"];
@@ -73,6 +84,13 @@ const RARER_WORDS: &[&str] = &[
     "the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "s", "s", "se", "th", "th", "off", "sir", "tom",
 ];
 const SHARED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "sun", "a", "king", "s", "s", "se", "th", "t", "to", "house"];
+const SHARED_SYNONYMS: &[Synonym] = &[
+    Synonym { of: &["sea"], words: &["horse"] },
+    Synonym { of: &["king"], words: &["tom"] },
+    Synonym { of: &["king"], words: &["house", "of"] },
+    Synonym { of: &["of", "the"], words: &["sir"] },
+    Synonym { of: &["s"], words: &["a"] },
+];
 
 /// Ranking rules of an index that was not told any.
 const DEFAULT_RULES: &[Rule] =
@@ -83,11 +101,14 @@ const DEFAULT_RULES: &[Rule] =
 struct Corpus {
     docs: Vec<Doc>,
     copies: Vec<usize>,
+    synonyms: &'static [Synonym],
+    /// Texts of some documents that texts of others begin with.
+    beginnings: Vec<Vec<String>>,
 }
 
 impl Corpus {
-    fn of_one_each(docs: Vec<Doc>) -> Corpus {
-        Corpus { copies: vec![1; docs.len()], docs }
+    fn of_one_each(docs: Vec<Doc>, synonyms: &'static [Synonym]) -> Corpus {
+        Corpus { copies: vec![1; docs.len()], docs, synonyms, beginnings: Vec::new() }
     }
 
     /// Which document each document of the index is. Copies are spread over the index.
@@ -164,6 +185,11 @@ fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) 
     let (docs, places) = (&corpus.docs, corpus.places());
     let mut batch = 0;
     let index = index(docs, &places, cuts, &mut batch);
+    let mut synonyms: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for synonym in corpus.synonyms {
+        synonyms.entry(synonym.of.join(" ")).or_default().push(synonym.words.join(" "));
+    }
+    apply(&index, &mut batch, &[settings(json!({ "synonyms": synonyms }))]);
     let mut places_of: Vec<Vec<usize>> = vec![Vec::new(); docs.len()];
     places.iter().enumerate().for_each(|(place, &doc)| places_of[doc].push(place));
     for (rules, queries) in searches {
@@ -171,7 +197,7 @@ fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) 
         apply(&index, &mut batch, &[settings(json!({ "rankingRules": names }))]);
         let order = Order::of(rules);
         for query in queries {
-            compare(&index, docs, &places_of, &order, query).map_err(|e| match e {
+            compare(&index, corpus, &places_of, &order, query).map_err(|e| match e {
                 TestCaseError::Fail(why) => TestCaseError::fail(format!("{why}\nfor {query:?} by {names:?}")),
                 rejected => rejected,
             })?;
@@ -183,7 +209,7 @@ fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) 
 /// `places_of`: of each document, where it is in the index.
 fn compare(
     index: &Index,
-    docs: &[Doc],
+    corpus: &Corpus,
     places_of: &[Vec<usize>],
     order: &Order,
     query: &Query,
@@ -193,7 +219,7 @@ fn compare(
     let text = query.words.join(" ") + if query.prefix { "" } else { " " };
     let request = SearchRequest { query: Some(text), limit: query.limit, matching: strategy, ..Default::default() };
     let result = search(&snapshot, &request).expect("valid request");
-    let one_of_each = expected(docs, &query.words, query.prefix, strategy, order);
+    let one_of_each = expected(&corpus.docs, corpus.synonyms, &query.words, query.prefix, strategy, order);
     let total: usize = one_of_each.iter().map(|e| places_of[e.doc].len()).sum();
     prop_assert_eq!(result.total, total as u64, "total");
     let got: Vec<(usize, Vector, u32)> = result
@@ -284,6 +310,11 @@ fn query(
     })
 }
 
+/// These, or none.
+fn synonyms(list: &'static [Synonym]) -> impl Strategy<Value = &'static [Synonym]> {
+    any::<bool>().prop_map(move |some| if some { list } else { &[] })
+}
+
 /// Mostly `words` and `typo` before some others: every bound is used in all places among the rules, and is the last one
 /// that decides in some.
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
@@ -308,7 +339,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
 }
 
 /// Thousands of documents, most of them copies of a few, so that many match; and some of which there are only one or
-/// two, so that the best hits are different ones.
+/// two, so that the best hits are different ones. Some texts are what others begin with.
 fn large_corpus() -> impl Strategy<Value = Corpus> {
     /// Shares what the others leave.
     const FILLS: usize = 0;
@@ -316,15 +347,58 @@ fn large_corpus() -> impl Strategy<Value = Corpus> {
     // Pairs that too many documents have are not listed, so fillers are many and short.
     let filler = (doc(SHARED_WORDS, [4, 6, 10]), Just(FILLS));
     let docs = proptest::collection::vec(prop_oneof![rare, filler], 16..32);
-    (docs, 5_000usize..13_000).prop_map(|(docs, total)| {
+    let beginnings = proptest::collection::vec((any::<Pick>(), any::<Pick>(), 0..FIELDS.len(), 1usize..4), 1..8);
+    (docs, beginnings, 5_000usize..13_000, synonyms(SHARED_SYNONYMS)).prop_map(|(docs, beginnings, total, synonyms)| {
         let (mut docs, mut copies): (Vec<Doc>, Vec<usize>) = docs.into_iter().unzip();
+        let begin = |(of, with, field, len): (Pick, Pick, usize, usize)| {
+            let words: Vec<String> = docs[of.index(docs.len())].texts[field].iter().take(len).cloned().collect();
+            let with = with.index(docs.len());
+            docs[with].texts[field].clone_from(&words);
+            words
+        };
+        let beginnings = beginnings.into_iter().map(begin).collect();
         copies[0] = FILLS;
         docs[0].deleted = false;
         let left = total - copies.iter().sum::<usize>();
         let fill = left / copies.iter().filter(|&&count| count == FILLS).count();
         copies.iter_mut().filter(|count| **count == FILLS).for_each(|count| *count = fill);
-        Corpus { docs, copies }
+        Corpus { docs, copies, synonyms, beginnings }
     })
+}
+
+/// Thousands of documents that have the words of one query, as a whole text, at its start, or somewhere; and the query,
+/// of words with and without synonyms.
+fn corpus_of_a_query() -> impl Strategy<Value = (Corpus, Vec<String>)> {
+    const WITH_SYNONYMS: &[&str] = &["sea", "king"];
+    const OTHERS: &[&str] = &["the", "of", "sun", "a", "to", "house"];
+    let query = (words(WITH_SYNONYMS, 1..3), words(OTHERS, 1..3)).prop_map(|(some, others)| [some, others].concat());
+    let many = prop_oneof![1usize..4, 300usize..1_200];
+    let docs = proptest::collection::vec((doc(SHARED_WORDS, [4, 6, 10]), 0..5, many), 6..14);
+    (query.prop_shuffle(), docs).prop_map(|(query, docs)| {
+        let with_query = |(mut doc, place, copies): (Doc, i32, usize)| {
+            let field = usize::from(place > 2);
+            let own = std::mem::take(&mut doc.texts[field]);
+            doc.texts[field] = match place {
+                0 | 3 => query.clone(),
+                1 | 4 => [query.clone(), own].concat(),
+                _ => [own, query.clone()].concat(),
+            };
+            (doc, copies)
+        };
+        let (docs, copies) = docs.into_iter().map(with_query).unzip();
+        (Corpus { docs, copies, synonyms: SHARED_SYNONYMS, beginnings: Vec::new() }, query)
+    })
+}
+
+/// A query of random words, or of those that a text is and others begin with.
+fn query_of_corpus() -> impl Strategy<Value = (Query, Option<Pick>)> {
+    (query(SHARED_QUERY_WORDS, 3, prop_oneof![1usize..40, 1usize..600]), proptest::option::of(any::<Pick>()))
+}
+
+fn resolved((mut query, beginning): (Query, Option<Pick>), corpus: &Corpus) -> Query {
+    let words = beginning.map(|pick| pick.get(&corpus.beginnings)).filter(|words| !words.is_empty());
+    words.into_iter().for_each(|words| query.words.clone_from(words));
+    query
 }
 
 proptest! {
@@ -335,9 +409,10 @@ proptest! {
         docs in proptest::collection::vec(doc(WORDS, [5, 9, 2]), 1..24),
         cuts in proptest::collection::btree_set(0usize..24, 0..3),
         queries in proptest::collection::vec(query(QUERY_WORDS, 4, 1usize..30), 1..8),
+        synonyms in synonyms(SYNONYMS),
     ) {
         let cuts: Vec<usize> = cuts.into_iter().collect();
-        check(&Corpus::of_one_each(docs), &cuts, &[(DEFAULT_RULES.to_vec(), queries)])?;
+        check(&Corpus::of_one_each(docs, synonyms), &cuts, &[(DEFAULT_RULES.to_vec(), queries)])?;
     }
 }
 
@@ -352,11 +427,24 @@ proptest! {
         searches in proptest::collection::vec(
             (
                 rules(),
-                proptest::collection::vec(query(SHARED_QUERY_WORDS, 3, prop_oneof![1usize..40, 1usize..600]), 8),
+                proptest::collection::vec(query_of_corpus(), 8),
             ),
             4,
         ),
     ) {
+        let resolved = |queries: Vec<_>| queries.into_iter().map(|query| resolved(query, &corpus)).collect();
+        let searches: Vec<_> = searches.into_iter().map(|(rules, queries)| (rules, resolved(queries))).collect();
         check(&corpus, &[cut], &searches)?;
+    }
+
+    /// Bounds of one word, and of several of which only one is looked into, are different ones.
+    #[test]
+    fn texts_that_are_the_query_come_before_those_that_begin_with_it(
+        (corpus, words) in corpus_of_a_query(),
+        searches in proptest::collection::vec((rules(), any::<bool>(), any::<bool>(), 1usize..40), 6),
+    ) {
+        let of = |(rules, prefix, all, limit)| (rules, vec![Query { words: words.clone(), prefix, all, limit }]);
+        let searches: Vec<_> = searches.into_iter().map(of).collect();
+        check(&corpus, &[], &searches)?;
     }
 }

@@ -16,6 +16,13 @@ pub(crate) struct Doc {
     pub(crate) deleted: bool,
 }
 
+/// Words that mean what others do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Synonym {
+    pub(crate) of: &'static [&'static str],
+    pub(crate) words: &'static [&'static str],
+}
+
 /// Positions of one attribute: words follow each other.
 fn fields(doc: &Doc) -> impl Iterator<Item = (u32, &[String])> {
     (0..).zip(doc.texts.iter().map(Vec::as_slice))
@@ -69,6 +76,7 @@ struct Node {
     prefix: bool,
     budget: usize,
     split: Option<(String, String)>,
+    synonyms: Vec<&'static [&'static str]>,
 }
 
 fn budget(word: &str) -> usize {
@@ -95,7 +103,7 @@ fn best_split(docs: &[Doc], word: &str) -> Option<(String, String)> {
     best.map(|(_, l, r)| (l, r))
 }
 
-fn nodes(docs: &[Doc], query: &[String], prefix_last: bool) -> Vec<Node> {
+fn nodes(docs: &[Doc], query: &[String], prefix_last: bool, synonyms: &[Synonym]) -> Vec<Node> {
     let mut out = Vec::new();
     for first in 0..query.len() {
         for len in 1..=3.min(query.len() - first) {
@@ -105,7 +113,9 @@ fn nodes(docs: &[Doc], query: &[String], prefix_last: bool) -> Vec<Node> {
                 split = None;
             }
             let budget = budget(&text).saturating_sub(len - 1);
-            out.push(Node { first, len, prefix: prefix_last && first + len == query.len(), budget, split, text });
+            let synonyms = synonyms.iter().filter(|s| query[first..first + len] == *s.of).map(|s| s.words).collect();
+            let prefix = prefix_last && first + len == query.len();
+            out.push(Node { first, len, prefix, budget, split, synonyms, text });
         }
     }
     out
@@ -129,17 +139,33 @@ fn occurrences(doc: &Doc, node: &Node) -> Found {
             }
         }
     }
-    // A document with both halves next to each other counts with every place of the first and of the second.
-    let adjacent = |l: &str, r: &str| fields(doc).any(|(_, words)| words.windows(2).any(|w| w[0] == l && w[1] == r));
-    if let Some((l, r)) = node.split.as_ref().filter(|(l, r)| adjacent(l, r)) {
-        for (field, words) in fields(doc) {
-            for (p, word) in (0..).zip(words) {
-                if word == l {
-                    out[1].push((field, p, NOWHERE, false, true));
-                }
-                if word == r {
-                    out[1].push((field, NOWHERE, p, false, true));
-                }
+    for words in &node.synonyms {
+        if let [word] = words {
+            let places = fields(doc).flat_map(|(field, words)| (0..).zip(words).map(move |(p, w)| (field, p, w)));
+            out[0].extend(places.filter(|(.., w)| w == word).map(|(field, p, _)| (field, p, p, false, true)));
+        } else {
+            out[0].extend(ends(doc, words));
+        }
+    }
+    if let Some((l, r)) = &node.split {
+        out[1].extend(ends(doc, &[l, r]));
+    }
+    out
+}
+
+/// A document with these words next to each other counts with every place of the first and of the last of them.
+fn ends(doc: &Doc, phrase: &[&str]) -> Vec<Occurrence> {
+    if !fields(doc).any(|(_, words)| words.windows(phrase.len()).any(|w| w == phrase)) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for (field, words) in fields(doc) {
+        for (p, word) in (0..).zip(words) {
+            if word == phrase[0] {
+                out.push((field, p, NOWHERE, false, true));
+            }
+            if word == phrase[phrase.len() - 1] {
+                out.push((field, NOWHERE, p, false, true));
             }
         }
     }
@@ -340,12 +366,13 @@ fn evaluate(
 /// All hits, in order.
 pub(crate) fn expected(
     docs: &[Doc],
+    synonyms: &[Synonym],
     query: &[String],
     prefix_last: bool,
     strategy: MatchingStrategy,
     order: &Order,
 ) -> Vec<Expected> {
-    let nodes = nodes(docs, query, prefix_last);
+    let nodes = nodes(docs, query, prefix_last, synonyms);
     let known: Vec<bool> =
         query.iter().map(|w| docs.iter().any(|d| !d.deleted && fields(d).any(|(_, ws)| ws.contains(w)))).collect();
     let found: Vec<Vec<Found>> = docs.iter().map(|doc| nodes.iter().map(|n| occurrences(doc, n)).collect()).collect();
