@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lamina_engine::index::IndexOptions;
 use lamina_engine::index::embedding::EmbedderProvider;
+use lamina_engine::index::{IndexOptions, MergePolicy};
 use rustix::fs::Mode;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -37,8 +37,6 @@ use crate::webhooks::{Deliveries, Webhooks};
 const BATCH_GRACE: Duration = Duration::from_secs(5);
 /// How long webhooks may take to be told of what finished when the server stops.
 const DELIVERY_GRACE: Duration = Duration::from_secs(2);
-/// Most bytes of documents that a batch holds in memory because they are stored in the queue.
-const INLINE_BYTES_MAX: u64 = 256 << 20;
 
 /// Why the server did not start.
 #[derive(Debug, Error)]
@@ -128,6 +126,11 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
+    }
+    if state.options.indexing.memory_is_short() {
+        tracing::warn!(
+            "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
+        );
     }
     open_indexes(&state);
     schedule_snapshots(&state);
@@ -222,8 +225,9 @@ fn embedder_options(options: &Options) -> EmbedderOptions {
 
 fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions {
     IndexOptions {
-        indexing_memory_bytes: usize::try_from(options.indexing.memory_bytes()).unwrap_or(usize::MAX),
+        indexing_memory_bytes: usize::try_from(options.indexing.batch_heap_bytes_max()).unwrap_or(usize::MAX),
         indexing_threads: options.indexing.threads(),
+        merge_policy: MergePolicy { heap_bytes_max: options.indexing.merge_heap_bytes_max(), ..MergePolicy::default() },
         embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
         ..IndexOptions::default()
     }
@@ -234,7 +238,7 @@ fn limits(options: &Options) -> Limits {
         tasks: options.indexing.experimental_max_number_of_batched_tasks,
         bytes: options.indexing.batch_bytes_max(),
         cleans_up: !options.experimental.experimental_replication_parameters,
-        inline_bytes: (options.indexing.memory_bytes() / 8).min(INLINE_BYTES_MAX),
+        inline_bytes: options.indexing.inline_bytes_max(),
     }
 }
 

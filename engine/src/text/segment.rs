@@ -1,6 +1,7 @@
 //! Words of scripts that do not part them with spaces, and compounds.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use charabia::segmenter::{SEGMENTERS, Segmenter};
 use icu_segmenter::options::WordBreakInvariantOptions;
@@ -88,6 +89,16 @@ fn writes(language: Language, script: Script) -> bool {
     detected.iter().any(|script| script.langs().contains(&language))
 }
 
+/// Heap that the dictionaries take that were read so far, in bytes: that of Chinese words. Those of other languages are
+/// part of the program.
+pub fn dictionary_heap_bytes() -> usize {
+    const CHINESE: usize = 59 << 20;
+    if CHINESE_IS_READ.load(Ordering::Relaxed) { CHINESE } else { 0 }
+}
+
+/// Set before the dictionary is read, which happens with the first text that needs it.
+static CHINESE_IS_READ: AtomicBool = AtomicBool::new(false);
+
 /// Cuts `piece`, which holds no separator, into words and gives the end of each in order.
 pub(super) fn segment(piece: &str, script: Script, language: Option<Language>, mut word: impl FnMut(usize)) {
     let dictionary = |script, language| SEGMENTERS.get(&(script, Some(language)));
@@ -101,6 +112,7 @@ pub(super) fn segment(piece: &str, script: Script, language: Option<Language>, m
             dictionary(charabia::Script::Arabic, charabia::Language::Ara)
         }
         Script::Cj if matches!(language, Some(Language::Cmn | Language::Zho)) => {
+            CHINESE_IS_READ.store(true, Ordering::Relaxed);
             dictionary(charabia::Script::Cj, charabia::Language::Cmn)
         }
         Script::Thai => dictionary(charabia::Script::Thai, charabia::Language::Tha),

@@ -9,11 +9,19 @@ use super::byte_size::ByteSize;
 use super::core_count;
 use super::memory::usable_memory_bytes;
 
+/// With less, segments are so small, and what does not depend on their size is so large a part, that the limit is passed.
+const MEMORY_BYTES_MIN: u64 = 128 << 20;
+/// Small payloads of a batch take at most one part in this many of the memory.
+const INLINE_DIVISOR: u64 = 8;
+/// A merge takes at most one part in this many.
+const MERGE_DIVISOR: u64 = 8;
+
 /// Memory, threads, sizes of batches.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Indexing")]
 pub struct Indexing {
-    /// Memory that indexing may use. By default two thirds of what the process may use, container limits respected.
+    /// Memory that indexing may use, at least 128 MiB. By default two thirds of what the process may use, container limits
+    /// respected.
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
@@ -39,6 +47,27 @@ impl Indexing {
     pub fn memory_bytes(&self) -> u64 {
         let bytes = self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes);
         if self.experimental_reduce_indexing_memory_usage { bytes / 4 } else { bytes }
+    }
+
+    /// Whether less memory was asked for than indexing can do with.
+    pub fn memory_is_short(&self) -> bool {
+        self.memory_bytes() < MEMORY_BYTES_MIN
+    }
+
+    /// Most bytes of payloads that a batch holds in memory: small ones, which are stored in the queue; others are files.
+    pub fn inline_bytes_max(&self) -> u64 {
+        const MOST: u64 = 256 << 20;
+        (self.memory_bytes() / INLINE_DIVISOR).min(MOST)
+    }
+
+    /// Heap of one merge, in bytes. Two may run beside a batch.
+    pub fn merge_heap_bytes_max(&self) -> u64 {
+        self.memory_bytes() / MERGE_DIVISOR
+    }
+
+    /// Heap of one batch, in bytes: what payloads and merges leave.
+    pub fn batch_heap_bytes_max(&self) -> u64 {
+        self.memory_bytes() - self.inline_bytes_max() - 2 * self.merge_heap_bytes_max()
     }
 
     /// Threads for indexing, at least 1.

@@ -15,6 +15,7 @@ use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin, check_log
 use super::write_plan::{Content, Entry, WritePlan};
 use crate::document::merge_with_vectors;
 use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
+use crate::text::dictionary_heap_bytes;
 
 /// Documents are handed to threads in runs of at most this many.
 const RUN_LENGTH_MAX: usize = 256;
@@ -48,7 +49,7 @@ pub(super) fn write_documents(
 
     let thread_count = resources.threads_for(bytes);
     let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
-    let memory_share = resources.memory_bytes.saturating_sub(plan.memory_bytes()) / thread_count;
+    let memory = SegmentMemory::new(resources.memory_bytes, plan.memory_bytes(), thread_count);
     let next_run = AtomicUsize::new(0);
     let embedders = if resources.embeds_later {
         ActiveEmbedder::all_for_later(reading.settings, resources.embedders, segments)?
@@ -59,7 +60,7 @@ pub(super) fn write_documents(
     let (missing, log) = (Missing::default(), EmbeddingLog::default());
     let parts = on_threads(thread_count, |_| {
         let vectors = DocumentVectors::new(resources, reading, &embedders, &missing, &log);
-        let mut part = Part::new(resources, reading, vectors, memory_share);
+        let mut part = Part::new(resources, reading, vectors, memory);
         let mut source = Source { plan, segments, stored: Vec::new() };
         loop {
             check(resources.cancelled)?;
@@ -96,6 +97,35 @@ fn content_bytes(plan: &WritePlan, entry: &Entry) -> u64 {
     }
 }
 
+/// What the segments in the making may take of the memory of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentMemory {
+    bytes: usize,
+    /// Each thread has a segment in the making.
+    thread_count: usize,
+    /// However little is left: tiny segments would cost more than they save.
+    share_min: usize,
+}
+
+impl SegmentMemory {
+    /// One part in this many is left to segments in any case.
+    const SHARE_MIN_DIVISOR: usize = 8;
+
+    /// `used_bytes` of `memory_bytes` are taken.
+    pub(super) fn new(memory_bytes: usize, used_bytes: usize, thread_count: usize) -> SegmentMemory {
+        SegmentMemory {
+            bytes: memory_bytes.saturating_sub(used_bytes),
+            thread_count,
+            share_min: memory_bytes / thread_count / Self::SHARE_MIN_DIVISOR,
+        }
+    }
+
+    /// Heap of one segment, in bytes. The dictionaries of some languages are read when their first text comes.
+    fn share(&self) -> usize {
+        (self.bytes.saturating_sub(dictionary_heap_bytes()) / self.thread_count).max(self.share_min)
+    }
+}
+
 /// One thread's share of new segments.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
@@ -104,7 +134,7 @@ pub(super) struct Part<'a> {
     documents: DocumentWriter<'a>,
     vectors: DocumentVectors<'a>,
     writer: Option<SegmentWriter>,
-    memory_share: usize,
+    memory: SegmentMemory,
     segments: Vec<SegmentView>,
 }
 
@@ -113,7 +143,7 @@ impl<'a> Part<'a> {
         resources: &'a Resources<'a>,
         reading: Reading<'a>,
         vectors: DocumentVectors<'a>,
-        memory_share: usize,
+        memory: SegmentMemory,
     ) -> Part<'a> {
         Part {
             resources,
@@ -121,7 +151,7 @@ impl<'a> Part<'a> {
             documents: DocumentWriter::new(reading, Extraction::Everything),
             vectors,
             writer: None,
-            memory_share,
+            memory,
             segments: Vec::new(),
         }
     }
@@ -134,7 +164,7 @@ impl<'a> Part<'a> {
         self.documents.write(writer, id, key, &taken.json)?;
         let doc = writer.doc_count() - 1;
         self.vectors.settle(writer, doc, id, &taken, origin)?;
-        if writer.memory_bytes() >= self.memory_share {
+        if writer.memory_bytes() >= self.memory.share() {
             self.spill()?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
 use super::added_columns::{Wanted, add_columns_to};
 use super::document_writer::Reading;
-use super::indexing::{Part, text_fields};
+use super::indexing::{Part, SegmentMemory, text_fields};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{DocumentVectors, Missing, Origin};
@@ -62,7 +62,7 @@ fn rewrite(
     resources.progress.enter(Phase::RewritingSegments, total);
     let bytes = segments.iter().map(|segment| segment.reader.meta().raw_bytes).sum();
     let thread_count = resources.threads_for(bytes);
-    let memory_share = resources.memory_bytes / thread_count;
+    let memory = SegmentMemory::new(resources.memory_bytes, 0, thread_count);
     let runs: Vec<(usize, Range<DocId>)> = segments
         .iter()
         .enumerate()
@@ -73,7 +73,7 @@ fn rewrite(
     let (missing, log) = (Missing::default(), EmbeddingLog::default());
     let parts = on_threads(thread_count, |_| {
         let vectors = DocumentVectors::new(resources, reading, &[], &missing, &log);
-        let mut part = Part::new(resources, reading, vectors, memory_share);
+        let mut part = Part::new(resources, reading, vectors, memory);
         loop {
             check(resources.cancelled)?;
             let Some((index, docs)) = runs.get(next_run.fetch_add(1, Ordering::Relaxed)) else {
