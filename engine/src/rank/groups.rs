@@ -155,99 +155,122 @@ impl<'q> SlotGroups<'q> {
     fn list(&mut self, index: usize) {
         let Unlisted { base, next } = &mut self.bases[index];
         let Some(start) = *next else { return };
-        let mut best = Best::new(start, self.wanted, self.in_pieces);
-        best.select(base, &self.slots);
-        *next = best.left;
-        self.wanted *= 2;
         let bound = base.bound;
-        best.found.sort_by_key(|found| found.0);
-        let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
-            let docs = group.iter().map(|found| found.1).collect();
-            (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
-        });
-        self.listed.extend(groups);
+        if self.in_pieces {
+            let mut best = Best::new(start, self.wanted);
+            best.select(base, &self.slots);
+            *next = best.left;
+            self.wanted *= 2;
+            best.found.sort_by_key(|found| found.0);
+            let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
+                let docs = group.iter().map(|found| found.1).collect();
+                (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
+            });
+            self.listed.extend(groups);
+        } else {
+            let (slot, docs) = least_group(base, &self.slots, start.slot);
+            // The next larger number that has only bits of the mask.
+            let larger = (slot | !base.mask).wrapping_add(1) & base.mask;
+            *next = (larger > slot).then_some(Start { slot: larger, doc: 0 });
+            if !docs.is_empty() {
+                self.listed.push((bound + (self.key)(slot), docs));
+            }
+        }
         self.listed.sort_by_key(|group| std::cmp::Reverse(group.0));
     }
 }
 
-/// The documents of the smallest slots, found in one pass: as soon as there are enough, only better ones count.
+/// Calls `f` with the slots and documents of a base, ascending by document, that are at least `start` and at most the
+/// limit that the call before answered, and maybe with others; ends with an answer of `None`.
+fn for_each_within(base: &Base, slots: &[Slot], start: Slot, mut f: impl FnMut(Slot, DocId) -> Option<Slot>) {
+    let slot = |doc: DocId| slots.get(doc as usize).map_or(Slot::MAX, |slot| *slot) & base.mask;
+    let DocSet::Bitset { words, .. } = &base.docs else {
+        base.docs.iter().try_for_each(|doc| f(slot(doc), doc).map(|_| ()));
+        return;
+    };
+    let (mut at, mut limit) = (0, Slot::MAX >> 1);
+    loop {
+        at = next_within(words, slots, at, [base.mask, start, limit - start]);
+        let Some(&word) = words.get(at) else { return };
+        let mut bits = word;
+        while bits != 0 {
+            let doc = at as DocId * u64::BITS + bits.trailing_zeros();
+            bits &= bits - 1;
+            match f(slot(doc), doc) {
+                Some(lower) => limit = lower,
+                None => return,
+            }
+        }
+        at += 1;
+    }
+}
+
+/// The least slot of a base from `start` on, and all documents that have it; the largest one without any.
+fn least_group(base: &Base, slots: &[Slot], start: Slot) -> (Slot, DocSet) {
+    let mut least = base.mask;
+    let mut found = Vec::new();
+    for_each_within(base, slots, start, |slot, doc| {
+        if (start..=least).contains(&slot) {
+            if slot < least {
+                found.clear();
+                least = slot;
+            }
+            found.push(doc);
+        }
+        Some(least)
+    });
+    // Whether a document belongs to a large group is asked often.
+    (least, DocSet::from_sorted(found).into_bitset(slots.len() as u32))
+}
+
+/// The documents of the smallest slots, found in one pass: as soon as there are enough, only better ones count, and later
+/// ones of the worst slot are left for another pass.
 struct Best {
     start: Start,
     wanted: usize,
-    in_pieces: bool,
     /// Slots and documents, ascending by document.
     found: Vec<(Slot, DocId)>,
-    /// `found` is cut to the best when it gets this long.
+    /// `found` is cut to the best when it gets this long: by then so many are better than the worst at the last cut that it
+    /// is the worst no more.
     room: usize,
-    /// Slots further from the start than this do not count any more.
+    /// Slots above this do not count any more.
     limit: Slot,
     /// Where what was left out begins.
     left: Option<Start>,
 }
 
 impl Best {
-    fn new(start: Start, wanted: usize, in_pieces: bool) -> Best {
-        Best { start, wanted, in_pieces, found: Vec::new(), room: 2 * wanted, limit: Slot::MAX >> 1, left: None }
+    fn new(start: Start, wanted: usize) -> Best {
+        Best { start, wanted, found: Vec::new(), room: 2 * wanted, limit: Slot::MAX >> 1, left: None }
     }
 
     /// Looks at the documents of a base from the start on.
     fn select(&mut self, base: &Base, slots: &[Slot]) {
-        let slot = |doc: DocId| slots.get(doc as usize).map_or(Slot::MAX, |slot| *slot) & base.mask;
-        match &base.docs {
-            DocSet::Sorted(docs) => {
-                for &doc in docs {
-                    if self.offer(slot(doc), doc, base.mask) {
-                        return;
-                    }
-                }
-            }
-            DocSet::Bitset { words, .. } => {
-                let mut at = 0;
-                loop {
-                    at = next_within(words, slots, at, [base.mask, self.start.slot, self.limit]);
-                    let Some(&word) = words.get(at) else { return };
-                    let mut bits = word;
-                    while bits != 0 {
-                        let doc = at as DocId * u64::BITS + bits.trailing_zeros();
-                        bits &= bits - 1;
-                        if self.offer(slot(doc), doc, base.mask) {
-                            return;
-                        }
-                    }
-                    at += 1;
-                }
-            }
-        }
+        for_each_within(base, slots, self.start.slot, |slot, doc| self.offer(slot, doc));
     }
 
-    /// Takes a document if it is among the best so far; `true` when no later one can be.
+    /// Takes a document if it is among the best so far. Answers the worst slot that still counts, if any does.
     #[inline]
-    fn offer(&mut self, slot: Slot, doc: DocId, mask: Slot) -> bool {
-        let beyond = slot.wrapping_sub(self.start.slot);
-        if beyond > self.limit || (beyond == 0 && doc < self.start.doc) {
-            return false;
+    fn offer(&mut self, slot: Slot, doc: DocId) -> Option<Slot> {
+        let is_listed = slot < self.start.slot || (slot == self.start.slot && doc < self.start.doc);
+        if slot <= self.limit && !is_listed {
+            self.found.push((slot, doc));
+            if self.found.len() >= self.room {
+                return self.cut(doc);
+            }
         }
-        self.found.push((slot, doc));
-        self.found.len() >= self.room && self.cut(doc, mask)
+        Some(self.limit)
     }
 
-    /// Leaves out all but the best, after `last` was found; `true` when no later document can be better than them.
-    fn cut(&mut self, last: DocId, mask: Slot) -> bool {
+    /// Leaves out all but the best, after `last` was found. Answers the worst slot that still counts, if any does.
+    fn cut(&mut self, last: DocId) -> Option<Slot> {
         let mut slots: Vec<Slot> = self.found.iter().map(|found| found.0).collect();
         let (_, &mut worst, _) = slots.select_nth_unstable(self.wanted - 1);
         self.found.retain(|found| found.0 <= worst);
-        self.room = self.room.max(2 * self.found.len());
-        let from_start = worst - self.start.slot;
-        if self.in_pieces {
-            self.left = Some(Start { slot: worst, doc: last + 1 });
-            self.limit = from_start.saturating_sub(1);
-            return from_start == 0;
-        }
-        // The next larger number that has only bits of the mask.
-        let next = (worst | !mask).wrapping_add(1) & mask;
-        self.left = (next > worst).then_some(Start { slot: next, doc: 0 });
-        self.limit = from_start;
-        false
+        self.room = self.found.len() + self.wanted;
+        self.left = Some(Start { slot: worst, doc: last + 1 });
+        self.limit = worst.checked_sub(1).filter(|&limit| limit >= self.start.slot)?;
+        Some(self.limit)
     }
 }
 
