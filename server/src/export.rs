@@ -86,6 +86,10 @@ pub(crate) fn export(
     asked: &Export,
     live: &LiveBatch,
 ) -> Result<Map<String, Value>, ExportError> {
+    if asked.url.is_empty() {
+        let message = "The export has no `url`. Name the server that the indexes are to be sent to.";
+        return Err(ApiError::new(Code::InvalidExportUrl, message).into());
+    }
     let remote = Remote { outbound, live, url: asked.url.trim_end_matches('/').to_owned(), key: asked.api_key.clone() };
     let mut sent = Map::new();
     let how = |uid: &str| asked.indexes.iter().find(|index| matches(&index.pattern, uid));

@@ -111,9 +111,17 @@ fn failures_are_told() {
     let undeclared = source.post("/export", json!({"url": target.url, "indexes": {"films": {"filter": "title = x"}}}));
     source.fails(&undeclared, "invalid_export_index_filter");
 
+    // An address that is not there is the business of the task.
+    for body in [json!({}), json!({"url": ""}), json!({"indexes": {"nothing": {}}})] {
+        let answer = source.post("/export", body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let task = source.fails(&answer, "invalid_export_url");
+        assert_eq!(task["details"]["url"], "", "{task}");
+    }
+
     for (body, code) in [
-        (json!({}), "invalid_export_url"),
         (json!({"url": "nope"}), "invalid_export_url"),
+        (json!({"url": null}), "invalid_export_url"),
         (json!({"url": target.url, "apiKey": 1}), "invalid_export_api_key"),
         (json!({"url": target.url, "payloadSize": "much"}), "invalid_export_payload_size"),
         (json!({"url": target.url, "indexes": {"a b": {}}}), "invalid_export_indexes_patterns"),

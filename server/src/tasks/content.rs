@@ -128,7 +128,7 @@ pub enum PayloadPlace {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Export {
-    /// Base address of the other server.
+    /// Base address of the other server; empty when the request named none.
     pub url: String,
     /// Its key, a secret.
     pub api_key: Option<String>,
