@@ -137,7 +137,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let telemetry = share_figures(&state);
     let service =
         Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))), Arc::clone(&state));
-    let stop = Stop::new()?;
+    let (stop, patience) = (Stop::new()?, state.options.service.client_timeout);
     let code = runtime.block_on(async {
         let mut code = ExitCode::SUCCESS;
         let shutdown = async {
@@ -149,7 +149,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
                 std::process::exit(INTERRUPTED.into());
             });
         };
-        accept(listeners, tls, service, shutdown).await;
+        accept(listeners, tls, patience, service, shutdown).await;
         code
     });
     tracing::info!("waiting for the batch under way");

@@ -81,7 +81,7 @@ impl SearchPool {
         let slots = Slots::new(
             cores * options.searching.experimental_nb_searches_per_core.get(),
             options.searching.experimental_search_queue_size,
-            Duration::from_secs(options.searching.experimental_drop_search_after.get() as u64),
+            options.searching.experimental_drop_search_after,
         );
         SearchPool { threads, slots: std::sync::Arc::new(slots) }
     }

@@ -62,6 +62,110 @@ fn clients_that_say_half_of_it_stop_nobody() {
     assert_eq!(server.search("films", json!({}))["estimatedTotalHits"], 2);
 }
 
+/// What is still to come until the server hangs up.
+fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // Hanging up on who still sends is a reset.
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn clients_that_fall_silent_are_hung_up_on() {
+    let server = Server::with_options(&["--client-timeout", "1s"]);
+    let post = "POST /indexes/films/documents HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length:";
+    let large = format!("{post} 300000\r\n\r\n[{}", "{\"id\":1},".repeat(20_000));
+    let cases = [
+        // Not a word, and not enough to know which version it is.
+        ("", ""),
+        ("PRI * HTTP", ""),
+        // Half a head.
+        ("GET /hea", ""),
+        ("GET /health HTTP/1.1\r\nHost: a\r\n", ""),
+        // A connection that is not used any more.
+        ("GET /health HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK"),
+        // Half a body: the client may still hear why.
+        (&format!("{post} 100\r\n\r\n[{{"), "HTTP/1.1 400 Bad Request"),
+        (&large, "HTTP/1.1 400 Bad Request"),
+    ];
+    let streams: Vec<TcpStream> = cases
+        .iter()
+        .map(|(said, _)| {
+            let mut stream = connect(&server);
+            stream.write_all(said.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for ((said, expected), mut stream) in cases.iter().zip(streams) {
+        let heard = rest(&mut stream);
+        let said = &said[..said.len().min(200)];
+        assert!(heard.starts_with(expected) && heard.is_empty() == expected.is_empty(), "{said}: {heard}");
+        assert!(!expected.contains("400") || heard.contains("\"bad_request\""), "{said}: {heard}");
+    }
+    assert_eq!(server.get("/tasks").ok()["total"], 0, "half a body is no task");
+}
+
+#[test]
+fn clients_that_are_slow_are_served_as_long_as_they_go_on() {
+    let server = Server::with_options(&["--client-timeout", "2s"]);
+    let mut writer = connect(&server);
+    let body = "[{\"id\": 1, \"title\": \"Alien\"}]";
+    let length = body.len();
+    let head = format!(
+        "POST /indexes/films/documents?wait=searchable HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    writer.write_all(head.as_bytes()).unwrap();
+    for byte in body.bytes() {
+        std::thread::sleep(Duration::from_millis(100));
+        writer.write_all(&[byte]).unwrap();
+    }
+    let answer = rest(&mut writer);
+    assert!(answer.starts_with("HTTP/1.1 202") && answer.contains("\"succeeded\""), "{answer}");
+
+    // Far more than both sides keep in their buffers, and read with pauses. Not in drops: systems tell the server in steps
+    // of a good part of a buffer that there is room again.
+    let mut reader = connect(&server);
+    ask_for_much(&mut reader);
+    let (start, mut all, mut piece) = (Instant::now(), Vec::new(), Vec::new());
+    loop {
+        std::thread::sleep(Duration::from_millis(60));
+        let mut limited = (&mut reader).take(PIECE_BYTES);
+        piece.clear();
+        limited.read_to_end(&mut piece).unwrap();
+        all.extend_from_slice(&piece);
+        if (piece.len() as u64) < PIECE_BYTES {
+            break;
+        }
+    }
+    assert!(start.elapsed() > Duration::from_secs(2), "longer than a client may be silent: {:?}", start.elapsed());
+    let all = String::from_utf8_lossy(&all);
+    assert_eq!(all.matches("HTTP/1.1 200 OK").count(), ANSWERS);
+    assert!(all.ends_with('}'));
+}
+
+/// What a slow reader reads at once.
+const PIECE_BYTES: u64 = 500_000;
+/// Answers that [`ask_for_much`] asks for.
+const ANSWERS: usize = 300;
+
+/// Tens of megabytes, in one go.
+fn ask_for_much(stream: &mut TcpStream) {
+    let one = "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n";
+    let last = "GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all((one.repeat(ANSWERS - 1) + last).as_bytes()).unwrap();
+}
+
+#[test]
+fn a_client_that_does_not_read_is_given_up() {
+    let server = Server::with_options(&["--client-timeout", "1s", "--log-level", "DEBUG"]);
+    let mut stream = connect(&server);
+    ask_for_much(&mut stream);
+    server.wait_for_log("the client does not read its answer");
+    let count = rest(&mut stream).matches("HTTP/1.1 200 OK").count();
+    assert!(count < ANSWERS, "all {count} answers were sent");
+}
+
 #[test]
 fn a_search_too_many_is_told_when_to_come_back() {
     let options = ["--experimental-search-queue-size", "0", "--experimental-nb-searches-per-core", "1"];

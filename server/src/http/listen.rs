@@ -20,12 +20,8 @@ use super::slow::Impatient;
 
 /// How long connections may take to finish their requests once the server shuts down.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
-/// How long a client may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(60);
-/// How long a client may take for a TLS handshake.
+/// How long a client may take for a TLS handshake, at most.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// How long a client may read nothing of an answer that is being sent.
-const WRITE_TIME: Duration = Duration::from_secs(60);
 /// An HTTP/2 connection in silence is asked for a sign of life this often, and ends without one.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 /// Pause after an accept that failed for lack of resources, which the next one would too.
@@ -69,10 +65,12 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
     }
 }
 
-/// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
+/// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish. A client may take
+/// `patience` to send the head of a request, the first one or the next, and to read more of an answer.
 pub async fn serve<S>(
     listeners: Vec<TcpListener>,
     tls: Option<TlsAcceptor>,
+    patience: Duration,
     service: S,
     shutdown: impl Future<Output = ()>,
 ) where
@@ -80,7 +78,7 @@ pub async fn serve<S>(
     S::Future: Send + 'static,
 {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(PING_INTERVAL)).keep_alive_timeout(PING_INTERVAL);
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -106,10 +104,10 @@ pub async fn serve<S>(
         let (builder, service, tls, watcher) = (builder.clone(), service.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
             let ended = match tls {
-                None => serve_one(&builder, stream, service, watcher).await,
+                None => serve_one(&builder, Impatient::new(stream, patience), service, watcher).await,
                 // A handshake takes time: nobody else waits for it.
-                Some(tls) => match tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => serve_one(&builder, stream, service, watcher).await,
+                Some(tls) => match tokio::time::timeout(patience.min(HANDSHAKE_TIME), tls.accept(stream)).await {
+                    Ok(Ok(stream)) => serve_one(&builder, Impatient::new(stream, patience), service, watcher).await,
                     Ok(Err(error)) => Err(error.into()),
                     Err(_) => Err("the TLS handshake takes too long".into()),
                 },
@@ -127,7 +125,7 @@ pub async fn serve<S>(
 
 async fn serve_one<S>(
     builder: &auto::Builder<TokioExecutor>,
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    stream: Impatient<impl AsyncRead + AsyncWrite + Send + Unpin + 'static>,
     service: S,
     watcher: Watcher,
 ) -> Result<(), BoxError>
@@ -135,8 +133,7 @@ where
     S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Send + 'static,
     S::Future: Send + 'static,
 {
-    let stream = TokioIo::new(Impatient::new(stream, WRITE_TIME));
-    watcher.watch(builder.serve_connection(stream, service).into_owned()).await
+    watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned()).await
 }
 
 /// Whether an accept failed because of the peer, so that the next connection may be fine.

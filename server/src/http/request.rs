@@ -20,9 +20,6 @@ use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::query_string::QueryString;
 use crate::wire::wait::Wait;
 
-/// How long a client may take for the next piece of a body.
-const PIECE_TIME: Duration = Duration::from_secs(60);
-
 /// Pieces of a body as they arrive.
 pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send + Sync>>;
 
@@ -65,15 +62,19 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
             headers,
             query,
             wait,
-            body: pieces(body),
+            body: pieces(body, state.options.service.client_timeout),
         }
     })
 }
 
-fn pieces(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static) -> BodyStream {
-    let pieces = futures_util::stream::unfold(Some(Box::pin(body)), |body| async {
+/// `patience`: how long the client may take for each piece.
+fn pieces(
+    body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
+    patience: Duration,
+) -> BodyStream {
+    let pieces = futures_util::stream::unfold(Some(Box::pin(body)), move |body| async move {
         let mut body = body?;
-        let broken = match tokio::time::timeout(PIECE_TIME, body.next()).await {
+        let broken = match tokio::time::timeout(patience, body.next()).await {
             // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
             Ok(Some(Ok(mut piece))) => return Some((Ok(piece.copy_to_bytes(piece.remaining())), Some(body))),
             Ok(None) => return None,

@@ -1,4 +1,4 @@
-//! Connections whose other side stops reading: they hold memory and files, so they end.
+//! Connections whose other side says nothing or stops reading: they hold memory and files, so they end.
 
 use std::future::Future;
 use std::io;
@@ -7,32 +7,42 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
-/// A connection that fails when nothing could be written for some time. Reading is not limited here: a client may well
-/// wait in silence.
+/// Bytes that tell which version of HTTP a client speaks: the fixed text at the start of HTTP/2. Whoever reads them does
+/// not look at a clock; with them, heads of requests have a time limit of their own.
+const OPENING_BYTES: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+
+/// A connection that fails when its client says nothing at the start, or when nothing could be written, for some time.
+/// Reading is not limited later: what a client may take for heads and bodies is known where these are read.
 pub(super) struct Impatient<S> {
     stream: S,
     patience: Duration,
+    /// Bytes that are still to come before the version is known.
+    opening_bytes: usize,
+    /// Runs from the beginning until then.
+    opening: Pin<Box<Sleep>>,
     /// Runs while a write waits.
-    alarm: Option<Pin<Box<Sleep>>>,
+    writing: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Impatient<S> {
+    /// To be called within a runtime: the time of the client begins now.
     pub(super) fn new(stream: S, patience: Duration) -> Impatient<S> {
-        Impatient { stream, patience, alarm: None }
+        let opening = Box::pin(sleep(patience));
+        Impatient { stream, patience, opening_bytes: OPENING_BYTES, opening, writing: None }
     }
 
     fn check<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.alarm = None;
+            self.writing = None;
             return written;
         }
         let patience = self.patience;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let alarm = self.writing.get_or_insert_with(|| Box::pin(sleep(patience)));
         match alarm.as_mut().poll(context) {
             Poll::Ready(()) => {
-                alarm.as_mut().reset(Instant::now() + patience);
+                self.writing = None;
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
             }
             Poll::Pending => Poll::Pending,
@@ -46,7 +56,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let filled = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if self.opening_bytes > 0 {
+            self.opening_bytes = self.opening_bytes.saturating_sub(buffer.filled().len() - filled);
+            if read.is_pending() && self.opening.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
+            }
+        }
+        read
     }
 }
 
@@ -107,5 +125,21 @@ mod tests {
         });
         stream.write_all(&[0; 300]).await.unwrap();
         reader.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_silent_beginning_ends_and_a_silence_later_does_not() {
+        for said in [&b""[..], b"PRI * HTTP"] {
+            let (ours, mut theirs) = duplex(100);
+            let mut stream = Impatient::new(ours, Duration::from_millis(20));
+            theirs.write_all(said).await.unwrap();
+            let error = stream.read_to_end(&mut Vec::new()).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        }
+        let (ours, mut theirs) = duplex(100);
+        let mut stream = Impatient::new(ours, Duration::from_millis(20));
+        theirs.write_all(&[0; OPENING_BYTES]).await.unwrap();
+        let read = tokio::time::timeout(Duration::from_millis(100), stream.read_to_end(&mut Vec::new())).await;
+        assert!(read.is_err(), "it waits: {read:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `--schedule-snapshot`: an interval, or never.
+//! Times: an interval (`--schedule-snapshot`), which may be never, and how long something may take.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +13,18 @@ pub struct Interval(pub Option<Duration>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not an interval: expected seconds, or a number with `s`, `m`, `h` or `d`, or `true` or `false`")]
 pub struct NotAnInterval(String);
+
+/// A text that is no time.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not a time: expected seconds, or a number with `s`, `m`, `h` or `d`")]
+pub(super) struct NotATime(String);
+
+/// Reads how long something may take: as an interval, but neither for ever nor no time at all.
+pub(super) fn time(text: &str) -> Result<Duration, NotATime> {
+    let has_number = text.bytes().any(|byte| byte.is_ascii_digit());
+    let interval = text.parse::<Interval>().ok().filter(|_| has_number);
+    interval.and_then(|interval| interval.0).ok_or_else(|| NotATime(text.to_owned()))
+}
 
 /// What the switch alone means, in seconds.
 pub(super) const DAILY: &str = "86400";
@@ -52,6 +64,15 @@ mod tests {
         assert_eq!("FALSE".parse(), Ok(Interval(None)));
         for text in ["0", "-1", "soon", "1.5h", "m", "1w", "99999999999999999999"] {
             assert!(text.parse::<Interval>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_a_number() {
+        assert_eq!(time("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        for text in ["", "true", "false", "0", "soon"] {
+            assert_eq!(time(text), Err(NotATime(text.to_owned())));
         }
     }
 }

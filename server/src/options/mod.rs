@@ -233,4 +233,6 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
 }
 
 #[cfg(test)]
+mod sources;
+#[cfg(test)]
 mod tests;

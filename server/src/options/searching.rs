@@ -1,10 +1,11 @@
 //! How many searches at once.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::ByteSize;
+use super::{ByteSize, interval};
 
 /// The queue of searches.
 #[derive(Clone, Debug, Args)]
@@ -18,9 +19,9 @@ pub struct Searching {
     #[arg(long, default_value = "4", value_name = "COUNT")]
     pub experimental_nb_searches_per_core: NonZeroUsize,
 
-    /// Seconds after which a search that still waits is refused.
-    #[arg(long, default_value = "60", value_name = "SECONDS")]
-    pub experimental_drop_search_after: NonZeroUsize,
+    /// Seconds (or `2m`) after which a search that still waits is refused.
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
+    pub experimental_drop_search_after: Duration,
 
     /// Memory for answers that are kept until their index changes, for whoever asks the same again; 0 keeps none.
     #[arg(long, default_value = "16 MiB", value_name = "SIZE")]

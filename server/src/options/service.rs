@@ -1,10 +1,12 @@
 //! Where the server is and who may ask it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::byte_size::ByteSize;
+use super::interval;
 use crate::error::ErrorDocs;
 
 /// Folder, address, key.
@@ -34,6 +36,11 @@ pub struct Service {
     /// Largest request body, after decompression; a larger one is answered with status 413.
     #[arg(long, default_value = "100 MB", value_name = "SIZE")]
     http_payload_size_limit: ByteSize,
+
+    /// Seconds (or `2m`) that a client may take for the head of a request, for the next piece of its body, or to read more
+    /// of its answer, and that it may leave a connection unused. Beyond, the connection ends.
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
+    pub client_timeout: Duration,
 
     /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
     #[arg(long, default_value = ErrorDocs::DEFAULT_BASE, value_name = "URL")]

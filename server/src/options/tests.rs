@@ -1,5 +1,4 @@
-//! Precedence and shapes of launch options. The environment belongs to the whole process, so it is not written here;
-//! that it wins over the file follows from how clap reports where a value comes from.
+//! Shapes of launch options, and what they need of each other; where they come from is in `sources`.
 
 use std::io::Write;
 
