@@ -233,6 +233,42 @@ fn imports_are_careful_with_what_is_there() {
     again.kill();
 }
 
+/// Both flags of dumps, each with and without what it is about, and both together.
+#[test]
+fn dumps_may_be_missing_or_unneeded() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    let dump = dump_of(&server);
+    let dump = dump.to_str().unwrap();
+    let uids = |server: &Server| server.get("/indexes").ok()["results"].as_array().expect("results").len();
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let said = refused(folder.path(), &["--import-dump", "absent.dump", "--ignore-dump-if-db-exists"]);
+    assert!(said.contains("dump doesn't exist at"), "no database and no dump: {said}");
+    for (flag, needed) in [("--ignore-missing-dump", "--import-dump"), ("--ignore-dump-if-db-exists", "--import-dump")]
+    {
+        let said = refused(folder.path(), &[flag]);
+        assert!(said.contains(&format!("`{flag}` needs `{needed}`")), "{said}");
+    }
+
+    let mut fresh = Server::with_options(&["--import-dump", "absent.dump", "--ignore-missing-dump"]);
+    assert_eq!(uids(&fresh), 0);
+    fresh.add("own", json!([{"id": 1}]));
+    fresh.terminate();
+    let said = refused(fresh.folder(), &["--import-dump", dump]);
+    assert!(said.contains("database already exists at `"), "{said}");
+    let said = refused(fresh.folder(), &["--import-dump", dump, "--ignore-missing-dump"]);
+    assert!(said.contains("database already exists at `"), "the dump is there: {said}");
+    let both = ["--ignore-missing-dump", "--ignore-dump-if-db-exists"];
+    for path in [dump, "absent.dump"] {
+        fresh = fresh.with_other_options(&[&["--import-dump", path], &both[..]].concat());
+        assert_eq!(fresh.get("/indexes").ok()["results"][0]["uid"], "own", "{path}");
+        fresh.terminate();
+    }
+    let other = Server::with_options(&[&["--import-dump", dump], &both[..]].concat());
+    assert_eq!((uids(&other), other.document_count("films")), (1, 1), "there was no database");
+}
+
 impl Everything {
     /// Without the tasks of this type, which know more later than when they ran.
     fn without(mut self, kind: &str) -> Everything {

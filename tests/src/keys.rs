@@ -139,7 +139,7 @@ fn keys_need_a_master_key() {
     server.send(basic).refused(401, "missing_authorization_header");
 }
 
-const PLAIN: [&str; 43] = [
+const PLAIN: [&str; 44] = [
     "search",
     "documents.add",
     "documents.get",
@@ -183,7 +183,31 @@ const PLAIN: [&str; 43] = [
     "dynamicSearchRules.get",
     "dynamicSearchRules.create",
     "dynamicSearchRules.update",
+    "dynamicSearchRules.delete",
 ];
+
+/// A route without its row would be a right that nobody tried.
+fn every_described_route_is_among(server: &Server, rows: &[(&str, &str, &[&str])]) {
+    let document = server.get("/openapi.json").ok();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        if matches!(path.as_str(), "/" | "/health" | "/openapi.json") {
+            continue;
+        }
+        // Settings have a route each, and the same rights: one of them stands for all.
+        let path = match path.strip_prefix("/indexes/{indexUid}/settings/") {
+            Some(_) => "/indexes/{indexUid}/settings/{setting}",
+            None => path,
+        };
+        let is_of = |row: &str| {
+            let (row, path): (Vec<&str>, Vec<&str>) = (row.split('/').collect(), path.split('/').collect());
+            row.len() == path.len() && row.iter().zip(&path).all(|(row, part)| row == part || part.starts_with('{'))
+        };
+        for method in operations.as_object().expect("operations").keys().map(|method| method.to_ascii_uppercase()) {
+            let has_row = rows.iter().any(|(of, row, _)| *of == method && is_of(row));
+            assert!(has_row, "{method} {path} has no row");
+        }
+    }
+}
 
 /// Every route: open to its action, to the wildcards above it and to the master key; closed to all other actions.
 #[test]
@@ -206,6 +230,7 @@ fn every_route_needs_its_action_and_no_other() {
         ("DELETE", "/indexes/a2/documents/1", &["documents.delete", "documents.*"]),
         ("POST", "/indexes/a/documents/delete-batch", &["documents.delete", "documents.*"]),
         ("POST", "/indexes/a/documents/delete", &["documents.delete", "documents.*"]),
+        ("POST", "/indexes/a/documents/edit", &["documents.*"]),
         ("GET", "/indexes/a/settings", &["settings.get", "settings.*", "*.get"]),
         ("PATCH", "/indexes/a/settings", &["settings.update", "settings.*"]),
         ("DELETE", "/indexes/a2/settings", &["settings.update", "settings.*"]),
@@ -225,6 +250,8 @@ fn every_route_needs_its_action_and_no_other() {
         ("GET", "/tasks/0", &["tasks.get", "tasks.*", "*.get"]),
         ("GET", "/batches", &["tasks.get", "tasks.*", "*.get"]),
         ("GET", "/batches/0", &["tasks.get", "tasks.*", "*.get"]),
+        ("GET", "/tasks/0/documents", &["tasks.get", "tasks.*", "*.get"]),
+        ("POST", "/tasks/compact", &["tasks.compact", "tasks.*"]),
         ("POST", "/tasks/cancel", &["tasks.cancel", "tasks.*"]),
         ("DELETE", "/tasks", &["tasks.delete", "tasks.*"]),
         ("GET", "/keys", &["keys.get"]),
@@ -251,7 +278,18 @@ fn every_route_needs_its_action_and_no_other() {
         ("GET", "/experimental-features", &["experimental.get", "*.get"]),
         ("PATCH", "/experimental-features", &["experimental.update"]),
         ("GET", "/version", &["version", "*.get"]),
+        ("POST", "/network/control", &["network.update"]),
+        ("GET", "/chats", &["chats.get", "chats.*", "*.get"]),
+        ("DELETE", "/chats/c", &["chats.delete", "chats.*"]),
+        ("GET", "/chats/c/settings", &["chatsSettings.get", "chatsSettings.*", "*.get"]),
+        ("PATCH", "/chats/c/settings", &["chatsSettings.update", "chatsSettings.*"]),
+        ("DELETE", "/chats/c/settings", &["chatsSettings.update", "chatsSettings.*"]),
+        ("POST", "/chats/c/chat/completions", &["chatCompletions"]),
+        ("POST", "/dynamic-search-rules", &["dynamicSearchRules.get", "dynamicSearchRules.*", "*.get"]),
+        ("PATCH", "/dynamic-search-rules/r", &["dynamicSearchRules.update", "dynamicSearchRules.*"]),
+        ("DELETE", "/dynamic-search-rules/r", &["dynamicSearchRules.delete", "dynamicSearchRules.*"]),
     ];
+    every_described_route_is_among(&server, rows);
     let all = value(&make(&server, &["*"], &["*"]));
     for (method, path, actions) in rows {
         let body = if *method == "GET" { Value::Null } else { json!({}) };

@@ -70,6 +70,35 @@ fn the_list_is_filtered_and_paged() {
     assert_eq!(server.get("/tasks?uids=99").ok()["from"], Value::Null);
 }
 
+/// All six bounds are exclusive.
+#[test]
+fn times_bound_the_list() {
+    let server = Server::start();
+    let tasks: Vec<Value> = (0..3)
+        .map(|id| {
+            // Each of them has times of its own.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            server.add("films", json!([{"id": id}]))
+        })
+        .collect();
+    for (time, name) in [("enqueuedAt", "EnqueuedAt"), ("startedAt", "StartedAt"), ("finishedAt", "FinishedAt")] {
+        let of_middle = tasks[1][time].as_str().expect("a time");
+        let list = |query: String| uids(&server.get(&format!("/tasks?{query}")).ok());
+        assert_eq!(list(format!("before{name}={of_middle}")), [0], "{of_middle}");
+        assert_eq!(list(format!("after{name}={of_middle}")), [2], "{of_middle}");
+        let (first, last) = (&tasks[0][time], &tasks[2][time]);
+        let between = format!("after{name}={}&before{name}={}", first.as_str().unwrap(), last.as_str().unwrap());
+        assert_eq!(list(between), [1]);
+        assert_eq!(list(format!("after{name}=2001-02-03&before{name}=2999-12-31")), [2, 1, 0]);
+        assert_eq!(list(format!("before{name}=2001-02-03&after{name}=*")), [] as [u64; 0]);
+        for bound in ["before", "after"] {
+            let code = format!("invalid_task_{bound}_{}", name.replace("At", "_at").to_ascii_lowercase());
+            server.get(&format!("/tasks?{bound}{name}=2001-13-03")).refused(400, &code);
+            server.get(&format!("/batches?{bound}{name}=soon")).refused(400, &code);
+        }
+    }
+}
+
 #[test]
 fn what_is_no_filter_is_refused() {
     let server = Server::start();
