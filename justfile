@@ -45,6 +45,10 @@ page:
 clients:
     scripts/test-clients.sh
 
+# Snapshots through an object store that checks signatures.
+objects:
+    scripts/test-object-storage.sh
+
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:
     cd fuzz && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}

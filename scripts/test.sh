@@ -17,6 +17,8 @@ cargo build --quiet --bin lamina
 cargo test --workspace --quiet
 step "Client libraries"
 scripts/test-clients.sh
+step "Object store"
+scripts/test-object-storage.sh
 step "Packaging"
 scripts/test-packaging.sh
 step "The page"

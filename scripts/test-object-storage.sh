@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Sends snapshots to an object store that somebody else wrote, which checks signatures, and starts from what it kept.
+# usage: scripts/test-object-storage.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo build --quiet --bin lamina
+venv=$PWD/target/objects
+if ! [[ -x $venv/bin/python ]] || ! cmp -s tests/objects/requirements.txt "$venv/installed"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/objects/requirements.txt
+  cp tests/objects/requirements.txt "$venv/installed"
+fi
+"$venv/bin/python" tests/objects/store.py target/debug/lamina
