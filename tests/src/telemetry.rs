@@ -127,6 +127,7 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     }
     let batch: Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(batch["instanceUid"], uid);
+    assert!(server.log().contains(&format!("Instance UID         {uid}\n")), "{}", server.log());
     let event = |name: &str| {
         let events = batch["events"].as_array().expect("events");
         let found = events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("{name}: {body}"));

@@ -51,14 +51,12 @@ fn ranking_rules(event: &mut Aggregate, setting: &Setting<Vec<RankingRule>>) {
         (RankingRule::Proximity, "ranking_rules.proximity_position"),
         (RankingRule::Attribute, "ranking_rules.attribute_position"),
         (RankingRule::AttributeRank, "ranking_rules.attribute_rank_position"),
+        // The name of this rule in figures is older than its name in settings.
+        (RankingRule::WordPosition, "ranking_rules.attribute_position_position"),
         (RankingRule::Sort, "ranking_rules.sort_position"),
         (RankingRule::Exactness, "ranking_rules.exactness_position"),
     ] {
         event.last(name, json!(place(&rule)));
-    }
-    // `attribute_position` is said of two rules: the older one where it is used, else `wordPosition`.
-    if let (None, Some(place)) = (place(&RankingRule::Attribute), place(&RankingRule::WordPosition)) {
-        event.last("ranking_rules.attribute_position", json!(place));
     }
     // Custom rules without the names of their attributes.
     let value = |rule: &RankingRule| match rule {
@@ -149,7 +147,7 @@ mod tests {
             "searchableAttributes": ["secretTitle", "*"],
             "filterableAttributes": ["_geo", {"attributePatterns": ["secret*"]}],
             "sortableAttributes": ["secretYear"],
-            "rankingRules": ["words", "sort", "secretYear:desc"],
+            "rankingRules": ["words", "sort", "secretYear:desc", "attributeRank", "wordPosition"],
             "synonyms": {"secret": ["hidden"]},
             "stopWords": ["secret"],
             "distinctAttribute": "secretId",
@@ -161,8 +159,11 @@ mod tests {
         add(&mut event, &settings::read(&body).unwrap());
         let properties = Value::Object(event.into_properties());
         assert!(!properties.to_string().contains("secret"), "{properties}");
-        assert_eq!(properties["ranking_rules.values"], "words, sort, *:desc");
+        assert_eq!(properties["ranking_rules.values"], "words, sort, *:desc, attributeRank, wordPosition");
         assert_eq!(properties["ranking_rules.sort_position"], 1);
+        assert_eq!(properties["ranking_rules.attribute_rank_position"], 3);
+        assert_eq!(properties["ranking_rules.attribute_position_position"], 4);
+        assert_eq!(properties["ranking_rules.attribute_position"], Value::Null);
         assert_eq!(properties["ranking_rules.typo_position"], Value::Null);
         assert_eq!(properties["filterable_attributes.has_patterns"], true);
         assert_eq!(properties["filterable_attributes.has_geo"], true);
