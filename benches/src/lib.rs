@@ -3,6 +3,8 @@
 //! The corpus is the sample of 4,000 films, repeated under new ids until there are enough documents: real text with its
 //! natural distribution of words, and no randomness, so two runs measure the same thing.
 
+pub mod vectors;
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

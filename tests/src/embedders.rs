@@ -190,6 +190,7 @@ fn a_failing_model_fails_the_task_but_no_search_by_words() {
     assert_eq!((semantic.status, &semantic.body["code"]), (400, &json!("vector_embedding_error")));
     let hybrid = server.search("pets", json!({"q": "cat", "hybrid": {"embedder": "m"}}));
     assert_eq!((&hybrid["hits"][0]["id"], &hybrid["semanticHitCount"]), (&json!(1), &json!(0)));
+    assert_eq!((&hybrid["degraded"], &hybrid["degradedReasons"]), (&json!(true), &json!(["embedder"])));
     // A change of settings that needs vectors has no effect without them.
     let settings = json!({"m": {"documentTemplate": "{{ doc.text }}?"}});
     let refused = server.wait(&server.patch("/indexes/pets/settings/embedders", settings));
@@ -254,6 +255,64 @@ fn refused_documents_are_told_and_tried_again() {
 }
 
 #[test]
+fn a_late_model_leaves_the_words_and_is_told() {
+    let model = Model::start();
+    let server = pets(&model);
+    server.set("pets", json!({"searchCutoffMs": 100}));
+    model.be(Manner { holds: Some("sleeps"), ..Manner::default() });
+    let late = server.search("pets", json!({"q": "sleeps", "hybrid": {"embedder": "m"}}));
+    assert_eq!((&late["hits"][0]["id"], &late["semanticHitCount"]), (&json!(1), &json!(0)));
+    assert!(late["degradedReasons"].as_array().unwrap().contains(&json!("embedder")), "{late}");
+    let federated = json!({"federation": {}, "queries": [
+        {"indexUid": "pets", "q": "sleeps", "hybrid": {"embedder": "m"}}, {"indexUid": "pets", "q": "dog"}]});
+    let federated = server.post("/multi-search", federated).ok();
+    assert_eq!((&federated["degraded"], federated["hits"].as_array().unwrap().len()), (&json!(true), 2));
+    model.be(Manner::default());
+    server.set("pets", json!({"searchCutoffMs": null}));
+    let both = server.search("pets", json!({"q": "sleeps", "hybrid": {"embedder": "m"}}));
+    assert_eq!((both.get("degraded"), both["semanticHitCount"] != 0), (None, true));
+}
+
+#[test]
+fn each_task_of_a_batch_is_told_of_its_own_documents() {
+    let model = Model::start();
+    let server = pets(&model);
+    let add = |documents: Value| server.post("/indexes/pets/documents", documents);
+    // While the first waits for its vectors, the others gather for the next batch.
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let first = add(json!([{"id": 10, "text": "a slow dog"}]));
+    let tasks = [
+        add(json!([{"id": 3, "text": "a kitten"}])),
+        add(json!([{"id": 4, "text": "a snake"}, {"id": 5, "text": "a puppy"}, {"id": "4", "text": "two snakes"}])),
+        add(json!([{"id": 6, "text": "a third snake"}, {"id": 7, "text": "a snake that goes"}])),
+        server.delete("/indexes/pets/documents/7"),
+    ];
+    model.be(Manner { refuses: Some("snake"), ..Manner::default() });
+    server.done(&first);
+    let [kitten, snakes, third, _] = tasks.map(|task| server.done(&task));
+    assert_eq!((&kitten["batchUid"], &snakes["batchUid"]), (&third["batchUid"], &third["batchUid"]));
+    assert_eq!(kitten["details"].get("embeddingFailures"), None);
+    let failures = |task: &Value| {
+        let failures = &task["details"]["embeddingFailures"];
+        let documents = failures["documents"].as_array().unwrap().iter().map(|failed| failed["id"].clone()).collect();
+        (failures["total"].clone(), Value::Array(documents))
+    };
+    assert_eq!(failures(&snakes), (json!(1), json!(["4"])));
+    assert_eq!(failures(&third), (json!(1), json!([6])));
+    // What stands in the way of all fails the tasks that brought something to embed.
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let first = add(json!([{"id": 11, "text": "another slow dog"}]));
+    let with_vectors = add(json!([{"id": 20, "text": "a fox", "_vectors": {"m": [0.5, 0.5]}}]));
+    let without = add(json!([{"id": 21, "text": "a wolf"}]));
+    model.fail(401);
+    server.wait(&first);
+    assert_eq!(server.wait(&with_vectors)["status"], "succeeded");
+    let task = server.wait(&without);
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
+    assert_eq!(task["details"]["embeddingFailures"]["total"], 1);
+}
+
+#[test]
 fn embedding_goes_on_after_a_crash_without_asking_again() {
     let model = Model::start();
     let mut server = pets(&model);
@@ -265,7 +324,7 @@ fn embedding_goes_on_after_a_crash_without_asking_again() {
     let bytes_before = std::fs::metadata(&kept).map_or(0, |file| file.len());
     let written = server.post("/indexes/pets/documents", json!(documents));
     let deadline = Instant::now() + Duration::from_secs(60);
-    let record_bytes = 28 + 2 * 4;
+    let record_bytes = 44 + 2 * 4;
     while std::fs::metadata(&kept).map_or(0, |file| file.len()) < bytes_before + 10 * record_bytes {
         assert!(Instant::now() < deadline, "the answers are not kept");
         std::thread::sleep(Duration::from_millis(5));

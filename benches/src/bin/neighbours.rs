@@ -1,68 +1,28 @@
 //! How many of the nearest documents a search by vectors finds, and how fast: in process, one query after the other,
 //! without a filter and under filters that keep a tenth and a hundredth. Also what loading costs, and one more vector.
 //!
-//! Corpus: vectors around 64 centres, as far from them as those of real collections, or random ones without any
-//! order; the same in every run. Queries are made like the documents.
+//! Queries are made like the documents: see [`VectorCorpus`].
 //!
 //! `cargo run --release -p lamina-benches --bin neighbours -- documents dimensions [clustered|random] [binary]`
 
-use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use lamina_benches::vectors::{VectorCorpus, line, settings};
 use lamina_benches::{add, new_index, set};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
 use lamina_engine::search::{SearchRequest, SemanticQuery, search_semantic};
 
+/// Each is also compared with all vectors, which takes most of the time.
 const QUERIES: usize = 300;
+const QUERIES_OF_MANY: usize = 100;
+const MANY: usize = 500_000;
 const WANTED: usize = 10;
-const CENTRES: usize = 64;
+/// Each query is searched for so often.
+const PASSES: usize = 5;
 /// Documents of one commit.
 const BATCH: usize = 100_000;
-
-/// Numbers that look random, the same in every run.
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f32 / (1u32 << 24) as f32
-    }
-
-    /// Nearly normally distributed: twelve even ones.
-    fn vector(&mut self, dimensions: usize) -> Vec<f32> {
-        (0..dimensions).map(|_| (0..12).map(|_| self.uniform()).sum::<f32>() - 6.0).collect()
-    }
-}
-
-struct Corpus {
-    noise: Noise,
-    centres: Vec<Vec<f32>>,
-    dimensions: usize,
-}
-
-impl Corpus {
-    fn vector(&mut self) -> Vec<f32> {
-        let mut vector = self.noise.vector(self.dimensions);
-        if !self.centres.is_empty() {
-            let centre = &self.centres[(self.noise.uniform() * self.centres.len() as f32) as usize];
-            vector.iter_mut().zip(centre).for_each(|(value, centre)| *value = *value * 0.6 + centre);
-        }
-        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-        vector.iter_mut().for_each(|value| *value /= length);
-        vector
-    }
-}
-
-fn line(id: usize, vector: &[f32], out: &mut String) {
-    write!(out, r#"{{"id":{id},"tenth":{},"hundredth":{},"_vectors":{{"e":["#, id % 10, id % 100).expect("it is text");
-    for (place, value) in vector.iter().enumerate() {
-        let comma = if place > 0 { "," } else { "" };
-        write!(out, "{comma}{value:.5}").expect("it is text");
-    }
-    out.push_str("]}}\n");
-}
 
 fn percentiles(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
@@ -77,13 +37,21 @@ fn measure(snapshot: &Snapshot, name: &str, keeps: usize, vectors: &[Vec<f32>], 
         _ => Some("hundredth = 3"),
     };
     let filter = filter.map(|filter| Filter::parse(filter).expect("it is a filter").expect("it is not empty"));
-    let (mut times, mut found) = (Vec::new(), 0);
-    for query in queries {
-        let request = SearchRequest { filter: filter.clone(), limit: WANTED, ..SearchRequest::default() };
-        let semantic = SemanticQuery::new("e", query.clone());
-        let start = Instant::now();
-        let result = search_semantic(snapshot, &request, &semantic).expect("the search is right");
-        times.push(start.elapsed());
+    let mut best = vec![Duration::MAX; queries.len()];
+    let mut results = Vec::new();
+    // What is measured last has been searched for before; work of others on the machine is in none of the best.
+    for _ in 0..PASSES {
+        results.clear();
+        for (query, best) in queries.iter().zip(&mut best) {
+            let request = SearchRequest { filter: filter.clone(), limit: WANTED, ..SearchRequest::default() };
+            let semantic = SemanticQuery::new("e", query.clone());
+            let start = Instant::now();
+            results.push(search_semantic(snapshot, &request, &semantic).expect("the search is right"));
+            *best = start.elapsed().min(*best);
+        }
+    }
+    let mut found = 0;
+    for (query, result) in queries.iter().zip(&results) {
         let mut hits = Vec::new();
         for hit in &result.hits {
             let document = snapshot.document(hit.address).expect("a hit is a document");
@@ -98,7 +66,7 @@ fn measure(snapshot: &Snapshot, name: &str, keeps: usize, vectors: &[Vec<f32>], 
         found += all[..WANTED].iter().filter(|(_, id)| hits.contains(id)).count();
     }
     let recall = found as f64 / (queries.len() * WANTED) as f64;
-    println!("{name:<22} recall@{WANTED} {recall:.4}, {}", percentiles(times));
+    println!("{name:<22} recall@{WANTED} {recall:.4}, {} (best of {PASSES})", percentiles(best));
 }
 
 fn main() {
@@ -110,19 +78,14 @@ fn main() {
     };
     let is_random = arguments.iter().any(|argument| argument == "random");
     let is_binary = arguments.iter().any(|argument| argument == "binary");
-    let mut noise = Noise(7);
-    let centres = (0..if is_random { 0 } else { CENTRES }).map(|_| noise.vector(dimensions)).collect();
-    let mut corpus = Corpus { noise, centres, dimensions };
+    let mut corpus = VectorCorpus::new(dimensions, !is_random);
     let vectors: Vec<Vec<f32>> = (0..documents).map(|_| corpus.vector()).collect();
-    let queries: Vec<Vec<f32>> = (0..QUERIES).map(|_| corpus.vector()).collect();
+    let queries = if documents < MANY { QUERIES } else { QUERIES_OF_MANY };
+    let queries: Vec<Vec<f32>> = (0..queries).map(|_| corpus.vector()).collect();
 
     let folder = tempfile::tempdir().expect("a folder for the index");
     let index = new_index(folder.path());
-    let embedder = format!(
-        r#"{{"filterableAttributes": ["tenth", "hundredth"], "embedders": {{"e": {{"source": "userProvided",
-            "dimensions": {dimensions}, "binaryQuantized": {is_binary}}}}}}}"#
-    );
-    set(&index, 0, &embedder);
+    set(&index, 0, &settings(dimensions, is_binary));
     let mut took = Duration::ZERO;
     for (batch, part) in vectors.chunks(BATCH).enumerate() {
         let mut lines = String::new();

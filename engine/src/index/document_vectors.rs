@@ -43,6 +43,13 @@ impl Snapshot {
         makers.any(|embedder| self.segments.iter().any(|segment| segment.waiting_count(&embedder.name) > 0))
     }
 
+    /// The embedders that still have to make vectors of a document.
+    pub fn waited_for(&self, address: DocumentAddress) -> impl Iterator<Item = String> {
+        let reader = &self.segments[address.segment as usize].reader;
+        let makers = self.settings.all_embedders().filter(|embedder| !embedder.user_provided);
+        makers.filter(move |embedder| waits(reader, &embedder.name, address.doc)).map(|embedder| embedder.name)
+    }
+
     /// The `_vectors` of a document (given as it is stored) as a JSON object: for each embedder of the settings what
     /// it knows of the document, then what the document itself says of other embedders.
     ///

@@ -129,7 +129,7 @@ pub struct SearchResult {
     pub total: u64,
     /// Matching documents of each segment, for facets.
     pub candidates: Vec<DocSet>,
-    /// The time budget ended before the ranking was complete.
+    /// Another time the answer may be better: the time budget ended before the ranking was complete, or the embedder failed.
     pub degraded: bool,
     /// What was cut, and so may change the answer.
     pub limits: Vec<Limit>,
@@ -148,6 +148,8 @@ pub enum Limit {
     QueryTerms,
     /// The number of ways to join the words of a query: some documents that match by a rare one may be ranked too low.
     QueryReadings,
+    /// The embedder failed or was late: a search by words and by nearness was answered by words alone.
+    Embedder,
 }
 
 impl Limit {
@@ -157,6 +159,7 @@ impl Limit {
             Limit::TimeBudget => "searchCutoffMs",
             Limit::QueryTerms => "queryTerms",
             Limit::QueryReadings => "queryReadings",
+            Limit::Embedder => "embedder",
         }
     }
 }

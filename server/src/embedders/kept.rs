@@ -5,19 +5,21 @@
 //! commit a newer file that fills half of the space allowed takes the place of the older one, which goes.
 //! A record that was cut short or damaged ends its file: a cache may forget, but never says anything wrong.
 //!
-//! A record: key (16 bytes), number of dimensions (4), as many `f32`, checksum of all before it (8); little-endian.
+//! A record: key (32 bytes), number of dimensions (4), as many `f32`, checksum of all before it (8); little-endian. The key is
+//! a cryptographic hash: texts come from users, and nobody shall find one that gets the vector of another's.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use aws_lc_rs::digest;
 use parking_lot::Mutex;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_64;
 
 const NEWER: &str = "newer";
 const OLDER: &str = "older";
-const KEY_BYTES: usize = 16;
+const KEY_BYTES: usize = digest::SHA256_OUTPUT_LEN;
 const HEAD_BYTES: usize = KEY_BYTES + 4;
 const CHECKSUM_BYTES: usize = 8;
 /// A record that claims more is damaged.
@@ -25,12 +27,19 @@ const DIMENSIONS_MAX: usize = 1 << 20;
 
 /// Says which text, and what made its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key(u128);
+pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
     /// The vector that `maker` (what of a configuration decides it) makes of `text`.
     pub(super) fn new(maker: &str, text: &str) -> Key {
-        Key(xxh3_128([maker, text].join("\0").as_bytes()))
+        let mut context = digest::Context::new(&digest::SHA256);
+        // The length tells where the one ends and the other begins.
+        context.update(&(maker.len() as u64).to_le_bytes());
+        context.update(maker.as_bytes());
+        context.update(text.as_bytes());
+        let mut key = [0; KEY_BYTES];
+        key.copy_from_slice(context.finish().as_ref());
+        Key(key)
     }
 }
 
@@ -96,7 +105,7 @@ struct Files {
     older: Log,
     /// Counts up each time the newer file becomes the older one.
     epoch: u64,
-    places: HashMap<u128, Place>,
+    places: HashMap<Key, Place>,
 }
 
 impl Files {
@@ -115,7 +124,7 @@ impl Files {
     }
 
     fn get(&mut self, key: Key) -> io::Result<Option<Vec<f32>>> {
-        let Some(place) = self.places.get(&key.0).copied() else { return Ok(None) };
+        let Some(place) = self.places.get(&key).copied() else { return Ok(None) };
         let log = if place.epoch == self.epoch { &mut self.newer } else { &mut self.older };
         let mut bytes = vec![0; place.dimensions * 4];
         log.file.seek(SeekFrom::Start(place.start + HEAD_BYTES as u64))?;
@@ -125,11 +134,11 @@ impl Files {
     }
 
     fn put(&mut self, key: Key, vector: &[f32]) -> io::Result<()> {
-        if vector.len() > DIMENSIONS_MAX || self.places.contains_key(&key.0) {
+        if vector.len() > DIMENSIONS_MAX || self.places.contains_key(&key) {
             return Ok(());
         }
         let start = self.newer.append(key, vector)?;
-        self.places.insert(key.0, Place { epoch: self.epoch, start, dimensions: vector.len() });
+        self.places.insert(key, Place { epoch: self.epoch, start, dimensions: vector.len() });
         Ok(())
     }
 
@@ -166,7 +175,7 @@ struct Log {
 
 impl Log {
     /// Opens or creates a file and shows its records to `visit`: key, start and dimensions.
-    fn open(path: &std::path::Path, mut visit: impl FnMut(u128, u64, usize)) -> io::Result<Log> {
+    fn open(path: &std::path::Path, mut visit: impl FnMut(Key, u64, usize)) -> io::Result<Log> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let (mut reader, mut length) = (BufReader::new(&file), 0);
         let mut record = Vec::new();
@@ -189,7 +198,7 @@ impl Log {
     /// Returns where the record starts.
     fn append(&mut self, key: Key, vector: &[f32]) -> io::Result<u64> {
         let mut record = Vec::with_capacity(HEAD_BYTES + vector.len() * 4 + CHECKSUM_BYTES);
-        record.extend_from_slice(&key.0.to_le_bytes());
+        record.extend_from_slice(&key.0);
         record.extend_from_slice(&u32::try_from(vector.len()).unwrap_or(0).to_le_bytes());
         record.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
         record.extend_from_slice(&xxh3_64(&record).to_le_bytes());
@@ -202,12 +211,12 @@ impl Log {
 }
 
 /// The next record, its bytes in `record`; `None` at the end, and where a record is not whole.
-fn read_record(reader: &mut impl Read, record: &mut Vec<u8>) -> io::Result<Option<(u128, usize)>> {
+fn read_record(reader: &mut impl Read, record: &mut Vec<u8>) -> io::Result<Option<(Key, usize)>> {
     record.clear();
     reader.take(HEAD_BYTES as u64).read_to_end(record)?;
     let Some((key, dimensions)) = record.split_first_chunk::<KEY_BYTES>() else { return Ok(None) };
     let Ok(dimensions) = <[u8; 4]>::try_from(dimensions) else { return Ok(None) };
-    let (key, dimensions) = (u128::from_le_bytes(*key), u32::from_le_bytes(dimensions) as usize);
+    let (key, dimensions) = (Key(*key), u32::from_le_bytes(dimensions) as usize);
     if dimensions > DIMENSIONS_MAX {
         return Ok(None);
     }

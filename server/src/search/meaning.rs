@@ -2,7 +2,7 @@
 
 use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::{
-    SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
+    Limit, SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
 };
 
 use super::{Context, Target, refusal};
@@ -45,7 +45,7 @@ pub(super) fn search_by_kind(
         }
         SearchKind::Hybrid(hybrid) => {
             check(target, query, hybrid)?;
-            let mut used = None;
+            let (mut used, mut is_let_down) = (None, false);
             let near = || match vector(target, query, context, hybrid) {
                 Ok(vector) => {
                     used = Some(vector.clone());
@@ -53,11 +53,17 @@ pub(super) fn search_by_kind(
                 }
                 Err(failure) => {
                     tracing::warn!(index = target.uid, %failure, "a hybrid search answers with its words alone");
+                    // Without an embedder of texts it is what the request asked for.
+                    is_let_down = makes_vectors(target, hybrid);
                     None
                 }
             };
             let found = search_hybrid(target.snapshot, request, f64::from(hybrid.semantic_ratio), near);
-            let found = found.map_err(refuse)?;
+            let mut found = found.map_err(refuse)?;
+            if is_let_down {
+                found.result.degraded = true;
+                found.result.limits.push(Limit::Embedder);
+            }
             let count = Some(found.semantic_hit_count);
             Ok(Searched { result: found.result, semantic_hit_count: count, vector: used })
         }
@@ -79,6 +85,11 @@ fn check(target: Target<'_>, query: &SearchQuery, hybrid: &Hybrid) -> ApiResult<
     }
 }
 
+/// Whether the embedder makes vectors of texts.
+fn makes_vectors(target: Target<'_>, hybrid: &Hybrid) -> bool {
+    target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|settings| !settings.user_provided)
+}
+
 /// The vector of the request, else the one made from its text.
 fn vector(
     target: Target<'_>,
@@ -91,8 +102,7 @@ fn vector(
     }
     let input = QueryInput { q: query.q.as_deref(), media: query.media.as_ref() };
     let text = query.q.as_deref().unwrap_or("");
-    let settings = target.snapshot.settings.embedder(&hybrid.embedder);
-    if settings.is_none_or(|settings| settings.user_provided) {
+    if !makes_vectors(target, hybrid) {
         return Err(EmbedFailure::user(format!(
             "attempt to embed the following text in a configuration where embeddings must be user provided:\n  - \
              `{text}`"

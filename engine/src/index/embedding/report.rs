@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use super::EmbedFailure;
 
-/// Failures that are told one by one, at most; all are counted.
-const FAILURES_MAX: usize = 100;
+/// Failures whose reasons are remembered, at most; all are counted.
+const FAILURES_MAX: usize = 10_000;
 
 /// What [`Index::embed_waiting`](crate::index::Index::embed_waiting) did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -133,5 +133,6 @@ impl VectorsBuilder {
 /// What a vector is to be multiplied with to have the length 1; 0 for the vector of zeros.
 pub(super) fn inverse_norm(vector: &[f32]) -> f32 {
     let squares: f64 = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
-    if squares > 0.0 { (1.0 / squares.sqrt()) as f32 } else { 0.0 }
+    // Finite also for vectors of nearly nothing: what is multiplied with it stays a number.
+    if squares > 0.0 { (1.0 / squares.sqrt()).min(f64::from(f32::MAX)) as f32 } else { 0.0 }
 }

@@ -224,7 +224,8 @@ fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Setting
     })
 }
 
-fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
+/// The documents of a task that is not final yet.
+pub(super) fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
     Ok(match place {
         PayloadPlace::File(name) => Payload::File(context.instance.payload_folder().join(name)),
         PayloadPlace::Inline => {

@@ -2,15 +2,26 @@
 //!
 //! A commit of its own, so that a slow or failing provider keeps no document from being found. What gets no vector waits:
 //! the next batch that brings documents to the index or speaks of its embedders tries again.
+//!
+//! A task that brought documents is told of those, one that changed settings or edited documents of all that failed.
 
-use lamina_engine::index::IndexError;
-use lamina_engine::index::embedding::{EmbedFailure, Embedded, EmbeddingError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+
+use lamina_engine::document::document_id;
+use lamina_engine::index::embedding::{DocumentFailure, EmbedFailure, Embedded, EmbeddingError};
+use lamina_engine::index::{DocumentAddress, IndexError, Payload, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::error::ApiError;
-use crate::tasks::content::Content;
+use super::documents::payload;
+use crate::error::{ApiError, ApiResult};
+use crate::tasks::content::{Content, Upsert};
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
+
+/// Documents that a task tells of one by one, at most; all are counted.
+const TOLD_MAX: usize = 100;
 
 /// How the second part ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,51 +54,156 @@ pub(in super::super) fn embed(context: Context<'_>, batch: &mut FinishedBatch, t
         tracing::warn!(index = uid, batch = batch.uid, embedder, %failure, "documents could not be embedded");
     }
     if embedded.failed > 0 || !embedded.lasting.is_empty() {
-        tell(&uid, batch, tasks, &embedded);
+        let snapshot = index.snapshot();
+        let telling = Telling::new(context, &uid, &snapshot, &embedded);
+        for FinishedTask { uid, result } in &mut batch.tasks {
+            if let Some(task) = tasks.iter().find(|task| task.uid == *uid) {
+                telling.tell(task, result);
+            }
+        }
     }
     Embedding::Ended
 }
 
-/// Documents were written, whatever came of their vectors. Where no text gets a vector, tasks that brought documents have
-/// failed nevertheless: their sender should look at the embedder.
-fn tell(uid: &str, batch: &mut FinishedBatch, tasks: &[Queued], embedded: &Embedded) {
-    let report = report(embedded);
-    let error = embedded.lasting.first_key_value().map(|(embedder, failure)| {
-        let failed = EmbeddingError::Failed { embedder: embedder.clone(), failure: failure.clone() };
-        let mut error = ApiError::from(IndexError::from(failed)).prefixed(format_args!("Index `{uid}`: "));
+/// What a task is told.
+#[derive(Default)]
+struct Told<'e> {
+    /// Documents without vectors; one counts once for each embedder.
+    total: u64,
+    /// The first ones whose own text is the reason.
+    documents: Vec<&'e DocumentFailure>,
+    /// By embedder: what stands in the way of all texts.
+    lasting: BTreeMap<&'e str, &'e EmbedFailure>,
+}
+
+/// Documents were written, whatever came of their vectors. Where an embedder embeds nothing, tasks that brought documents
+/// for it have failed nevertheless: their sender should look at the embedder.
+struct Telling<'a> {
+    context: Context<'a>,
+    index_uid: &'a str,
+    /// As it is after vectors were made.
+    snapshot: &'a Snapshot,
+    embedded: &'a Embedded,
+    /// By document and embedder.
+    reasons: HashMap<(DocumentAddress, &'a str), &'a DocumentFailure>,
+}
+
+impl<'a> Telling<'a> {
+    fn new(context: Context<'a>, index_uid: &'a str, snapshot: &'a Snapshot, embedded: &'a Embedded) -> Telling<'a> {
+        let reason = |failed: &'a DocumentFailure| {
+            let address = snapshot.find(failed.document_id.trim_matches('"'))?;
+            Some(((address, &*failed.embedder), failed))
+        };
+        let reasons = embedded.documents.iter().filter_map(reason).collect();
+        Telling { context, index_uid, snapshot, embedded, reasons }
+    }
+
+    fn tell(&self, task: &Queued, result: &mut TaskResult) {
+        if matches!(result, TaskResult::Unembedded { .. } | TaskResult::Failed(_)) {
+            return;
+        }
+        let (told, may_fail) = match &task.content {
+            Content::Upsert(upsert) => {
+                let told = self.of_payload(task.uid, upsert).unwrap_or_else(|error| {
+                    tracing::warn!(task = task.uid, %error, "its documents can't be read again: it is told of all");
+                    self.of_all()
+                });
+                (told, true)
+            }
+            Content::Edit(_) => (self.of_all(), true),
+            Content::Settings { patch, .. } if !patch.embedders.is_unset() => (self.of_all(), false),
+            _ => return,
+        };
+        if told.total == 0 && told.lasting.is_empty() {
+            return;
+        }
+        let (count, mut report) = match result {
+            TaskResult::Succeeded(count) => (*count, Map::new()),
+            TaskResult::Reported(entries) => (None, std::mem::take(entries)),
+            TaskResult::Unembedded { .. } | TaskResult::Failed(_) => return,
+        };
+        report.insert("embeddingFailures".to_owned(), told.report());
+        let reason = told.lasting.first_key_value().filter(|_| may_fail);
+        let error = reason.map(|(embedder, failure)| (&self.error(embedder, failure)).into());
+        *result = TaskResult::Unembedded { count, report, error };
+    }
+
+    fn error(&self, embedder: &str, failure: &EmbedFailure) -> ApiError {
+        let failed = EmbeddingError::Failed { embedder: embedder.to_owned(), failure: failure.clone() };
+        let mut error = ApiError::from(IndexError::from(failed)).prefixed(format_args!("Index `{}`: ", self.index_uid));
         error.message.push_str(
             "\n  - Note: the documents are written and found by their words. The next task that brings documents or names \
              the embedder in a change of settings tries again",
         );
         error
-    });
-    for FinishedTask { uid, result } in &mut batch.tasks {
-        let Some(task) = tasks.iter().find(|task| task.uid == *uid) else { continue };
-        let error = match &task.content {
-            Content::Upsert(_) | Content::Edit(_) => error.as_ref().map(Into::into),
-            Content::Settings { patch, .. } if !patch.embedders.is_unset() => None,
-            _ => continue,
+    }
+
+    /// All that failed, whoever brought it.
+    fn of_all(&self) -> Told<'a> {
+        Told {
+            total: self.embedded.failed,
+            documents: self.embedded.documents.iter().take(TOLD_MAX).collect(),
+            lasting: self.embedded.lasting.iter().map(|(embedder, failure)| (&**embedder, failure)).collect(),
+        }
+    }
+
+    /// The documents that a task brought and that still wait. Reads its payload again: only the documents in it say which
+    /// task brought them.
+    fn of_payload(&self, uid: u32, upsert: &Upsert) -> ApiResult<Told<'a>> {
+        let payload = payload(self.context, uid, &upsert.payload)?;
+        let primary_key = self.snapshot.primary_key.as_deref().unwrap_or_default();
+        let (mut told, mut seen) = (Told::default(), HashSet::new());
+        let for_line = |line: &[u8]| {
+            // Another task of the batch may have deleted it.
+            let address = document_id(line, primary_key).ok().and_then(|id| self.snapshot.find(id.as_str()));
+            let Some(address) = address else { return };
+            let mut waited_for = self.snapshot.waited_for(address).peekable();
+            if waited_for.peek().is_some() && seen.insert(address) {
+                waited_for.for_each(|embedder| self.add(&mut told, address, &embedder));
+            }
         };
-        let (count, mut entries) = match result {
-            TaskResult::Succeeded(count) => (*count, Map::new()),
-            TaskResult::Reported(entries) => (None, std::mem::take(entries)),
-            TaskResult::Unembedded { .. } | TaskResult::Failed(_) => continue,
-        };
-        entries.insert("embeddingFailures".to_owned(), report.clone());
-        *result = TaskResult::Unembedded { count, report: entries, error };
+        for_each_line(&payload, for_line)
+            .map_err(|error| ApiError::internal(format!("the documents of task {uid} can't be read: {error}")))?;
+        Ok(told)
+    }
+
+    fn add(&self, told: &mut Told<'a>, address: DocumentAddress, embedder: &str) {
+        told.total += 1;
+        if let Some(failed) = self.reasons.get(&(address, embedder)) {
+            if told.documents.len() < TOLD_MAX {
+                told.documents.push(failed);
+            }
+        } else if let Some((embedder, failure)) = self.embedded.lasting.get_key_value(embedder) {
+            told.lasting.insert(embedder, failure);
+        }
     }
 }
 
-fn report(embedded: &Embedded) -> Value {
-    let documents: Vec<Value> = embedded
-        .documents
-        .iter()
-        .map(|failed| {
+fn for_each_line(payload: &Payload, mut f: impl FnMut(&[u8])) -> io::Result<()> {
+    match payload {
+        Payload::Bytes(bytes) => bytes.split(|byte| *byte == b'\n').for_each(f),
+        Payload::File(path) => {
+            let (mut reader, mut line) = (BufReader::new(File::open(path)?), Vec::new());
+            while reader.read_until(b'\n', &mut line)? > 0 {
+                f(&line);
+                line.clear();
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Told<'_> {
+    /// As clients see it.
+    fn report(&self) -> Value {
+        let document = |failed: &&DocumentFailure| {
             let id = serde_json::from_str(&failed.document_id).unwrap_or(Value::Null);
             json!({ "id": id, "embedder": failed.embedder, "error": failed.failure.to_string() })
-        })
-        .collect();
-    let embedders: Map<String, Value> =
-        embedded.lasting.iter().map(|(name, failure)| (name.clone(), failure.to_string().into())).collect();
-    json!({ "total": embedded.failed, "documents": documents, "embedders": embedders })
+        };
+        let documents: Vec<Value> = self.documents.iter().map(document).collect();
+        let lasting = self.lasting.iter();
+        let embedders: Map<String, Value> =
+            lasting.map(|(name, failure)| ((*name).to_owned(), failure.to_string().into())).collect();
+        json!({ "total": self.total, "documents": documents, "embedders": embedders })
+    }
 }

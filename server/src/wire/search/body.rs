@@ -152,7 +152,7 @@ fn explain(at: At<'_>) -> ApiResult<Option<ExplainQuery>> {
 }
 
 fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
-    at.list(|element| Ok(element.number()? as f32))
+    at.list(|element| element.small_number())
 }
 
 fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {

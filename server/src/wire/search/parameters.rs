@@ -88,7 +88,7 @@ impl SearchQuery {
         match name {
             "q" => self.q = Some(parameter.code(InvalidSearchQ).text()?.to_owned()),
             "vector" => {
-                let vector = parameter.code(InvalidSearchVector).list(|element| Ok(element.number()? as f32))?;
+                let vector = parameter.code(InvalidSearchVector).list(|element| element.small_number())?;
                 self.vector = Some(vector);
             }
             "offset" => self.offset = size(parameter.code(InvalidSearchOffset).positive_integer()?),

@@ -293,3 +293,11 @@ fn windows() {
     assert_eq!(Window::Offset { offset: 3, limit: 10 }.bounds(5), (3, 2));
     assert_eq!(Window::Offset { offset: 9, limit: 10 }.bounds(5), (5, 0));
 }
+
+#[test]
+fn vectors_are_of_numbers_that_32_bits_hold() {
+    let told = (Code::InvalidSearchVector, "Invalid value at `.vector[1]`: `1e39` is too large for 32 bits".to_owned());
+    assert_eq!(refused(json!({"vector": [1, 1e39]})), told);
+    let told = "Invalid value in parameter `vector[1]`: `-1e39` is too large for 32 bits".to_owned();
+    assert_eq!(refused_get("vector=1,-1e39"), (Code::InvalidSearchVector, told));
+}
