@@ -254,6 +254,10 @@ impl Reading<'_> {
             Some(given) => Some(self.vectors(given, &format!("{place}.embeddings"))?),
         };
         match fields.get("regenerate") {
+            // `null` says as little as nothing does; an empty list says that there are none as long as the text stays.
+            Some(Value::Bool(true)) if fields.get("embeddings") == Some(&Value::Null) => {
+                Ok(SuppliedVectors { vectors: None, regenerate: true })
+            }
             Some(Value::Bool(regenerate)) => Ok(SuppliedVectors { vectors, regenerate: *regenerate }),
             None => Err(format!(
                 "Missing field `{place}.regenerate`\n  - note: `{place}` must be an array of floats, an array of \
@@ -339,6 +343,9 @@ mod tests {
         assert_eq!(parse(r#"{"embeddings":[1],"regenerate":true}"#), given(&[&[1.0]], true));
         assert_eq!(parse(r#"{"embeddings":[[1],[2]],"regenerate":false}"#), given(&[&[1.0], &[2.0]], false));
         assert_eq!(parse(r#"{"embeddings":null,"regenerate":false}"#), given(&[], false));
+        let unsaid = r#"{"embeddings":null,"regenerate":true}"#;
+        assert_eq!(parse(unsaid), Ok(SuppliedVectors { vectors: None, regenerate: true }));
+        assert_eq!(parse(r#"{"embeddings":[],"regenerate":true}"#), given(&[], true));
         assert_eq!(parse(r#"{"regenerate":true}"#), Ok(SuppliedVectors { vectors: None, regenerate: true }));
     }
 

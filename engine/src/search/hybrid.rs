@@ -7,7 +7,10 @@ use hashbrown::HashSet;
 use super::explain::Standing;
 use super::semantic::{SemanticQuery, search_semantic};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
-use crate::index::Snapshot;
+use crate::bits::DocSet;
+use crate::id::DocId;
+use crate::index::{DocumentAddress, Snapshot};
+use crate::rank::merge::Distinct;
 use crate::rank::{ScoreDetail, SortedValue, compare_scores, compare_sorted, global_score, in_direction};
 
 /// A list of words alone answers when each of its hits scores at least this, times the weight of words.
@@ -65,7 +68,9 @@ pub fn search_hybrid(
     });
     let address = asked.and_then(|id| snapshot.find(id));
     let (mut hits, mut semantic_hit_count, mut place) = (Vec::new(), 0, None);
+    let mut listed = Vec::new();
     for (position, weighted) in kept.take(reach).enumerate() {
+        listed.push(weighted.hit.address);
         if address == Some(weighted.hit.address) {
             place = Some((position, weighted.hit.clone()));
         }
@@ -93,6 +98,9 @@ pub fn search_hybrid(
     for (docs, more) in candidates.iter_mut().zip(&near.candidates) {
         docs.or_assign(more);
     }
+    if let Some(distinct) = &mut distinct {
+        candidates = of_different_values(distinct, &candidates, &listed, &seen);
+    }
     let result = SearchResult {
         hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
@@ -103,6 +111,27 @@ pub fn search_hybrid(
         explanation: words.explanation,
     };
     Ok(HybridResult { result, semantic_hit_count })
+}
+
+/// Of the documents that one of the lists knows, one for each value: those of the merged list, which `distinct` has seen,
+/// and for other values any. Each list alone may have chosen another document of the same value.
+fn of_different_values(
+    distinct: &mut Distinct,
+    candidates: &[DocSet],
+    listed: &[DocumentAddress],
+    seen: &HashSet<DocumentAddress>,
+) -> Vec<DocSet> {
+    let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
+    listed.iter().for_each(|address| kept[address.segment as usize].push(address.doc));
+    for (segment, (docs, kept)) in (0u32..).zip(candidates.iter().zip(&mut kept)) {
+        docs.for_each(|doc| {
+            let is_settled = seen.contains(&DocumentAddress { segment, doc });
+            if !is_settled && distinct.admit(segment as usize, doc) {
+                kept.push(doc);
+            }
+        });
+    }
+    kept.into_iter().map(|docs| docs.into_iter().collect()).collect()
 }
 
 struct Weighted {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::facet::{distributions, select_facets};
 use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
 use crate::storage::MemoryDirectory;
 
@@ -145,6 +146,69 @@ fn words_and_nearness_together() {
     let mut found = ids(&snapshot, &both.result);
     found.sort_unstable();
     assert_eq!(found, [1, 3, 5]);
+}
+
+#[test]
+fn totals_of_a_hybrid_search_are_of_both_lists() {
+    let document = |id: u32, text: &str, kind: &str, vector: Value| json!({"id": id, "text": text, "kind": kind, "_vectors": {"e": vector}});
+    let index = index(
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}, "filterableAttributes": ["kind"]}),
+        &[
+            &[document(1, "red fox", "a", json!([1, 0])), document(2, "red dog", "a", json!([0, 1]))],
+            &[
+                document(3, "blue fox", "b", json!([-1, 0])),
+                document(4, "blue dog", "b", json!([0, -1])),
+                document(5, "green", "c", json!(null)),
+            ],
+        ],
+    );
+    let snapshot = index.snapshot();
+    let both = |request: SearchRequest| {
+        let request = SearchRequest { query: Some("fox".into()), ..request };
+        let found = search_hybrid(&snapshot, &request, 0.5, || Some(SemanticQuery::new("e", vec![0.0, 1.0]))).unwrap();
+        let fields = select_facets(&["kind".to_owned()], &snapshot.settings, &snapshot.fields).unwrap();
+        let counted = distributions(&snapshot, &found.result.candidates, &fields);
+        let counts = counted[0].values.iter().map(|(_, count)| *count).collect::<Vec<_>>();
+        (ids(&snapshot, &found.result), found.result.total, counts)
+    };
+    let filter = |filter: &str| crate::filter::Filter::from_json(&json!(filter)).unwrap();
+    assert_eq!(both(SearchRequest::default()), (vec![2, 1, 3, 4, 5], 5, vec![2, 2, 1]));
+    assert_eq!(both(SearchRequest { filter: filter("kind != a"), ..SearchRequest::default() }).1, 3);
+    let near_enough = SearchRequest { score_threshold: Some(0.6), exhaustive: true, ..SearchRequest::default() };
+    assert_eq!(both(near_enough), (vec![2, 1, 3], 3, vec![2, 1]), "words find two, nearness the dog");
+    // For the kind `a` words choose another document than nearness does: it counts once all the same.
+    for (exhaustive, limit) in [(false, 20), (true, 20), (true, 3)] {
+        let request = SearchRequest { distinct: Some("kind".into()), exhaustive, limit, ..SearchRequest::default() };
+        let (hits, total, counts) = both(request);
+        assert_eq!((&hits[..], total, counts), (&[2, 3, 5][..limit.min(3)], 3, vec![1, 1, 1]), "{exhaustive} {limit}");
+    }
+}
+
+#[test]
+fn similarities_are_moved_to_where_they_are_expected() {
+    let embedder = json!({"source": "userProvided", "dimensions": 2, "distribution": {"mean": 0.75, "sigma": 0.1}});
+    let documents = [
+        json!({"id": 1, "text": "fox", "_vectors": {"e": [0, 1]}}),
+        json!({"id": 2, "text": "dog", "_vectors": {"e": [0.4, 0.9165151]}}),
+        json!({"id": 3, "text": "cat", "_vectors": {"e": [1, 0]}}),
+        json!({"id": 4, "text": "cow", "_vectors": {"e": [0, 0]}}),
+    ];
+    let index = index(json!({"embedders": {"e": embedder}}), &[&documents]);
+    let snapshot = index.snapshot();
+    let query = SemanticQuery::new("e", vec![1.0, 0.0]);
+    let scores = |request: &SearchRequest| -> Vec<f32> {
+        search_semantic(&snapshot, request, &query).unwrap().hits.iter().map(|hit| hit.score as f32).collect()
+    };
+    // Similarities of 1, 0.7, 0.5 and 0.5 (nothing is near to a vector of zeros, or far from it).
+    let found = scores(&SearchRequest::default());
+    assert_eq!((found[0], found[2], found[3]), (1.0, f32::EPSILON, f32::EPSILON));
+    assert!((found[1] - 0.3).abs() < 1e-5, "{found:?}");
+    let threshold = SearchRequest { score_threshold: Some(0.5), ..SearchRequest::default() };
+    assert_eq!(scores(&threshold), [1.0], "thresholds are for what is shown");
+    // Unmoved, 0.6 times 0.7 of the dog would be before 0.4 of the fox, whose words are right.
+    let request = SearchRequest { query: Some("fox".into()), limit: 3, ..SearchRequest::default() };
+    let both = search_hybrid(&snapshot, &request, 0.6, || Some(query.clone())).unwrap();
+    assert_eq!(ids(&snapshot, &both.result), [3, 1, 2]);
 }
 
 /// In one document one completion of the prefix is in the best attribute, and another one comes first.

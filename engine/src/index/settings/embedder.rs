@@ -89,9 +89,10 @@ impl EmbedderSettings {
         made_by(&self.configuration) == made_by(&other.configuration)
     }
 
-    /// Whether the same documents become the same texts under both, when the searchable attributes are the same.
-    pub(crate) fn makes_same_texts(&self, other: &EmbedderSettings) -> bool {
-        self.template == other.template && self.template_bytes_max == other.template_bytes_max
+    /// Whether vectors of texts that `before` made do, when the searchable attributes are the same: those of texts that would
+    /// be cut earlier now say no less than they did.
+    pub(crate) fn is_content_with_texts_of(&self, before: &EmbedderSettings) -> bool {
+        self.template == before.template && self.template_bytes_max <= before.template_bytes_max
     }
 }
 
@@ -231,6 +232,17 @@ mod tests {
         }
         assert!(read(json!({"url": "a"})).makes_same_vectors(&read(json!({"url": "b"}))));
         assert!(!read(json!({"dimensions": 1})).makes_same_vectors(&read(json!({"dimensions": 2}))));
+    }
+
+    #[test]
+    fn what_needs_new_texts() {
+        let before = read(json!({"documentTemplate": "a", "documentTemplateMaxBytes": 100}));
+        for (template, bytes_max, is_content) in
+            [("a", 100, true), ("a", 99, true), ("a", 101, false), ("b", 100, false)]
+        {
+            let after = read(json!({"documentTemplate": template, "documentTemplateMaxBytes": bytes_max}));
+            assert_eq!(after.is_content_with_texts_of(&before), is_content, "{template} {bytes_max}");
+        }
     }
 
     #[test]

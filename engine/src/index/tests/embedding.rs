@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::embedding::{EmbedFailure, Embedded, Embedder, EmbedderProvider};
 use super::super::settings::EmbedderSettings;
 use super::*;
-use crate::storage::MemoryDirectory;
+use crate::storage::{Fault, FaultyDirectory, MemoryDirectory};
 
 /// Refuses texts that hold a `!`, unless it is tolerant.
 const PICKY: u8 = 0;
@@ -60,7 +60,7 @@ impl Model {
 }
 
 /// An index whose embedder `m` looks at the field `t`.
-fn index(directory: &MemoryDirectory, model: &Model) -> Index {
+fn index(directory: &(impl Directory + Clone + 'static), model: &Model) -> Index {
     let index = Index::create_in(Arc::new(directory.clone()), model.options()).unwrap();
     let embedder = json!({"source": "rest", "url": "u", "documentTemplate": "{{ doc.t }}"});
     apply_one(&index, settings(json!({"embedders": {"m": embedder}}))).unwrap();
@@ -197,4 +197,78 @@ fn giving_up_changes_nothing() {
     let given_up = index.embed_waiting(&Progress::new(), &AtomicBool::new(true));
     assert!(matches!(given_up, Err(IndexError::Cancelled)));
     assert_eq!(index.snapshot().generation, before);
+}
+
+#[test]
+fn a_text_that_is_refused_again_costs_its_neighbours_no_copy() {
+    let (directory, model) = (FaultyDirectory::new(Fault::None), Model::default());
+    let index = index(&directory, &model);
+    let documents: Vec<Value> = (0..50).map(|i| json!({"id": i, "t": if i == 7 { "no!" } else { "yes" }})).collect();
+    apply_first(&index, &documents);
+    assert_eq!(embed(&index).made, 49);
+    let writes = directory.write_count();
+    assert_eq!((embed(&index).failed, directory.write_count()), (1, writes), "nothing new, nothing written");
+    // An embedder whose text is refused takes nothing from the one beside it.
+    let other = json!({"source": "rest", "url": "v", "documentTemplate": "{{ doc.t }}!"});
+    model.be(TOLERANT);
+    apply_one(&index, settings(json!({"embedders": {"other": other}}))).unwrap();
+    model.be(PICKY);
+    apply_first(&index, &[json!({"id": 50, "t": "new"}), json!({"id": 3, "t": "more!"})]);
+    let told = embed(&index);
+    assert_eq!((told.made, told.failed), (1, 4), "`m` of document 50; both of 3, `other` of 50, `m` of 7");
+    model.be(TOLERANT);
+    assert_eq!(embed(&index).made, 4);
+    index.compact(&AtomicBool::new(false)).unwrap();
+    index.verify().unwrap();
+    let snapshot = index.snapshot();
+    let reader = &snapshot.segments[0].reader;
+    for (name, mark) in [("m", 0.0), ("other", 1.0)] {
+        let vectors = reader.vectors_of(name).unwrap();
+        for (id, length) in [("7", 3.0), ("8", 3.0), ("50", 3.0), ("3", 5.0)] {
+            let doc = snapshot.find(id).unwrap().doc;
+            assert_eq!(vectors.decoded(doc), [[length + mark]], "{name} of {id}");
+        }
+    }
+}
+
+#[test]
+fn given_vectors_stay_as_long_as_they_are_to() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    let given = |vectors: Value, regenerate: bool| json!({"m": {"embeddings": vectors, "regenerate": regenerate}});
+    let vector = |id: &str| {
+        embed(&index);
+        let snapshot = index.snapshot();
+        let address = snapshot.find(id).unwrap();
+        let vectors = snapshot.segments[address.segment as usize].reader.vectors_of("m").unwrap();
+        vectors.decoded(address.doc).concat()
+    };
+    let write = |operation: Operation| apply_one(&index, operation).map(drop).unwrap();
+    write(add(&[
+        json!({"id": 1, "t": "text", "_vectors": given(json!([100]), true)}),
+        json!({"id": 2, "t": "text", "_vectors": given(json!([100]), false)}),
+        json!({"id": 3, "t": "text", "_vectors": given(json!(null), true)}),
+        json!({"id": 4, "t": "text", "_vectors": {"m": {"regenerate": true}}}),
+    ]));
+    assert_eq!(["1", "2", "3", "4"].map(vector), [vec![100.0], vec![100.0], vec![4.0], vec![4.0]]);
+    // The text stays: so do they, whether the document is updated or replaced.
+    write(update(&[json!({"id": 1, "seen": true}), json!({"id": 2, "seen": true})]));
+    write(add(&[json!({"id": 1, "t": "text"})]));
+    assert_eq!(["1", "2"].map(vector), [[100.0], [100.0]]);
+    // It changes: only what asked for it is made anew.
+    write(update(&[json!({"id": 1, "t": "longer"}), json!({"id": 2, "t": "longer"})]));
+    assert_eq!(["1", "2"].map(vector), [[6.0], [100.0]]);
+    // What is never to change goes with its document, and can be handed over to the model or kept from it.
+    write(add(&[json!({"id": 2, "t": "longer"})]));
+    assert_eq!(vector("2"), [6.0]);
+    write(update(&[json!({"id": 2, "_vectors": {"m": {"regenerate": false}}})]));
+    write(update(&[json!({"id": 2, "t": "of another length"})]));
+    assert_eq!(vector("2"), [6.0]);
+    write(update(&[json!({"id": 2, "_vectors": {"m": {"regenerate": true}}})]));
+    assert_eq!(vector("2"), [17.0]);
+    // Another model makes all that may be made.
+    write(update(&[json!({"id": 1, "_vectors": given(json!([5]), true)})]));
+    write(update(&[json!({"id": 3, "_vectors": given(json!([7]), false)})]));
+    write(settings(json!({"embedders": {"m": {"url": "another"}}})));
+    assert_eq!(["1", "2", "3"].map(vector), [[6.0], [17.0], [7.0]]);
 }

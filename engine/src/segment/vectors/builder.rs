@@ -46,6 +46,11 @@ impl VectorsBuilder {
         &self.name
     }
 
+    /// Whether nothing is known of any document's vectors.
+    pub fn is_empty(&self) -> bool {
+        !self.entries.iter().any(|entry| entry.state.is_present())
+    }
+
     /// How its vectors are stored.
     pub fn shape(&self) -> VectorShape {
         self.shape

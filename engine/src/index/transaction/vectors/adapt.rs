@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::super::document_vectors::waits;
-use super::super::super::embedding::{EmbedFailure, Embedded, EmbeddingError, EmbeddingLog};
+use super::super::super::embedding::{EmbedFailure, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::files::FileGuard;
 use super::super::super::progress::Phase;
@@ -14,21 +13,20 @@ use super::super::geo::document_id_json;
 use super::super::resources::Resources;
 use super::super::settings_change::{for_each_document, runs_of};
 use super::super::threads::check;
-use super::active::{ActiveEmbedder, When};
+use super::active::ActiveEmbedder;
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
-use crate::id::DocId;
 use crate::segment::{SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
 
 /// What a change of settings means for the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+pub(super) enum Work {
     /// They stay as they are.
     None,
     /// They become bits.
     Quantize,
-    /// They stay as they are; those that documents wait for are made.
+    /// They stay as they are; those that documents wait for are made ([`super::complete`]).
     Complete,
     /// The texts may have changed; vectors of texts that have not stay.
     Render,
@@ -40,7 +38,7 @@ fn work(old: Option<&EmbedderSettings>, new: &EmbedderSettings, searchable_chang
     match old {
         None => Work::Make,
         Some(old) if !new.makes_same_vectors(old) => Work::Make,
-        Some(old) if !new.user_provided && (searchable_changed || !new.makes_same_texts(old)) => Work::Render,
+        Some(old) if !new.user_provided && (searchable_changed || !new.is_content_with_texts_of(old)) => Work::Render,
         Some(old) if new.binary_quantized != old.binary_quantized => Work::Quantize,
         Some(_) => Work::None,
     }
@@ -89,58 +87,17 @@ pub(in super::super) fn adapt_vectors(
     segments.iter().map(adapt).collect::<Result<_, _>>().map(Some)
 }
 
-/// Makes the vectors that documents of `segments` wait for. Returns the segments with those that could be made.
-///
-/// # Errors
-/// What has nothing to do with embedders and texts.
-pub(in super::super) fn embed_waiting(
-    resources: &Resources<'_>,
-    reading: Reading<'_>,
-    segments: &[SegmentView],
-) -> Result<(Vec<SegmentView>, Embedded), IndexError> {
-    let log = EmbeddingLog::default();
-    let mut embedders = Vec::new();
-    let mut total = 0;
-    for settings in reading.settings.all_embedders().filter(|settings| !settings.user_provided) {
-        let name = settings.name.clone();
-        let waiting = segments.iter().map(|segment| segment.waiting_count(&name)).sum::<u64>();
-        if waiting == 0 {
-            continue;
-        }
-        total += waiting;
-        let opened = ActiveEmbedder::open(settings, resources.embedders, When::Now)
-            .and_then(|embedder| embedder.check_stored(segments).map(|()| embedder));
-        match opened {
-            Ok(embedder) => embedders.push(embedder),
-            Err(error) => {
-                let failure = match error {
-                    IndexError::Embedding(EmbeddingError::Unusable(failure)) => failure,
-                    other => EmbedFailure::user(other.to_string()),
-                };
-                log.lasts(&name, usize::try_from(waiting).unwrap_or(usize::MAX), failure);
-            }
-        }
-    }
-    resources.progress.enter(Phase::Embedding, total);
-    let works = vec![Work::Complete; embedders.len()];
-    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
-    let waits = |segment: &SegmentView| embedders.iter().any(|embedder| segment.waiting_count(embedder.name()) > 0);
-    let adapt = |segment: &SegmentView| if waits(segment) { adaptation.adapt(segment) } else { Ok(segment.clone()) };
-    let segments = segments.iter().map(adapt).collect::<Result<Vec<_>, _>>()?;
-    Ok((segments, log.into_report()))
-}
-
-struct Adaptation<'a> {
-    resources: &'a Resources<'a>,
-    reading: Reading<'a>,
-    embedders: &'a [ActiveEmbedder],
-    works: &'a [Work],
-    log: &'a EmbeddingLog,
+pub(super) struct Adaptation<'a> {
+    pub(super) resources: &'a Resources<'a>,
+    pub(super) reading: Reading<'a>,
+    pub(super) embedders: &'a [ActiveEmbedder],
+    pub(super) works: &'a [Work],
+    pub(super) log: &'a EmbeddingLog,
 }
 
 /// The vectors of one segment in the making.
 #[derive(Default)]
-struct Beside(Vec<VectorsBuilder>);
+pub(super) struct Beside(pub(super) Vec<VectorsBuilder>);
 
 impl VectorTarget for Beside {
     fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
@@ -164,19 +121,9 @@ impl Adaptation<'_> {
                 beside.vectors(embedder.name(), embedder.shape);
             }
         }
-        let completes = self.works.iter().all(|work| *work == Work::Complete);
         for run in runs_of(reader.doc_count()) {
             check(resources.cancelled)?;
-            let mut done = u64::from(run.end - run.start);
-            if completes {
-                let waiting = |doc: &DocId| segment.is_live(*doc) && self.has_to_make(reader, *doc);
-                done = run.clone().filter(waiting).count() as u64;
-                if done == 0 {
-                    // Nothing has to be read of these documents.
-                    run.filter(|doc| segment.is_live(*doc)).try_for_each(|doc| self.copy(&mut beside, reader, doc))?;
-                    continue;
-                }
-            }
+            let done = u64::from(run.end - run.start);
             for_each_document(reader, run, |doc, json| {
                 if segment.is_live(doc) {
                     self.document(&mut documents, &mut beside, reader, doc, json)
@@ -187,33 +134,26 @@ impl Adaptation<'_> {
             resources.progress.advance(done);
         }
         documents.flush(&mut beside)?;
+        self.put_beside(segment, &beside)
+    }
+
+    /// The segment with these vectors in the place of those that it has of the same embedders.
+    pub(super) fn put_beside(&self, segment: &SegmentView, beside: &Beside) -> Result<SegmentView, IndexError> {
         if beside.0.is_empty() {
             return Ok(segment.clone());
         }
-        let file = write_vector_file(&beside.0, &**resources.directory, reader.meta())?;
-        let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
+        let (directory, reader) = (self.resources.directory, &segment.reader);
+        let file = write_vector_file(&beside.0, &**directory, reader.meta())?;
+        let added = FileGuard::provisional(directory.clone(), file.file.name.clone());
         let files = segment.files.iter().cloned().chain([added]).collect();
         let mut meta = reader.meta().clone();
         meta.column_files.push(file);
-        let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
+        let reader = Arc::new(SegmentReader::open(&**directory, &meta)?);
         Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
     }
 
-    fn has_to_make(&self, reader: &SegmentReader, doc: DocId) -> bool {
-        self.embedders.iter().any(|embedder| waits(reader, embedder.name(), doc))
-    }
-
-    /// Takes over all vectors of a document that waits for none.
-    fn copy(&self, beside: &mut Beside, reader: &SegmentReader, doc: DocId) -> Result<(), IndexError> {
-        for embedder in self.embedders {
-            if let Some(vectors) = reader.vectors_of(embedder.name()) {
-                beside.vectors(embedder.name(), embedder.shape).copy(doc, vectors.get(doc), vectors.shape());
-            }
-        }
-        Ok(())
-    }
-
-    fn document(
+    /// Settles the vectors of one document. Where they are only completed, those that are there are left to the caller.
+    pub(super) fn document(
         &self,
         documents: &mut DocumentVectors<'_>,
         beside: &mut Beside,
@@ -231,6 +171,9 @@ impl Adaptation<'_> {
                     || !stored.state.regenerates()
                     || matches!(work, Work::Quantize | Work::Complete | Work::None)
             });
+            if *work == Work::Complete && keeps.is_some() {
+                continue;
+            }
             if let Some((stored, shape)) = keeps {
                 let id = || document_id_json(&plain, self.reading.primary_key).trim_matches('"').to_owned();
                 self.check_size(embedder, shape, stored.count, id)?;

@@ -2,6 +2,7 @@
 
 mod active;
 mod adapt;
+mod complete;
 mod document_vectors;
 mod missing;
 
@@ -9,7 +10,8 @@ use crate::id::DocId;
 use crate::segment::SegmentReader;
 
 pub(super) use active::ActiveEmbedder;
-pub(super) use adapt::{adapt_vectors, embed_waiting};
+pub(super) use adapt::adapt_vectors;
+pub(super) use complete::embed_waiting;
 pub(super) use document_vectors::{DocumentVectors, check_log};
 pub(super) use missing::Missing;
 
