@@ -274,6 +274,20 @@ fn a_late_model_leaves_the_words_and_is_told() {
 }
 
 #[test]
+fn a_late_text_takes_no_time_from_the_others() {
+    let model = Model::start();
+    let server = pets(&model);
+    server.set("pets", json!({"searchCutoffMs": 2000}));
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let query = |text: &str| json!({"indexUid": "pets", "q": text, "hybrid": {"embedder": "m"}});
+    let queries = json!({"queries": [query("slow 1"), query("slow 2"), query("kitten")]});
+    let results = server.post("/multi-search", queries).ok()["results"].clone();
+    let count = |place: usize| results[place]["semanticHitCount"].as_u64().unwrap();
+    assert!(count(0) == 0 && count(1) == 0 && count(2) > 0, "{results}");
+    model.be(Manner::default());
+}
+
+#[test]
 fn each_task_of_a_batch_is_told_of_its_own_documents() {
     let model = Model::start();
     let server = pets(&model);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lamina_engine::index::Settings;
@@ -234,6 +234,24 @@ fn passing_troubles_are_waited_for() {
 }
 
 #[test]
+fn answers_that_make_no_sense_are_asked_for_again() {
+    let answers = ["{", "[1, 2", "null", r#"{"vectors": [[1, 1], [2, 1]]}"#, r#"{"vectors": [["x"]]}"#];
+    let count = AtomicUsize::new(0);
+    let stub = Stub::start(&[], move |seen| match answers.get(count.fetch_add(1, Ordering::Relaxed)) {
+        Some(nonsense) => (200, (*nonsense).to_owned()),
+        None => rest_answer(seen),
+    });
+    let fixture = Fixture::new(0);
+    // A deadline bounds the pauses, not the tries.
+    assert_eq!(fixture.query(&rest(&stub.url), "abc", Duration::from_secs(300)).unwrap(), [3.0, 1.0]);
+    assert_eq!(stub.seen().len(), answers.len() + 1);
+    let stub = Stub::start(&[], |_| (200, "<html>secret-key</html>".to_owned()));
+    let told = fixture.query(&rest(&stub.url), "abc", Duration::from_millis(50)).unwrap_err();
+    assert!(told.starts_with("runtime error: could not read the answer of the embedding server: "), "{told}");
+    assert!(told.ends_with("\n  - server replied with `<html>XXX...</html>`"), "{told}");
+}
+
+#[test]
 fn lasting_troubles_are_told() {
     let fixture = Fixture::new(0);
     for (status, told) in [
@@ -292,7 +310,7 @@ fn a_cancelled_batch_gives_up() {
     let flag = Arc::clone(&cancelled);
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));
-        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
     });
     let start = Instant::now();
     embedder.embed(&["a".to_owned()], &cancelled).remove(0).unwrap_err();

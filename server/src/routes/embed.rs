@@ -1,7 +1,9 @@
 //! Texts of queries become vectors before the search takes a thread of the pool: a slow provider keeps none waiting.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt, stream};
 use lamina_engine::index::settings::{DEFAULT_SEARCH_CUTOFF_MS, EmbedderSettings};
 
 use serde_json::Value;
@@ -55,16 +57,26 @@ pub(super) fn wanted<'q>(
     Ok(wanted)
 }
 
-/// Their vectors. What fails is noted and told by the search that needs it.
+/// Texts of one request that are asked for at the same time.
+const PARALLEL_TEXTS: usize = 16;
+
+/// Their vectors. They are asked for side by side, so that a late one takes no time from the others. What fails is noted and
+/// told by the search that needs it.
 pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedTexts {
+    let mut asked = HashMap::new();
+    for wanted in wanted {
+        let key = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() }.key();
+        asked.entry((wanted.uid.clone(), wanted.settings.name.clone(), key)).or_insert(wanted);
+    }
+    let answers = asked.into_iter().map(|((uid, embedder, key), wanted)| async move {
+        let input = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() };
+        let result = state.embedders.embed_query(&wanted.settings, input, wanted.deadline).await;
+        (uid, embedder, key, result)
+    });
+    let mut answers = stream::iter(answers).buffer_unordered(PARALLEL_TEXTS);
     let mut embedded = EmbeddedTexts::default();
-    for Wanted { uid, settings, q, media, deadline } in wanted {
-        let input = QueryInput { q: q.as_deref(), media: media.as_ref() };
-        let key = input.key();
-        if !embedded.contains(&uid, &settings.name, &key) {
-            let result = state.embedders.embed_query(&settings, input, deadline).await;
-            embedded.insert(&uid, &settings.name, &key, result);
-        }
+    while let Some((uid, embedder, key, result)) = answers.next().await {
+        embedded.insert(&uid, &embedder, &key, result);
     }
     embedded
 }

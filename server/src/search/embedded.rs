@@ -13,11 +13,6 @@ type Asked = (String, String, String);
 pub struct EmbeddedTexts(HashMap<Asked, Result<Arc<[f32]>, EmbedFailure>>);
 
 impl EmbeddedTexts {
-    /// Whether a text was tried.
-    pub fn contains(&self, uid: &str, embedder: &str, text: &str) -> bool {
-        self.0.contains_key(&(uid.to_owned(), embedder.to_owned(), text.to_owned()))
-    }
-
     /// Adds what came of a text.
     pub fn insert(&mut self, uid: &str, embedder: &str, text: &str, result: Result<Arc<[f32]>, EmbedFailure>) {
         self.0.insert((uid.to_owned(), embedder.to_owned(), text.to_owned()), result);

@@ -1,9 +1,10 @@
 //! Models that run inside the server: the source `huggingFace`.
 //!
-//! A model is a folder of files, [found or downloaded](files); its tokens go through a [network](network), and the
+//! A model is a folder of files, [found](files) or [downloaded](download); its tokens go through a [network](network), and the
 //! vectors of the tokens are [pooled](pooling) into one. Texts of the same number of tokens go through together, so
 //! nothing is padded and no text changes the vector of another.
 
+mod download;
 mod files;
 mod network;
 mod pooling;
