@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Server, binary};
 
@@ -48,7 +48,7 @@ fn ways_of_searching_are_compared() {
     assert!(figures("words")[0] < 0.95, "the second relevant document is not found by words: {said}");
     assert_eq!(figures("words")[1..], [1.0, 0.0]);
     let output = evaluate(&server, judgements, &["--with", words, "--min-ndcg", "0.99"]);
-    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("below 0.99"));
+    assert!(output.status.code() == Some(1) && String::from_utf8_lossy(&output.stderr).contains("below 0.99"));
 }
 
 #[test]
@@ -62,6 +62,37 @@ fn what_is_wrong_is_told() {
     ] {
         let output = evaluate(&server, judgements, arguments);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && said.contains(told), "no `{told}` in {said}");
+        assert!(output.status.code() == Some(2) && said.contains(told), "no `{told}` in {said}");
     }
+}
+
+/// The labelled set of the documentation, and two indexes with other settings.
+#[test]
+fn words_and_meaning_together_beat_each_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/labelled-set.py");
+    let made = Command::new("python3").arg(script).arg(folder.path()).status().expect("python3 starts");
+    assert!(made.success());
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the script writes it");
+    let server = Server::start();
+    let settings: Value = serde_json::from_str(&read("settings.json")).expect("settings are JSON");
+    let documents: Vec<Value> =
+        read("documents.ndjson").lines().map(|line| serde_json::from_str(line).expect("a document is JSON")).collect();
+    for uid in ["animals", "names"] {
+        server.done(&server.patch(&format!("/indexes/{uid}/settings"), settings.clone()));
+        server.add(uid, json!(documents));
+    }
+    server.done(&server.patch("/indexes/names/settings", json!({"searchableAttributes": ["name"]})));
+    let way =
+        |name: &str, ratio: f64| format!("{name}={}", json!({"hybrid": {"embedder": "model", "semanticRatio": ratio}}));
+    let (words, meaning, both) = (way("words", 0.0), way("meaning", 1.0), way("both", 0.5));
+    let judgements = read("queries.ndjson");
+    let compare = ["--with", &words, "--with", &meaning, "--with", &both, "--last-is-best", "--min-ndcg", "0.7"];
+    let output = evaluate(&server, &judgements, &compare);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let names = r#"names={"indexUid": "names", "hybrid": {"embedder": "model", "semanticRatio": 0}}"#;
+    let output = evaluate(&server, &judgements, &["--with", &words, "--with", names, "--last-is-best"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains(", and `words` has "), "{said}");
 }

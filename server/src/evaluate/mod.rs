@@ -40,12 +40,16 @@ pub struct Args {
     #[arg(long, env = "SVC_API_KEY", hide_env_values = true)]
     api_key: Option<String>,
     /// A way of searching: a name and search parameters as JSON, e.g.
-    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`. Several are compared; without any, words alone.
+    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`, and with `indexUid` another index, to compare settings. Several
+    /// are compared; without any, words alone.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
     /// Hits that are looked at.
     #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
     depth: u16,
+    /// Fail when another way of searching has a higher nDCG than the last one.
+    #[arg(long)]
+    last_is_best: bool,
     /// Fail when nDCG is lower for the last way of searching.
     #[arg(long, value_name = "0..1")]
     min_ndcg: Option<f64>,
@@ -58,13 +62,21 @@ pub struct Args {
 #[derive(Debug, Clone)]
 struct Variant {
     name: String,
+    /// Instead of the one that all others search.
+    index: Option<String>,
     parameters: Map<String, Value>,
 }
 
 fn parse_variant(text: &str) -> Result<Variant, String> {
     let (name, json) = text.split_once('=').ok_or("expected NAME=JSON")?;
-    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is no JSON object: {error}"))?;
-    Ok(Variant { name: name.to_owned(), parameters })
+    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is no JSON object: {error}"));
+    let mut parameters: Map<String, Value> = parameters?;
+    let index = match parameters.remove("indexUid") {
+        None => None,
+        Some(Value::String(index)) => Some(index),
+        Some(other) => return Err(format!("`indexUid` must be a string, not `{other}`")),
+    };
+    Ok(Variant { name: name.to_owned(), index, parameters })
 }
 
 /// Why nothing could be measured.
@@ -82,14 +94,17 @@ enum EvaluateError {
     NoPrimaryKey(String),
 }
 
-/// Measures and prints. The exit status is 0 when all demands are met.
+/// Nothing could be measured: neither good nor bad news of the answers.
+const UNMEASURED: u8 = 2;
+
+/// Measures and prints. The exit status is 0 when all demands are met, 1 when one is not, 2 when nothing could be measured.
 pub fn run(args: &Args) -> ExitCode {
     match evaluate(args) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("lamina evaluate: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(UNMEASURED)
         }
     }
 }
@@ -100,15 +115,17 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let judgements =
         read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file, source })?;
     let server = Server { http: Client::builder().timeout(REQUEST_TIME).build()?, args };
-    let primary_key = server.primary_key()?;
-    let words = [Variant { name: "words".to_owned(), parameters: Map::new() }];
+    let words = [Variant { name: "words".to_owned(), index: None, parameters: Map::new() }];
     let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
     let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);
     println!("{} queries, {} hits each", judgements.len(), args.depth);
     println!("{:width$}  {:>7}  {:>7}  {:>10}", "search", format!("nDCG@{}", args.depth), "MRR", "unanswered");
-    let mut last = Quality::default();
+    let (mut last, mut best) = (Quality::default(), (0.0, ""));
     for variant in variants {
-        last = server.quality(variant, &judgements, &primary_key)?;
+        last = server.quality(variant, &judgements)?;
+        if last.ndcg() > best.0 {
+            best = (last.ndcg(), &variant.name);
+        }
         println!("{:width$}  {:>7.4}  {:>7.4}  {:>10}", variant.name, last.ndcg(), last.mrr(), last.unanswered);
     }
     let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
@@ -119,7 +136,12 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
         _ => true,
     };
     let ndcg_reached = reached("nDCG", last.ndcg(), args.min_ndcg);
-    Ok(reached("MRR", last.mrr(), args.min_mrr) && ndcg_reached)
+    let mrr_reached = reached("MRR", last.mrr(), args.min_mrr);
+    let is_beaten = args.last_is_best && last.ndcg() < best.0;
+    if is_beaten {
+        eprintln!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0);
+    }
+    Ok(ndcg_reached && mrr_reached && !is_beaten)
 }
 
 struct Server<'a> {
@@ -148,19 +170,15 @@ impl Server<'_> {
         Err(EvaluateError::Refused { status: status.as_u16(), message })
     }
 
-    fn primary_key(&self) -> Result<String, EvaluateError> {
-        let index = self.call(&format!("/indexes/{}", self.args.index), None)?;
+    fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
+        let index = self.call(&format!("/indexes/{uid}"), None)?;
         let key = index["primaryKey"].as_str();
-        key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(self.args.index.clone()))
+        key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(uid.to_owned()))
     }
 
-    fn quality(
-        &self,
-        variant: &Variant,
-        judgements: &[Judgement],
-        primary_key: &str,
-    ) -> Result<Quality, EvaluateError> {
-        let path = format!("/indexes/{}/search", self.args.index);
+    fn quality(&self, variant: &Variant, judgements: &[Judgement]) -> Result<Quality, EvaluateError> {
+        let uid = variant.index.as_ref().unwrap_or(&self.args.index);
+        let (path, primary_key) = (format!("/indexes/{uid}/search"), self.primary_key(uid)?);
         let mut quality = Quality::default();
         for judgement in judgements {
             let mut body = variant.parameters.clone();
@@ -169,7 +187,7 @@ impl Server<'_> {
             body.insert("limit".into(), json!(self.args.depth));
             let answer = self.call(&path, Some(&Value::Object(body)))?;
             let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let grades: Vec<f64> = hits.iter().map(|hit| judgement.grade(&hit[primary_key])).collect();
+            let grades: Vec<f64> = hits.iter().map(|hit| judgement.grade(&hit[&*primary_key])).collect();
             let ideal: Vec<f64> = judgement.relevant.values().copied().collect();
             quality.add(ndcg(&grades, &ideal, usize::from(self.args.depth)), reciprocal_rank(&grades));
         }
