@@ -41,6 +41,11 @@ contract examples="30":
 page:
     scripts/test-page.sh
 
+# A real model inside a release build of the server, over the sample films.
+model:
+    cargo build --release --bin lamina
+    scripts/test-model.sh
+
 # The official client libraries.
 clients:
     scripts/test-clients.sh

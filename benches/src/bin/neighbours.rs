@@ -3,8 +3,13 @@
 //!
 //! Queries are made like the documents: see [`VectorCorpus`].
 //!
-//! `cargo run --release -p lamina-benches --bin neighbours -- documents dimensions [clustered|random] [binary]`
+//! `cargo run --release -p lamina-benches --bin neighbours -- documents dimensions [clustered|random] [binary] [FILE]`
+//!
+//! A FILE gets the vectors and after them the queries, as little-endian `f32` in rows: `benches/compare-usearch.py` measures
+//! another engine with the same ones.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -69,11 +74,19 @@ fn measure(snapshot: &Snapshot, name: &str, keeps: usize, vectors: &[Vec<f32>], 
     println!("{name:<22} recall@{WANTED} {recall:.4}, {} (best of {PASSES})", percentiles(best));
 }
 
+fn save(file: &str, rows: &[&[Vec<f32>]]) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    for value in rows.iter().copied().flatten().flatten() {
+        out.write_all(&value.to_le_bytes())?;
+    }
+    out.flush()
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |place: usize| arguments.get(place).and_then(|text| text.parse::<usize>().ok());
     let (Some(documents), Some(dimensions)) = (number(0), number(1)) else {
-        eprintln!("usage: neighbours documents dimensions [clustered|random] [binary]");
+        eprintln!("usage: neighbours documents dimensions [clustered|random] [binary] [FILE]");
         std::process::exit(2);
     };
     let is_random = arguments.iter().any(|argument| argument == "random");
@@ -82,6 +95,10 @@ fn main() {
     let vectors: Vec<Vec<f32>> = (0..documents).map(|_| corpus.vector()).collect();
     let queries = if documents < MANY { QUERIES } else { QUERIES_OF_MANY };
     let queries: Vec<Vec<f32>> = (0..queries).map(|_| corpus.vector()).collect();
+    let words = ["clustered", "random", "binary"];
+    if let Some(file) = arguments[2..].iter().find(|argument| !words.contains(&argument.as_str())) {
+        save(file, &[&vectors, &queries]).expect("the vectors can be saved");
+    }
 
     let folder = tempfile::tempdir().expect("a folder for the index");
     let index = new_index(folder.path());
