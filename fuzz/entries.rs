@@ -69,7 +69,9 @@ pub fn query(data: &[u8]) {
     }
     // Long queries are bounded by their terms, not by this target's patience.
     let query: String = text.chars().take(200).collect();
-    for matching in [MatchingStrategy::Last, MatchingStrategy::All] {
+    let strategies =
+        [MatchingStrategy::Last, MatchingStrategy::All, MatchingStrategy::Frequency, MatchingStrategy::Any];
+    for matching in strategies {
         let request =
             SearchRequest { query: Some(query.clone()), matching, matching_terms: true, ..Default::default() };
         let found = search(&INDEX.snapshot(), &request).expect("nothing but words is asked for");

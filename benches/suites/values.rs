@@ -113,7 +113,7 @@ fn facets(c: &mut Criterion, snapshot: &Snapshot) {
     for filter in ["", "price < 5000", "category = c7", "brand = 'brand 7'"] {
         let found = search(snapshot, &request(filter, "")).expect("a search");
         group.bench_with_input(BenchmarkId::new("four fields", found.total), &found.candidates, |b, candidates| {
-            b.iter(|| distributions(snapshot, candidates, &fields));
+            b.iter(|| distributions(snapshot, candidates, &fields, snapshot.settings.faceting.max_values_per_facet));
         });
     }
     group.finish();

@@ -68,6 +68,24 @@ fn hits_show_the_documents_they_refer_to() {
 }
 
 #[test]
+fn changes_of_the_other_index_are_seen_at_once() {
+    let server = library();
+    let path = "/indexes/books/search?q=solaris";
+    let ask = |tag: Option<String>| {
+        let request = server.request(reqwest::Method::GET, path);
+        let request = tag.into_iter().fold(request, |request, tag| request.header("If-None-Match", tag));
+        let answer = request.send().expect("an answer");
+        let tag = answer.headers().get("ETag").map(|tag| tag.to_str().expect("text").to_owned());
+        (answer.status().as_u16(), tag, answer.text().expect("a body"))
+    };
+    let (_, tag, before) = ask(None);
+    assert!(before.contains("Stanisław"), "{before}");
+    server.add("authors", json!([{"id": "lem", "name": "S. Lem"}]));
+    let (status, _, after) = ask(tag);
+    assert!(status == 200 && after.contains("S. Lem"), "{status} {after}");
+}
+
+#[test]
 fn the_setting_is_there_with_its_feature() {
     let server = library();
     let keys = json!([{"foreignIndexUid": "authors", "fieldName": "by.author"}]);

@@ -135,6 +135,11 @@ fn what_a_limit_cuts_is_told() {
     assert_eq!(answer["explanation"]["limits"], json!(["maxTotalHits", "maxValuesPerFacet:kind"]));
     assert!(answer.get("degraded").is_none(), "bodies stay as clients know them");
     assert_eq!(limits(json!({"q": "garden", "facets": ["kind"]})).0, None);
+    let values = |query: Value| limits_of("/indexes/films/facet-search", query);
+    assert_eq!(values(json!({"facetName": "kind"})).0.as_deref(), Some("maxValuesPerFacet:kind"));
+    assert_eq!(values(json!({"facetName": "kind", "q": "garden"})).0, None);
+    let (told, answer) = values(json!({"facetName": "kind", "q": "garden ".repeat(101)}));
+    assert_eq!((told.as_deref(), &answer["degradedReasons"]), (Some("queryTerms"), &json!(["queryTerms"])));
 
     // Of several searches, each limit once.
     let all = json!({"indexUid": "films", "facets": ["kind"]});

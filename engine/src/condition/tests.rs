@@ -7,7 +7,7 @@ use crate::bits::DocSet;
 use crate::document::FieldMap;
 use crate::filter::Filter;
 use crate::index::settings::{AvailableAttributes, Settings};
-use crate::oracle::{Corpus, documents, matches, settings};
+use crate::oracle::{Corpus, LONG, documents, matches, settings};
 
 fn parse(filter: &str) -> Filter {
     Filter::parse(filter).unwrap_or_else(|error| panic!("{error}")).expect("not blank")
@@ -145,7 +145,8 @@ fn long_chains_are_evaluated() {
 }
 
 fn operand() -> impl Strategy<Value = String> {
-    prop::sample::select(vec![
+    let long = prop::sample::select(vec!["x".repeat(LONG - 10), "x".repeat(LONG) + "z", "É".repeat(LONG)]);
+    let usual = prop::sample::select(vec![
         "red",
         "RED",
         "éclair",
@@ -168,8 +169,17 @@ fn operand() -> impl Strategy<Value = String> {
         "2024-03-01T00:30:00+02:00",
         "2024-02-29T22:30:00z",
         "2024-02-29T23:00:01Z",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740994.0",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775807",
+        "-9007199254740993",
+        "9.1e15",
     ])
-    .prop_map(str::to_owned)
+    .prop_map(str::to_owned);
+    prop_oneof![20 => usual, 1 => long]
 }
 
 #[test]
@@ -201,21 +211,26 @@ fn large_integers_are_told_apart_by_their_digits() {
     }
 }
 
+fn negation() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["", "NOT "])
+}
+
 fn leaf() -> impl Strategy<Value = String> {
-    let field =
-        prop::sample::select(vec!["tag", "size", "mixed", "deep", "deep.a", "deep.b.c", "deep.b", "maybe", "deep.x"]);
+    let field = prop::sample::select(vec![
+        "tag", "size", "big", "mixed", "deep", "deep.a", "deep.b.c", "deep.b", "maybe", "deep.x",
+    ]);
     let condition = prop_oneof![
         (prop::sample::select(vec!["=", "!=", "<", "<=", ">", ">="]), operand())
             .prop_map(|(symbol, value)| format!("{symbol} '{value}'")),
         (operand(), operand()).prop_map(|(from, to)| format!("'{from}' TO '{to}'")),
-        vec(operand(), 0..4).prop_map(|values| format!(
-            "IN [{}]",
+        (negation(), vec(operand(), 0..4)).prop_map(|(not, values)| format!(
+            "{not}IN [{}]",
             values.iter().map(|value| format!("'{value}'")).collect::<Vec<_>>().join(",")
         )),
-        prop::sample::select(vec!["EXISTS", "NOT EXISTS", "IS NULL", "IS EMPTY", "IS NOT EMPTY"])
-            .prop_map(str::to_owned),
-        operand().prop_map(|value| format!("CONTAINS '{value}'")),
-        operand().prop_map(|value| format!("STARTS WITH '{value}'")),
+        negation().prop_map(|not| format!("{not}EXISTS")),
+        (negation(), prop::sample::select(vec!["NULL", "EMPTY"])).prop_map(|(not, what)| format!("IS {not}{what}")),
+        (negation(), operand()).prop_map(|(not, value)| format!("{not}CONTAINS '{value}'")),
+        (negation(), operand()).prop_map(|(not, value)| format!("{not}STARTS WITH '{value}'")),
     ];
     prop_oneof![
         12 => (field, condition).prop_map(|(field, condition)| format!("{field} {condition}")),

@@ -22,12 +22,14 @@ const WORD_COST: u64 = 1;
 const CANDIDATE_COST: u64 = 6;
 /// Time for a candidate and one of its values, where there may be several.
 const CANDIDATE_OF_MANY_COST: u64 = 20;
+/// Time to look up how many documents a value has.
+const STORED_COST: u64 = 40;
 
 /// The values that candidates have, ascending, and their counts; at most `limit` of them, the smallest.
 ///
-/// `candidates` are documents of the segment of `doc_count` documents that `column` belongs to. Cost: the candidates'
-/// values, or the documents of the values up to the last one given (words of them, for values that many have), whichever
-/// promises to be less; the values alone when every document is a candidate.
+/// `candidates` are documents of the segment of `doc_count` documents that `column` belongs to. Cost: the values of the
+/// candidates or of all others, or the documents of the values up to the last one given (words of them, for values that
+/// many have), whichever promises to be least; the values alone when every document is a candidate.
 pub(super) fn count_values(column: &Column, candidates: &DocSet, doc_count: u32, limit: usize) -> Vec<ValueCount> {
     if candidates.is_empty() || column.value_count() == 0 || limit == 0 {
         return Vec::new();
@@ -35,11 +37,17 @@ pub(super) fn count_values(column: &Column, candidates: &DocSet, doc_count: u32,
     if candidates.len() == doc_count {
         return stored(column, limit);
     }
-    let by_document_cost =
-        u64::from(candidates.len()) * if column.is_single_valued() { CANDIDATE_COST } else { CANDIDATE_OF_MANY_COST };
+    let document_cost = if column.is_single_valued() { CANDIDATE_COST } else { CANDIDATE_OF_MANY_COST };
+    let by_candidate_cost = u64::from(candidates.len()) * document_cost;
+    let by_other_cost =
+        u64::from(doc_count - candidates.len()) * document_cost + u64::from(column.value_count()) * STORED_COST;
+    let by_document_cost = by_candidate_cost.min(by_other_cost);
     let by_value = (by_value_cost(column, candidates, doc_count, limit) <= by_document_cost)
         .then(|| by_value(column, candidates, doc_count, limit, by_document_cost));
-    by_value.flatten().unwrap_or_else(|| by_document(column, candidates, limit))
+    by_value.flatten().unwrap_or_else(|| match by_other_cost < by_candidate_cost {
+        true => by_other_document(column, &candidates.complement(doc_count), limit),
+        false => by_document(column, candidates, limit),
+    })
 }
 
 /// Time to count the first `limit` values one by one, if candidates have most values.
@@ -76,10 +84,23 @@ fn by_document(column: &Column, candidates: &DocSet, limit: usize) -> Vec<ValueC
         let groups = seen.chunk_by(|a, b| a == b).take(limit);
         return groups.map(|same| ValueCount { ordinal: same[0], count: same.len() as u32 }).collect();
     }
+    listed((0..).zip(counts_of(column, candidates)), limit)
+}
+
+/// What all documents have, less what `others` have, which are no candidates.
+fn by_other_document(column: &Column, others: &DocSet, limit: usize) -> Vec<ValueCount> {
+    let counts = (0..).zip(counts_of(column, others));
+    listed(counts.map(|(ordinal, others)| (ordinal, column.doc_freq(ordinal).saturating_sub(others))), limit)
+}
+
+fn counts_of(column: &Column, docs: &DocSet) -> Vec<u32> {
     let mut counts = vec![0u32; column.value_count() as usize];
-    column.add_counts(candidates, &mut counts);
-    let counted = (0..).zip(counts).filter(|&(_, count)| count > 0).take(limit);
-    counted.map(|(ordinal, count)| ValueCount { ordinal, count }).collect()
+    column.add_counts(docs, &mut counts);
+    counts
+}
+
+fn listed(counts: impl Iterator<Item = (u32, u32)>, limit: usize) -> Vec<ValueCount> {
+    counts.filter(|&(_, count)| count > 0).take(limit).map(|(ordinal, count)| ValueCount { ordinal, count }).collect()
 }
 
 /// Counts value by value; `None` when that turns out to take longer than `cost_max`, because candidates have but a few
@@ -115,8 +136,7 @@ fn by_value(
 
 /// The counts when every document is a candidate: they are stored.
 fn stored(column: &Column, limit: usize) -> Vec<ValueCount> {
-    let counted = (0..column.value_count()).map(|ordinal| ValueCount { ordinal, count: column.doc_freq(ordinal) });
-    counted.filter(|value| value.count > 0).take(limit).collect()
+    listed((0..column.value_count()).map(|ordinal| (ordinal, column.doc_freq(ordinal))), limit)
 }
 
 /// The smallest and the largest number that candidates have. Cost: the documents of the values outside of them, or at

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::count::{count_values, number_extremes};
@@ -25,11 +26,11 @@ pub struct FacetStats {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldFacet {
     pub name: String,
-    /// At most `maxValuesPerFacet`; no text twice.
+    /// At most as many as were asked for; no text twice.
     pub values: FacetValues,
     /// Of all numbers, listed or not; `None` when no candidate has a number.
     pub stats: Option<FacetStats>,
-    /// There are more values than `maxValuesPerFacet` lets through.
+    /// There are more values.
     pub is_cut: bool,
 }
 
@@ -38,18 +39,23 @@ pub struct FieldFacet {
 const TEXT_ORDER_CANDIDATES_MAX: u64 = 3000;
 
 /// Counts the values of each of `facets`, on the threads of the pool that calls. See [`distribution`].
-pub fn distributions(snapshot: &Snapshot, candidates: &[DocSet], facets: &[FacetField]) -> Vec<FieldFacet> {
-    facets.par_iter().map(|facet| distribution(snapshot, candidates, facet)).collect()
+pub fn distributions(
+    snapshot: &Snapshot,
+    candidates: &[DocSet],
+    facets: &[FacetField],
+    values_max: usize,
+) -> Vec<FieldFacet> {
+    facets.par_iter().map(|facet| distribution(snapshot, candidates, facet, values_max)).collect()
 }
 
-/// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`.
+/// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`. Lists up to
+/// `values_max` of them (`maxValuesPerFacet` of the settings, unless somebody wants others).
 ///
 /// Numbers come first, then strings, each in the order that the settings ask for: by value (few numbers by their text)
 /// or by count, equal counts by value. A text that is both a number and a
 /// string is listed once, with the count of the string.
-pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField) -> FieldFacet {
-    let settings = &snapshot.settings.faceting;
-    let (order, limit) = (settings.order_of(&facet.name), settings.max_values_per_facet);
+pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField, values_max: usize) -> FieldFacet {
+    let (order, limit) = (snapshot.settings.faceting.order_of(&facet.name), values_max);
     let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
     let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX;
     // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
@@ -94,12 +100,15 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     let strings = ordered(strings, order, limit - numbers.len());
 
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
-    let number_count = numbers.len();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    if !strings.is_empty() {
+        places.extend((0..).zip(&numbers).map(|(place, (text, _))| (text.clone(), place)));
+    }
     let mut values = numbers;
     for (string, count) in strings {
         let text = original_text(string, &sources);
-        match values[..number_count].iter_mut().find(|(number, _)| *number == text) {
-            Some((_, known)) => *known = count,
+        match places.get(&text) {
+            Some(&place) => values[place].1 = count,
             None => values.push((text, count)),
         }
     }

@@ -16,6 +16,6 @@ mod values;
 
 pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution, distributions};
 pub use error::{FacetError, FacetSearchError};
-pub use search::{FacetHit, search_facet};
+pub use search::{FacetHit, FacetHits, search_facet};
 pub use select::{FacetField, select_facets};
 pub use used_values::UsedValues;

@@ -18,8 +18,17 @@ pub struct FacetHit {
     pub count: u64,
 }
 
+/// The values of a facet that match a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FacetHits {
+    /// In the order that the settings ask for, at most `maxValuesPerFacet`.
+    pub hits: Vec<FacetHit>,
+    /// More values match than `maxValuesPerFacet` lets through.
+    pub is_cut: bool,
+}
+
 /// The string values of the facet `name` that start with `query`, accents and case apart, with the typos that the
-/// settings allow for a word of that length; all values without a query. At most `maxValuesPerFacet`.
+/// settings allow for a word of that length; all values without a query.
 ///
 /// `languages` are those of the query and the values; without any, those that the settings give for the attribute.
 /// `candidates`: live documents, one set per segment. Cost: reads all distinct strings of the field.
@@ -29,12 +38,13 @@ pub fn search_facet(
     name: &str,
     query: Option<&str>,
     languages: &[Language],
-) -> Result<Vec<FacetHit>, FacetSearchError> {
+) -> Result<FacetHits, FacetSearchError> {
     let settings = &*snapshot.settings;
     check(name, settings)?;
-    let Some(field) = snapshot.fields.get(name) else { return Ok(Vec::new()) };
+    let Some(field) = snapshot.fields.get(name) else { return Ok(FacetHits { hits: Vec::new(), is_cut: false }) };
     let (order, limit) = (settings.faceting.order_of(name), settings.faceting.max_values_per_facet);
-    let limit_per_segment = if order == FacetOrder::Alpha { limit } else { usize::MAX };
+    // One more than are listed tells that some are not.
+    let limit_per_segment = if order == FacetOrder::Alpha { limit.saturating_add(1) } else { usize::MAX };
     let languages = match languages {
         [] => languages_of(settings, name),
         named => named.to_vec(),
@@ -51,8 +61,11 @@ pub fn search_facet(
         found.extend(counted.filter(|&(_, count)| count > 0).take(limit_per_segment));
     }
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
-    let hits = ordered(summed(found, |a, b| a.cmp(b)), order, limit).into_iter();
-    Ok(hits.map(|(value, count)| FacetHit { value: original_text(value, &sources), count }).collect())
+    let found = summed(found, |a, b| a.cmp(b));
+    let is_cut = found.len() > limit;
+    let hits = ordered(found, order, limit).into_iter();
+    let hits = hits.map(|(value, count)| FacetHit { value: original_text(value, &sources), count }).collect();
+    Ok(FacetHits { hits, is_cut })
 }
 
 fn languages_of(settings: &Settings, name: &str) -> Vec<Language> {

@@ -11,7 +11,7 @@ use crate::index::settings::Settings;
 use crate::oracle::{Corpus, Facts, documents, normal, settings};
 use crate::text::Language;
 
-const FIELDS: [&str; 6] = ["tag", "size", "mixed", "deep.a", "deep.b.c", "maybe"];
+const FIELDS: [&str; 7] = ["tag", "size", "big", "mixed", "deep.a", "deep.b.c", "maybe"];
 
 fn names(facets: &[&str]) -> Vec<String> {
     facets.iter().map(|facet| (*facet).to_owned()).collect()
@@ -62,7 +62,8 @@ fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
     let Some(field) = snapshot.fields.get(name) else {
         return FieldFacet { name: name.to_owned(), values: Vec::new(), stats: None, is_cut: false };
     };
-    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field })
+    let values_max = snapshot.settings.faceting.max_values_per_facet;
+    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field }, values_max)
 }
 
 #[test]
@@ -163,8 +164,9 @@ fn facet_search_finds_prefixes_and_typos() {
         (0u64..).zip(tags).map(|(id, tag)| json!({ "id": id, "tag": tag, "size": id })).collect();
     let corpus = Corpus::new(settings(), &[documents[..3].to_vec(), documents[3..].to_vec()], &[]);
     let found = |query: Option<&str>| {
-        let hits = search_facet(&corpus.snapshot, &corpus.live(), "tag", query, &[]).unwrap();
-        hits.into_iter().map(|hit| format!("{}:{}", hit.value, hit.count)).collect::<Vec<_>>().join(" ")
+        let found = search_facet(&corpus.snapshot, &corpus.live(), "tag", query, &[]).unwrap();
+        assert!(!found.is_cut);
+        found.hits.into_iter().map(|hit| format!("{}:{}", hit.value, hit.count)).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(found(Some("fic")), "Fiction:2");
     assert_eq!(found(Some("FICT")), "Fiction:2");
@@ -174,9 +176,27 @@ fn facet_search_finds_prefixes_and_typos() {
     assert_eq!(found(Some("zestern")), "Western:1");
     assert_eq!(found(Some("42")), "42:1");
     assert_eq!(found(None), "42:1 Éclair:1 Fantasy:1 Fiction:2 Science Fiction:1 Western:1");
-    assert_eq!(search_facet(&corpus.snapshot, &corpus.live(), "size", None, &[]).unwrap(), []);
+    assert_eq!(search_facet(&corpus.snapshot, &corpus.live(), "size", None, &[]).unwrap().hits, []);
     let nothing: Vec<DocSet> = corpus.live().iter().map(|_| DocSet::empty()).collect();
-    assert_eq!(search_facet(&corpus.snapshot, &nothing, "tag", Some("fic"), &[]).unwrap(), []);
+    assert_eq!(search_facet(&corpus.snapshot, &nothing, "tag", Some("fic"), &[]).unwrap().hits, []);
+}
+
+#[test]
+fn facet_search_tells_that_it_was_cut() {
+    let documents: Vec<Value> = (0..9).map(|id| json!({ "id": id, "tag": format!("v{}", id / 2) })).collect();
+    let with = |limit: usize, order: &str, query: &str| {
+        let mut settings = settings();
+        settings["faceting"] = json!({ "maxValuesPerFacet": limit, "sortFacetValuesBy": { "tag": order } });
+        let corpus = Corpus::new(settings, &[documents[..4].to_vec(), documents[4..].to_vec()], &[]);
+        let found = search_facet(&corpus.snapshot, &corpus.live(), "tag", Some(query), &[]).unwrap();
+        let values: Vec<String> = found.hits.into_iter().map(|hit| format!("{}:{}", hit.value, hit.count)).collect();
+        (values.join(" "), found.is_cut)
+    };
+    for order in ["alpha", "count"] {
+        assert_eq!(with(5, order, "v"), ("v0:2 v1:2 v2:2 v3:2 v4:1".to_owned(), false));
+        assert_eq!(with(4, order, "v"), ("v0:2 v1:2 v2:2 v3:2".to_owned(), true));
+        assert_eq!(with(1, order, "v4"), ("v4:1".to_owned(), false));
+    }
 }
 
 #[test]
@@ -185,7 +205,7 @@ fn facet_search_folds_as_the_language_asks() {
         let mut settings = settings();
         settings["localizedAttributes"] = rules;
         let corpus = Corpus::new(settings, &[vec![json!({ "id": 1, "tag": "Ångström" })]], &[]);
-        !search_facet(&corpus.snapshot, &corpus.live(), "tag", Some("ang"), languages).unwrap().is_empty()
+        !search_facet(&corpus.snapshot, &corpus.live(), "tag", Some("ang"), languages).unwrap().hits.is_empty()
     };
     let swedish = json!([{ "attributePatterns": ["t*"], "locales": ["swe"] }]);
     assert!(found(Value::Null, &[]));

@@ -101,14 +101,18 @@ fn apply(index: &Index, operation: Operation) {
 /// Settings under which every field of the documents of [`documents`] can be filtered and sorted.
 pub(crate) fn settings() -> Value {
     json!({
-        "filterableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo", "_geojson"],
-        "sortableAttributes": ["tag", "size", "mixed", "deep", "maybe", "_geo"],
+        "filterableAttributes": ["tag", "size", "big", "mixed", "deep", "maybe", "_geo", "_geojson"],
+        "sortableAttributes": ["tag", "size", "big", "mixed", "deep", "maybe", "_geo"],
         "rankingRules": ["sort"],
     })
 }
 
+/// Longer than what columns keep of a string.
+pub(crate) const LONG: usize = 500;
+
 fn word() -> impl Strategy<Value = String> {
-    prop::sample::select(vec![
+    let long = prop::sample::select(vec!["x".repeat(LONG), "x".repeat(LONG) + "y", "é".repeat(LONG)]);
+    let usual = prop::sample::select(vec![
         "red",
         "Red",
         " RED ",
@@ -127,7 +131,21 @@ fn word() -> impl Strategy<Value = String> {
         "2024-02-29T23:00:00.5Z",
         "2024-02-29T12:00:00-12:30",
     ])
-    .prop_map(str::to_owned)
+    .prop_map(str::to_owned);
+    prop_oneof![30 => usual, 1 => long]
+}
+
+/// Integers that share a float with their neighbours, and some that do not.
+fn big() -> impl Strategy<Value = Value> {
+    let integer = prop_oneof![
+        4 => (0u64..4).prop_map(|more| Value::from((1u64 << 53) + more)),
+        2 => (0u64..3).prop_map(|less| Value::from(u64::MAX - less)),
+        2 => (0i64..3).prop_map(|more| Value::from(i64::MIN + more)),
+        1 => (0i64..3).prop_map(|more| Value::from(-(1i64 << 53) - more)),
+        1 => number(),
+        1 => word().prop_map(Value::from),
+    ];
+    prop_oneof![4 => integer.clone(), 1 => vec(integer, 0..4).prop_map(Value::from)]
 }
 
 fn number() -> impl Strategy<Value = Value> {
@@ -141,11 +159,12 @@ fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![4 => word().prop_map(Value::from), 4 => number(), 1 => any::<bool>().prop_map(Value::from)]
 }
 
-/// A value with nothing unusual inside arrays, where the meaning of empty is not defined.
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => scalar(),
         3 => vec(scalar(), 0..4).prop_map(Value::from),
+        1 => vec(vec(scalar(), 0..3), 0..3).prop_map(|arrays| json!([arrays, arrays.first()])),
+        1 => prop::sample::select(vec![json!([""]), json!([[]]), json!([{}]), json!([null]), json!(["", null, {}])]),
         1 => Just(Value::Null),
         1 => Just(json!("")),
         1 => Just(json!({})),
@@ -178,24 +197,32 @@ fn geojson() -> impl Strategy<Value = Value> {
 
 /// A document with some of the fields of [`settings`].
 fn document(id: u64) -> impl Strategy<Value = Value> {
-    let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0]), -180.0..=180.0f64)
-        .prop_map(|(lat, lng)| json!({ "lat": lat, "lng": lng }));
+    let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0]), -180.0..=180.0f64, any::<bool>());
+    let geo = geo.prop_map(|(lat, lng, as_text)| match as_text {
+        true => json!({ "lat": lat.to_string(), "lng": lng.to_string() }),
+        false => json!({ "lat": lat, "lng": lng }),
+    });
     let fields = (
         prop::option::of(word().prop_map(Value::from)),
         prop::option::of(number()),
+        prop::option::of(big()),
         prop::option::of(value()),
         prop::option::of(deep()),
+        prop::option::weighted(0.1, scalar()),
         prop::option::weighted(0.2, value()),
         prop::option::of(geo),
         prop::option::of(geojson()),
     );
-    fields.prop_map(move |(tag, size, mixed, deep, maybe, geo, geojson)| {
+    fields.prop_map(move |(tag, size, big, mixed, deep, deep_a, maybe, geo, geojson)| {
         let named = [
             ("id", Some(Value::from(id))),
             ("tag", tag),
             ("size", size),
+            ("big", big),
             ("mixed", mixed),
             ("deep", deep),
+            // A name with a dot is the path that it reads like.
+            ("deep.a", deep_a),
             ("maybe", maybe),
             ("_geo", geo),
             ("_geojson", geojson),

@@ -7,13 +7,15 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::condition::Moment;
 use crate::document::Shape;
-use crate::filter::{Comparison, Condition, Filter};
-use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, Circle, Region, ShapeRegion};
+use crate::filter::{Comparison, Condition, Coordinates, Filter};
+use crate::geo::{Area, CIRCLE_SIDES, ShapeRegion};
 
 /// Everything that a document says about one dotted path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
     pub(crate) numbers: Vec<f64>,
+    /// Of each number, if it is one.
+    pub(crate) integers: Vec<Option<i128>>,
     /// As written.
     pub(crate) strings: Vec<String>,
     pub(crate) exists: bool,
@@ -23,7 +25,23 @@ pub(crate) struct Facts {
 
 /// The form in which strings are compared.
 pub(crate) fn normal(text: &str) -> String {
-    text.trim().nfkd().collect::<String>().to_lowercase()
+    let mut normal = String::new();
+    for c in text.trim().nfkd().collect::<String>().to_lowercase().chars() {
+        if normal.len() + c.len_utf8() > 468 {
+            break;
+        }
+        normal.push(c);
+    }
+    normal
+}
+
+/// Latitude and longitude.
+pub(crate) fn point(document: &Value) -> Option<(f64, f64)> {
+    let coordinate = |name| match document.get("_geo")?.get(name)? {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_f64(),
+    };
+    coordinate("lat").zip(coordinate("lng"))
 }
 
 impl Facts {
@@ -56,7 +74,10 @@ impl Facts {
         match value {
             Value::Null => self.null |= !in_array,
             Value::Bool(value) => self.strings.push(value.to_string()),
-            Value::Number(number) => self.numbers.push(number.as_f64().expect("test numbers fit")),
+            Value::Number(number) => {
+                self.numbers.push(number.as_f64().expect("test numbers fit"));
+                self.integers.push(number.to_string().parse().ok());
+            }
             Value::String(text) => {
                 self.empty |= text.is_empty() && !in_array;
                 if !normal(text).is_empty() {
@@ -71,8 +92,31 @@ impl Facts {
         }
     }
 
-    fn any(&self, number: impl Fn(f64) -> bool, string: impl Fn(&str) -> bool) -> bool {
-        self.numbers.iter().any(|&value| number(value)) || self.strings.iter().any(|value| string(&normal(value)))
+    fn any(&self, number: impl Fn(Exact) -> bool, string: impl Fn(&str) -> bool) -> bool {
+        let numbers = self.numbers.iter().zip(&self.integers);
+        numbers.into_iter().any(|(&float, &integer)| number(Exact { float, integer }))
+            || self.strings.iter().any(|value| string(&normal(value)))
+    }
+}
+
+/// A number, compared digit by digit with another one if both are integers.
+#[derive(Clone, Copy)]
+struct Exact {
+    float: f64,
+    integer: Option<i128>,
+}
+
+impl Exact {
+    fn of(operand: &str) -> Option<Exact> {
+        let float = operand.parse::<f64>().ok().filter(|number| number.is_finite())?;
+        Some(Exact { float, integer: operand.parse().ok() })
+    }
+
+    fn order(self, other: Exact) -> Ordering {
+        match (self.integer, other.integer) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            _ => self.float.partial_cmp(&other.float).expect("both are finite"),
+        }
     }
 }
 
@@ -84,11 +128,11 @@ pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
         Filter::Not(filter) => !matches(document, filter),
         Filter::Condition { field, condition } => holds(&Facts::of(document, &field.value), condition),
         Filter::GeoRadius { center, radius_m, .. } => {
-            in_region(document, &Circle { center: *center, radius_m: *radius_m })
+            in_circle(document, *center, *radius_m)
                 || touches(document, &ShapeRegion::circle(*center, *radius_m, CIRCLE_SIDES))
         }
         Filter::GeoBoundingBox { top_right, bottom_left, .. } => {
-            in_region(document, &BoundingBox { top_right: *top_right, bottom_left: *bottom_left })
+            in_box(document, *top_right, *bottom_left)
                 || touches(document, &ShapeRegion::Area(Area::between(*top_right, *bottom_left)))
         }
         Filter::GeoPolygon { points, .. } => touches(document, &ShapeRegion::Area(Area::polygon(points))),
@@ -96,10 +140,26 @@ pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
     }
 }
 
-fn in_region(document: &Value, region: &dyn Region) -> bool {
-    let coordinate = |name| document.get("_geo")?.get(name)?.as_f64();
-    let point = coordinate("lat").zip(coordinate("lng"));
-    point.is_some_and(|(latitude, longitude)| region.contains(latitude, longitude))
+/// By the angle between two directions from the middle of the globe.
+fn in_circle(document: &Value, center: Coordinates, radius_m: f64) -> bool {
+    let direction = |lat: f64, lng: f64| {
+        let (lat, lng) = (lat.to_radians(), lng.to_radians());
+        [lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()]
+    };
+    let from = direction(center.latitude(), center.longitude());
+    point(document).is_some_and(|(lat, lng)| {
+        let to = direction(lat, lng);
+        let half_chord = from.iter().zip(to).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt() / 2.0;
+        2.0 * half_chord.min(1.0).asin() * 6_371_000.0 <= radius_m
+    })
+}
+
+fn in_box(document: &Value, top_right: Coordinates, bottom_left: Coordinates) -> bool {
+    let (west, east) = (bottom_left.longitude(), top_right.longitude());
+    point(document).is_some_and(|(lat, lng)| {
+        let beside = if west <= east { west <= lng && lng <= east } else { lng >= west || lng <= east };
+        beside && bottom_left.latitude() <= lat && lat <= top_right.latitude()
+    })
 }
 
 fn touches(document: &Value, region: &ShapeRegion) -> bool {
@@ -114,31 +174,29 @@ fn order(value: &str, bound: &str) -> Ordering {
 }
 
 fn holds(facts: &Facts, condition: &Condition) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     let equals = |text: &str| {
-        let (wanted, text) = (number(text), normal(text));
-        facts.any(|value| Some(value) == wanted, |value| value == text)
+        let (wanted, text) = (Exact::of(text), normal(text));
+        facts.any(|value| wanted.is_some_and(|wanted| value.order(wanted).is_eq()), |value| value == text)
     };
     match condition {
         Condition::Equal(value) => equals(value),
         Condition::NotEqual(value) => !equals(value),
         Condition::In(values) => values.iter().any(|value| equals(value)),
         Condition::Compare(comparison, bound) => {
-            let (wanted, text) = (number(bound), normal(bound));
-            match comparison {
-                Comparison::Greater => facts.any(|v| wanted.is_some_and(|w| v > w), |v| order(v, &text).is_gt()),
-                Comparison::GreaterOrEqual => {
-                    facts.any(|v| wanted.is_some_and(|w| v >= w), |v| order(v, &text).is_ge())
-                }
-                Comparison::Less => facts.any(|v| wanted.is_some_and(|w| v < w), |v| order(v, &text).is_lt()),
-                Comparison::LessOrEqual => facts.any(|v| wanted.is_some_and(|w| v <= w), |v| order(v, &text).is_le()),
-            }
+            let (wanted, text) = (Exact::of(bound), normal(bound));
+            let holds = |order: Ordering| match comparison {
+                Comparison::Greater => order.is_gt(),
+                Comparison::GreaterOrEqual => order.is_ge(),
+                Comparison::Less => order.is_lt(),
+                Comparison::LessOrEqual => order.is_le(),
+            };
+            facts.any(|v| wanted.is_some_and(|w| holds(v.order(w))), |v| holds(order(v, &text)))
         }
         Condition::Between { from, to } => {
-            let numbers = number(from).zip(number(to));
+            let numbers = Exact::of(from).zip(Exact::of(to));
             let (from, to) = (normal(from), normal(to));
             facts.any(
-                |v| numbers.is_some_and(|(from, to)| from <= v && v <= to),
+                |v| numbers.is_some_and(|(from, to)| v.order(from).is_ge() && v.order(to).is_le()),
                 |v| order(v, &from).is_ge() && order(v, &to).is_le(),
             )
         }

@@ -4,6 +4,6 @@ mod corpus;
 mod facts;
 mod order;
 
-pub(crate) use corpus::{Corpus, documents, settings};
+pub(crate) use corpus::{Corpus, LONG, documents, settings};
 pub(crate) use facts::{Facts, matches, normal};
 pub(crate) use order::sort_documents;

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::facts::point;
 use super::{Facts, normal};
 use crate::geo::distance_m;
 use crate::sort::{SortCriterion, SortTarget};
@@ -21,9 +22,7 @@ impl Deciding {
         let field = match &criterion.target {
             SortTarget::Field(field) => field,
             SortTarget::GeoPoint { lat, lng } => {
-                let coordinate = |name| document.get("_geo")?.get(name)?.as_f64();
-                let point = coordinate("lat").zip(coordinate("lng"));
-                return point
+                return point(document)
                     .map_or(Deciding::Missing, |point| Deciding::Number(distance_m((*lat, *lng), point).round()));
             }
         };

@@ -79,7 +79,12 @@ pub fn search_hybrid(
             hits.push(weighted.hit);
         }
     }
-    let near_document = near.explanation.and_then(|near| near.document);
+    let mut near_explanation = near.explanation;
+    if let (Some(explanation), Some(near)) = (&mut words.explanation, &mut near_explanation) {
+        explanation.stages.append(&mut near.stages);
+        explanation.rules.append(&mut near.rules);
+    }
+    let near_document = near_explanation.and_then(|near| near.document);
     if let (Some(explanation), Some(near)) = (&mut words.explanation, near_document)
         && let Some(document) = &mut explanation.document
     {

@@ -135,7 +135,7 @@ pub struct SearchResult {
     pub limits: Vec<Limit>,
     /// Forms of the query's words, when asked for.
     pub matching_terms: Option<MatchingTerms>,
-    /// When asked for; searches by vectors alone have none.
+    /// When asked for; in searches by vectors alone it tells no words.
     pub explanation: Option<Box<Explanation>>,
 }
 

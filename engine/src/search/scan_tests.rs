@@ -11,7 +11,8 @@ use super::*;
 use crate::facet::{FacetField, distribution};
 use crate::oracle::{Corpus, Facts, documents, matches, normal, settings, sort_documents};
 
-const FILTERS: [&str; 10] = [
+const FILTERS: [&str; 11] = [
+    "big > 9007199254740992 OR big IN [-9223372036854775807, red]",
     "tag = red OR tag = green",
     "size >= 2 AND size < 10",
     "NOT mixed EXISTS",
@@ -23,9 +24,16 @@ const FILTERS: [&str; 10] = [
     "NOT _geoPolygon([0, 0], [9, 9], [9, 0]) AND maybe IS EMPTY",
     "size 1 TO 8 AND NOT (tag STARTS WITH a OR mixed CONTAINS e)",
 ];
-const SORTS: [&str; 6] =
-    ["tag:asc", "size:desc", "mixed:asc", "deep.a:desc", "_geoPoint(45.5, 10):asc", "_geoPoint(0, -90):desc"];
-const FIELDS: [&str; 5] = ["tag", "size", "mixed", "deep.a", "maybe"];
+const SORTS: [&str; 7] = [
+    "big:desc",
+    "tag:asc",
+    "size:desc",
+    "mixed:asc",
+    "deep.a:desc",
+    "_geoPoint(45.5, 10):asc",
+    "_geoPoint(0, -90):desc",
+];
+const FIELDS: [&str; 6] = ["tag", "size", "big", "mixed", "deep.a", "maybe"];
 
 /// The values of a field that make two documents the same for `distinct`.
 fn values(document: &Value, field: &str) -> BTreeSet<String> {
@@ -97,7 +105,8 @@ proptest! {
             prop_assert_eq!(corpus.ids(&found.candidates), all);
             for name in FIELDS {
                 let Some(field) = corpus.snapshot.fields.get(name) else { continue };
-                let facet = distribution(&corpus.snapshot, &found.candidates, &FacetField { name: name.into(), field });
+                let facet = FacetField { name: name.into(), field };
+                let facet = distribution(&corpus.snapshot, &found.candidates, &facet, usize::MAX);
                 let counted: u64 = facet.values.iter().map(|(_, count)| count).sum();
                 let own: usize = expected.iter().map(|document| values(document, name).len()).sum();
                 // A number and a string that read alike are listed as one value.

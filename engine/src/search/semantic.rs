@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use super::explain::{Explanation, Standing, explain_near};
-use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, matching_universe};
+use super::explain::{Clock, Explanation, Standing, explain_near};
+use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::RankingRule;
 use crate::index::{DocumentAddress, Snapshot};
-use crate::rank::{ScoreDetail, global_score};
+use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, similarities};
 
@@ -55,12 +55,15 @@ pub fn search_semantic(
     semantic: &SemanticQuery,
 ) -> Result<SearchResult, SearchError> {
     check_sortable(&snapshot.settings, &request.sort, true)?;
+    let mut clock = Clock::start();
     let queries = query_vectors(snapshot, semantic)?;
     let distinct = distinct(snapshot, request)?;
     let mut candidates = matching_universe(snapshot, request, semantic.excludes_words)?;
     if let Some(except) = semantic.except {
         candidates[except.segment as usize].retain(|doc| doc != except.doc);
     }
+    let candidate_count = documents(&candidates);
+    clock.lap("filter for vectors", Some(candidate_count));
     let (sorts, sorts_before) = sorts(snapshot, request);
     let window = request.offset.saturating_add(request.limit);
     let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
@@ -87,6 +90,8 @@ pub fn search_semantic(
         .collect();
     let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len() };
     let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
+    let nearest_count = all.len() as u64;
+    clock.lap("nearness", Some(nearest_count));
     if let Some(window) = keeps.filter(|window| *window < all.len() && *window > 0) {
         all.select_nth_unstable_by(window - 1, |one, other| order.compare(one, other));
         all.truncate(window);
@@ -123,7 +128,12 @@ pub fn search_semantic(
         candidates = kept.into_iter().map(|docs| docs.into_iter().collect()).collect();
     }
     let document = asked.map(|id| explain_near(snapshot, request, id, told)).transpose()?;
-    let explanation = request.explain.is_some().then(|| Box::new(Explanation { document, ..Explanation::default() }));
+    clock.lap("hits by nearness", Some(documents(&candidates)));
+    let explanation = request.explain.is_some().then(|| {
+        let groups = vec![("placed by nearness".to_owned(), nearest_count)];
+        let rules = vec![RuleCandidates { rules: vec!["vectorSort"], documents: candidate_count, groups }];
+        Box::new(Explanation { stages: clock.stages, rules, document, ..Explanation::default() })
+    });
     Ok(SearchResult {
         hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),

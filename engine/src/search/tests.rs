@@ -93,6 +93,24 @@ fn hits_are_the_same_without_their_scores() {
 }
 
 #[test]
+fn nearness_tells_its_stages() {
+    let snapshot = square().snapshot();
+    let near = || SemanticQuery::new("e", vec![1.0, 0.0]);
+    let filter = crate::filter::Filter::from_json(&json!("id < 5")).unwrap();
+    let explain = Some(Explain::default());
+    let request = SearchRequest { query: Some("fox".into()), filter, explain, ..SearchRequest::default() };
+    let told = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
+    let stages: Vec<(&str, Option<u64>)> = told.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
+    assert_eq!(stages, [("filter for vectors", Some(4)), ("nearness", Some(4)), ("hits by nearness", Some(4))]);
+    assert_eq!((&*told.rules[0].rules, told.rules[0].documents), (&["vectorSort"][..], 4));
+    let both = search_hybrid(&snapshot, &request, 0.9, || Some(near())).unwrap().result.explanation.expect("asked for");
+    let stages: Vec<&str> = both.stages.iter().map(|stage| stage.name).collect();
+    assert!(stages.contains(&"match and filter") && stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
+    let rules: Vec<&str> = both.rules.iter().flat_map(|rule| rule.rules.iter().copied()).collect();
+    assert!(rules.contains(&"words") && rules.ends_with(&["vectorSort"]), "{rules:?}");
+}
+
+#[test]
 fn filters_sorts_and_sizes_count() {
     let snapshot = square().snapshot();
     let query = SemanticQuery::new("e", vec![1.0, 0.0]);

@@ -51,7 +51,7 @@ proptest! {
     fn order_is_that_of_the_values(
         (batches, deleted) in documents(),
         entries in prop::sample::subsequence(
-            vec!["tag:asc", "size:desc", "mixed:asc", "deep.a:desc", "deep.b.c:asc", "maybe:desc",
+            vec!["tag:asc", "size:desc", "big:asc", "mixed:asc", "deep.a:desc", "deep.b.c:asc", "maybe:desc",
                  "_geoPoint(45.5, 10):asc"],
             1..4,
         ).prop_shuffle(),

@@ -1,7 +1,7 @@
 //! Merging the answers of several servers.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lamina_engine::facet::{FacetStats, FieldFacet};
 use lamina_engine::index::settings::Faceting;
@@ -81,11 +81,22 @@ pub(super) fn merge(mut parts: Vec<Part>, federation: &Federation) -> ApiResult<
         fields.insert("semanticHitCount".into(), json!(semantic.iter().sum::<u64>()));
     }
     facets(&parts, federation, &mut fields)?;
+    let reasons = degraded_reasons(&parts);
+    if !reasons.is_empty() {
+        fields.insert("degraded".into(), json!(true));
+        fields.insert("degradedReasons".into(), json!(reasons));
+    }
     fields.insert("requestUid".into(), json!(uuid::Uuid::now_v7()));
     if let Some(metadata) = metadata(&parts) {
         fields.insert("metadata".into(), metadata);
     }
     Ok(fields)
+}
+
+/// What cut the searches of any server, each reason once.
+fn degraded_reasons(parts: &[Part]) -> BTreeSet<&str> {
+    let told = parts.iter().filter_map(|part| part.rest.get("degradedReasons")?.as_array());
+    told.flatten().filter_map(Value::as_str).collect()
 }
 
 fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
@@ -248,6 +259,22 @@ mod tests {
         assert_eq!(fields["facetsByIndex"]["x"]["distribution"], json!({"g": {"a": 4}}));
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
         assert_eq!(merge(parts(), &federation(merged)).unwrap()["facetDistribution"], json!({"g": {"a": 4}}));
+    }
+
+    #[test]
+    fn what_was_cut_anywhere_is_told() {
+        let mut parts = parts();
+        assert!(!merge(parts, &federation(json!({}))).unwrap().contains_key("degraded"));
+        let cut = |reasons: Value| {
+            let mut answer = answer(&[(1, 0.5)]);
+            answer["degraded"] = true.into();
+            answer["degradedReasons"] = reasons;
+            Part::new(None, &[0], false, answer)
+        };
+        parts = vec![cut(json!(["searchCutoffMs", "queryTerms"])), cut(json!(["queryTerms"]))];
+        let fields = merge(parts, &federation(json!({}))).unwrap();
+        let told = (&fields["degraded"], &fields["degradedReasons"]);
+        assert_eq!(told, (&json!(true), &json!(["queryTerms", "searchCutoffMs"])));
     }
 
     #[test]

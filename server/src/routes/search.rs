@@ -71,8 +71,10 @@ async fn search_by_parameters(uid: String, request: Request) -> ApiResult<Respon
     let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let query = SearchQuery::from_parameters(&request.query())?;
-    // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for.
-    let seen_before = query.point_in_time.is_none().then(|| SeenBefore {
+    // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for. Documents of other
+    // indexes change without this one.
+    let is_told_alone = query.point_in_time.is_none() && context.foreign.is_none();
+    let seen_before = is_told_alone.then(|| SeenBefore {
         headers: request.headers().clone(),
         asked: format!(
             "{}\n{}",
@@ -200,11 +202,17 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
             asked.query.point_in_time,
             &runtime,
             || instance.snapshot(&uid),
-            |snapshot| Ok((run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?, ())),
+            |snapshot| {
+                let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
+                Ok((std::mem::take(&mut written.body), written))
+            },
         )
     });
-    let mut answer = json_text(found.await??.0);
-    tell(&mut answer, facts);
+    let (body, written) = found.await??;
+    let mut answer = json_text(body);
+    tell_limits(&mut answer, &written.cuts);
+    let seen = Seen { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
+    answer.extensions_mut().insert(seen);
     Ok(answer)
 }
 
@@ -224,9 +232,12 @@ async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Respo
 
 async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
-    let body = state.searches.run(move || {
+    let written = state.searches.run(move || {
         let snapshot = instance.snapshot(&uid)?;
         run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
     });
-    Ok(json_text(body.await??))
+    let written = written.await??;
+    let mut answer = json_text(written.body);
+    tell_limits(&mut answer, &written.cuts);
+    Ok(answer)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use lamina_engine::search::Limit;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -138,11 +139,7 @@ impl Answer<'_> {
             let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
             fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
         }
-        if !self.found.result.limits.is_empty() {
-            let reasons: Vec<&str> = self.found.result.limits.iter().map(|limit| limit.name()).collect();
-            fields.insert("degraded".into(), json!(true));
-            fields.insert("degradedReasons".into(), json!(reasons));
-        }
+        tell_degraded(&self.found.result.limits, &mut fields);
         if self.query.explain.is_some() {
             let told = explanation::of_search(self.target, &self.found, self.found.result.explanation.as_deref());
             fields.insert("explanation".into(), told);
@@ -151,6 +148,20 @@ impl Answer<'_> {
             fields.insert("semanticHitCount".into(), json!(count));
         }
         fields
+    }
+}
+
+/// What cut the work of a search, if anything did: each reason once.
+pub(super) fn tell_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
+    let mut reasons: Vec<&str> = Vec::new();
+    for limit in limits {
+        if !reasons.contains(&limit.name()) {
+            reasons.push(limit.name());
+        }
+    }
+    if !reasons.is_empty() {
+        fields.insert("degraded".into(), json!(true));
+        fields.insert("degradedReasons".into(), json!(reasons));
     }
 }
 

@@ -1,9 +1,11 @@
 //! The search among the values of a facet.
 
 use lamina_engine::facet::{FacetSearchError, search_facet};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::answer::tell_degraded;
 use super::meaning::search_by_kind;
+use super::multi::Written;
 use super::{Context, Target, engine_request};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
@@ -72,7 +74,7 @@ impl FacetSearch {
 ///
 /// # Errors
 /// A facet that can't be searched, or what is wrong with the search that selects documents.
-pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Vec<u8>> {
+pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Written> {
     let mut request = engine_request(target, &asked.query, context)?;
     request.limit = 0;
     request.offset = 0;
@@ -81,17 +83,25 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
     }
     let result = search_by_kind(target, &asked.query, context, &request)?.result;
     let (name, text) = (asked.facet_name.as_str(), asked.facet_query.as_deref());
-    let hits = search_facet(target.snapshot, &result.candidates, name, text, &request.languages).map_err(|error| {
+    let found = search_facet(target.snapshot, &result.candidates, name, text, &request.languages).map_err(|error| {
         let code = match error {
             FacetSearchError::Disabled => Code::FacetSearchDisabled,
             _ => Code::InvalidFacetSearchFacetName,
         };
         ApiError::new(code, error.to_string())
     })?;
-    let hits: Vec<Value> = hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
+    let hits: Vec<Value> = found.hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let answer = json!({ "facetHits": hits, "facetQuery": asked.facet_query, "processingTimeMs": millis });
-    Ok(answer.to_string().into_bytes())
+    let mut answer = Map::new();
+    answer.insert("facetHits".into(), hits.into());
+    answer.insert("facetQuery".into(), json!(asked.facet_query));
+    answer.insert("processingTimeMs".into(), json!(millis));
+    tell_degraded(&result.limits, &mut answer);
+    let mut out = Written { degraded_searches: result.degraded.into(), ..Written::default() };
+    out.cut_by(result.limits.iter().map(|limit| limit.name().to_owned()));
+    out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{name}")));
+    out.body = Value::Object(answer).to_string().into_bytes();
+    Ok(out)
 }
 
 #[cfg(test)]

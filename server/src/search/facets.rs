@@ -12,14 +12,28 @@ use crate::error::{ApiError, ApiResult, Code};
 pub struct Facets(pub Vec<FieldFacet>);
 
 impl Facets {
-    /// Counts the values of the fields that `names` select among `candidates` (one set per segment).
+    /// Counts the values of the fields that `names` select among `candidates` (one set per segment), and lists as many
+    /// of each as the settings let through.
     ///
     /// # Errors
     /// `invalid_search_facets` for names that are not filterable.
     pub fn count(snapshot: &Snapshot, candidates: &[DocSet], names: &[String]) -> ApiResult<Facets> {
+        Facets::count_up_to(snapshot, candidates, names, snapshot.settings.faceting.max_values_per_facet)
+    }
+
+    /// As [`Facets::count`], listing up to `values_max` values of each field.
+    ///
+    /// # Errors
+    /// As [`Facets::count`].
+    pub fn count_up_to(
+        snapshot: &Snapshot,
+        candidates: &[DocSet],
+        names: &[String],
+        values_max: usize,
+    ) -> ApiResult<Facets> {
         let fields = select_facets(names, &snapshot.settings, &snapshot.fields)
             .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.to_string()))?;
-        Ok(Facets(distributions(snapshot, candidates, &fields)))
+        Ok(Facets(distributions(snapshot, candidates, &fields, values_max)))
     }
 
     /// The facets of which values were left out, as limits of an answer.

@@ -126,7 +126,7 @@ pub struct Found {
 }
 
 /// Which hits a search could return.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Reach {
     /// Skipped, within `total_max`.
     pub offset: usize,

@@ -5,20 +5,21 @@ use std::time::Instant;
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
 use lamina_engine::search::{SearchError, SearchRequest, search_similar};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use uuid::Uuid;
 
+use super::multi::Written;
 use super::request::both;
 use super::{Context, Found, HitWriter, Reach, Target, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::wire::search::SearchQuery;
+use crate::wire::search::{SearchQuery, Window};
 use crate::wire::similar::SimilarQuery;
 
 /// Runs the search and writes the body of its answer.
 ///
 /// # Errors
 /// A filter that can't be used, an unknown embedder, an unknown document.
-pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Vec<u8>> {
+pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
     let snapshot = target.snapshot;
     let filter = match &query.filter {
         Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
@@ -32,11 +33,11 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     let Some(address) = address else {
         return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
     };
-    let total_max = snapshot.settings.pagination.max_total_hits;
-    let offset = query.offset.min(total_max);
+    let window = Window::Offset { offset: query.offset, limit: query.limit };
+    let window = Reach::new(window, snapshot.settings.pagination.max_total_hits);
     let request = SearchRequest {
-        offset,
-        limit: query.limit.min(total_max - offset),
+        offset: window.offset,
+        limit: window.limit,
         filter: both(imposed, filter),
         score_threshold: query.ranking_score_threshold,
         received: context.received,
@@ -56,7 +57,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         semantic_hit_count: None,
         vector: None,
         steps: Vec::new(),
-        window: Reach::default(),
+        window,
     };
     let shown = SearchQuery {
         attributes_to_retrieve: query.attributes_to_retrieve.clone(),
@@ -66,27 +67,22 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         ..SearchQuery::default()
     };
     let writer = HitWriter::new(target, &shown, &mut found);
-    let mut out = b"{\"hits\":[".to_vec();
-    writer.write_all(&found.result, &mut out)?;
-    out.push(b']');
+    let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
+    writer.write_all(&found.result, &mut out.body)?;
+    out.body.extend_from_slice(b"]}");
+    out.cut_by(found.cuts());
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut fields = Map::new();
     fields.insert("id".into(), json!(query.id));
     fields.insert("processingTimeMs".into(), json!(millis));
     fields.insert("limit".into(), json!(query.limit));
-    fields.insert("offset".into(), json!(offset));
+    fields.insert("offset".into(), json!(window.offset));
     fields.insert("estimatedTotalHits".into(), json!(total));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
-    for (key, value) in fields {
-        out.push(b',');
-        out.extend_from_slice(Value::from(key).to_string().as_bytes());
-        out.push(b':');
-        out.extend_from_slice(value.to_string().as_bytes());
-    }
-    out.push(b'}');
+    fields.iter().for_each(|(key, value)| out.append_field(key, value));
     Ok(out)
 }
 

@@ -303,12 +303,14 @@ fn facet_searches() {
     let target = Target { uid: "animals", snapshot: &animals };
     let search = |body: Value| {
         let answer = run_facet_search(target, &FacetSearch::from_body(&body)?, &Context::now())?;
-        Ok::<Value, ApiError>(serde_json::from_slice(&answer).unwrap())
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        Ok::<_, ApiError>((body, answer.cuts))
     };
-    let found = search(json!({"facetName": "kind", "facetQuery": "f", "q": "fox"})).unwrap();
+    let (found, cuts) = search(json!({"facetName": "kind", "facetQuery": "f", "q": "fox"})).unwrap();
     assert_eq!(found["facetHits"], json!([{"value": "Fur", "count": 1}]));
     assert_eq!(found["facetQuery"], "f");
-    let all = search(json!({"facetName": "kind"})).unwrap();
+    assert_eq!((cuts, found.get("degraded")), (Vec::new(), None));
+    let (all, _) = search(json!({"facetName": "kind"})).unwrap();
     assert_eq!(all["facetHits"].as_array().unwrap().len(), 3);
     assert_eq!(search(json!({"facetName": "name"})).unwrap_err().code, Code::InvalidFacetSearchFacetName);
 }
@@ -337,7 +339,7 @@ fn documents_similar_to_one() {
     let target = Target { uid: "x", snapshot: &index };
     let like = |body: Value| -> Value {
         let query = SimilarQuery::from_body(&body).unwrap();
-        serde_json::from_slice(&run_similar(target, &query, &Context::now()).unwrap()).unwrap()
+        serde_json::from_slice(&run_similar(target, &query, &Context::now()).unwrap().body).unwrap()
     };
     let found = like(json!({"id": 1, "embedder": "e", "showRankingScore": true}));
     let ids: Vec<&Value> = found["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
@@ -416,6 +418,29 @@ fn searches_merged_into_one_list() {
     let everything = json!([{"indexUid": "animals"}, {"indexUid": "plants"}]);
     let page = federated(json!({"distinct": "kind", "hitsPerPage": 1}), everything).unwrap();
     assert_eq!(page["totalPages"], page["totalHits"]);
+}
+
+/// The value that leads the sums leads in neither index, and stands beyond what either of them lists.
+#[test]
+fn merged_facets_are_exact() {
+    let index = |own: &str| {
+        let documents: Vec<Value> = (0..30u32)
+            .map(|id| json!({"id": id, "kind": if id < 20 { format!("{own}{}", id / 4) } else { format!("both{}", id / 3) }}))
+            .collect();
+        let faceting = json!({"maxValuesPerFacet": 2, "sortFacetValuesBy": {"kind": "count"}});
+        snapshot(json!({"filterableAttributes": ["kind"], "faceting": faceting}), &documents)
+    };
+    let snapshots = Snapshots::from([("a".to_owned(), index("a")), ("b".to_owned(), index("b"))]);
+    let asked = MultiSearch::from_body(&json!({
+        "queries": [{"indexUid": "a"}, {"indexUid": "b"}],
+        "federation": {"facetsByIndex": {"a": ["kind"], "b": ["kind"]}, "mergeFacets": {"maxValuesPerFacet": 2}},
+    }))
+    .unwrap();
+    let federation = asked.federation.as_ref().unwrap();
+    let answer = run_federated(&snapshots, &asked.queries, federation, &Context::now(), false).unwrap();
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(body["facetDistribution"].to_string(), r#"{"kind":{"both7":6,"both8":6}}"#);
+    assert_eq!(answer.cuts, ["maxValuesPerFacet:kind"]);
 }
 
 #[test]

@@ -270,6 +270,14 @@ impl Federation {
 }
 
 impl MergeFacets {
+    /// Values of a merged facet when nothing else is asked for.
+    const DEFAULT_VALUES_MAX: usize = 100;
+
+    /// Most values of a merged facet.
+    pub fn values_max(self) -> usize {
+        self.max_values_per_facet.unwrap_or(MergeFacets::DEFAULT_VALUES_MAX)
+    }
+
     fn read(at: At<'_>) -> ApiResult<MergeFacets> {
         let mut merge = MergeFacets::default();
         at.fields(&["maxValuesPerFacet"], |_, field| {

@@ -81,6 +81,11 @@ const INVERTED: usize = 6;
 const DENSE: usize = 7;
 const SETS: usize = 8;
 
+/// Counters of a value.
+const COUNTED_BESIDE: usize = 4;
+/// Of 64 documents, all values are unpacked where at least so many are counted.
+const UNPACKED_FROM: u32 = 24;
+
 /// Exponent and smallest integer before the distances.
 const SCALED_HEADER_BYTES: usize = 1 + 8;
 /// Ordinal and number of documents.
@@ -370,14 +375,12 @@ impl Column {
 
     /// Adds one to `counts[ordinal]` for each value of each of `docs`; there is a count for every value.
     pub(crate) fn add_counts(&self, docs: &DocSet, counts: &mut [u32]) {
+        if !self.is_multi {
+            return self.add_counts_of_one(docs, counts);
+        }
         let (bytes, width) = (self.part(FORWARD), self.forward_width);
         let mut count = |ordinal: u32| counts.get_mut(ordinal as usize).into_iter().for_each(|count| *count += 1);
         let at = |index: usize| get_bits(bytes, index * usize::from(width), width);
-        if !self.is_multi {
-            // Nothing, which is stored as zero, turns into an ordinal beyond the last.
-            docs.for_each(|doc| count(at(doc as usize).wrapping_sub(1)));
-            return;
-        }
         let offsets = self.part(FORWARD_OFFSETS);
         let offset =
             |doc: DocId| self.forward_offsets.get(offsets, doc as usize).min(u64::from(self.pair_count)) as usize;
@@ -388,6 +391,46 @@ impl Column {
             (next, next_start) = (doc + 1, offset(doc + 1));
             (start..next_start).for_each(|index| count(at(index)));
         });
+    }
+
+    /// [`Column::add_counts`] where no document has more than one value.
+    fn add_counts_of_one(&self, docs: &DocSet, counts: &mut [u32]) {
+        let (bytes, width) = (self.part(FORWARD), self.forward_width);
+        let DocSet::Bitset { words, .. } = docs else {
+            // Nothing, which is stored as zero, turns into an ordinal beyond the last.
+            let mut count = |ordinal: u32| counts.get_mut(ordinal as usize).into_iter().for_each(|count| *count += 1);
+            docs.for_each(|doc| count(get_bits(bytes, doc as usize * usize::from(width), width).wrapping_sub(1)));
+            return;
+        };
+        // Neighbours often have the same value: counted in turns, an addition does not wait for the one before it.
+        let mut beside = vec![[0u32; COUNTED_BESIDE]; counts.len() + 1];
+        let docs_left = |word: usize| (self.doc_count as usize).saturating_sub(word * 64).min(64);
+        for (index, &word) in words.iter().enumerate().filter(|&(_, &word)| word != 0) {
+            // Sixty-four values take whole bytes.
+            let bytes = bytes.get(index * 8 * usize::from(width)..).unwrap_or_default();
+            let mut add = |at: usize, value: u32, count: u32| {
+                if let Some(beside) = beside.get_mut(value as usize) {
+                    beside[at % COUNTED_BESIDE] += count;
+                }
+            };
+            if word.count_ones() >= UNPACKED_FROM {
+                let mut at = 0;
+                unpack(bytes, docs_left(index), width, |value| {
+                    add(at, value, (word >> at) as u32 & 1);
+                    at += 1;
+                });
+                continue;
+            }
+            let mut rest = word;
+            while rest != 0 {
+                let at = rest.trailing_zeros() as usize;
+                add(at, get_bits(bytes, at * usize::from(width), width), 1);
+                rest &= rest - 1;
+            }
+        }
+        for (count, beside) in counts.iter_mut().zip(&beside[1..]) {
+            *count += beside.iter().sum::<u32>();
+        }
     }
 
     /// The documents of one value, ascending.

@@ -1,6 +1,6 @@
 //! Facets of a federated search: of each index, or of all together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::{FacetStats, FieldFacet};
@@ -12,13 +12,11 @@ use super::at_facets;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, MergeFacets};
 
-/// Values of a merged facet when nothing else is asked for.
-const DEFAULT_VALUE_COUNT_MAX: usize = 100;
-
 /// Index, its settings for facets, its counts.
 pub(crate) type Counted<'a> = (String, &'a Faceting, Facets);
 
-/// Counts the facets asked for by index, over everything that its queries match.
+/// Counts the facets asked for by index, over everything that its queries match. Those that are merged list as many
+/// values as the merged facet may, and all of them where the sums decide which ones these are.
 pub(super) fn count_by_index<'a>(
     snapshots: &'a Snapshots,
     federation: &'a Federation,
@@ -31,8 +29,20 @@ pub(super) fn count_by_index<'a>(
         let target = target(snapshots, uid).map_err(refuse)?;
         let nothing = || vec![DocSet::default(); target.snapshot.segments.len()];
         let matching = matching.cloned().unwrap_or_else(nothing);
-        let facets = Facets::count(target.snapshot, &matching, names).map_err(refuse)?;
-        counted.push((uid.clone(), &target.snapshot.settings.faceting, facets));
+        let faceting = &target.snapshot.settings.faceting;
+        let values_max = federation.merge_facets.map_or(faceting.max_values_per_facet, MergeFacets::values_max);
+        let mut facets = Facets::count_up_to(target.snapshot, &matching, names, values_max).map_err(refuse)?;
+        let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
+        for facet in facets.0.iter_mut().filter(|facet| is_shared && facet.is_cut) {
+            if faceting.order_of(&facet.name) == FacetOrder::Count {
+                let name = std::slice::from_ref(&facet.name);
+                let whole = Facets::count_up_to(target.snapshot, &matching, name, usize::MAX).map_err(refuse)?;
+                // A name can select fields inside it too.
+                let same = whole.0.into_iter().find(|other| other.name == facet.name);
+                *facet = same.unwrap_or_else(|| facet.clone());
+            }
+        }
+        counted.push((uid.clone(), faceting, facets));
     }
     Ok(counted)
 }
@@ -44,25 +54,23 @@ pub(super) fn unused_note(uid: &str) -> String {
 
 /// One facet for each name: counts added by value, in the order that the indexes agree on.
 pub(crate) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult<Facets> {
-    let mut by_name: BTreeMap<&str, (&str, FacetOrder, FieldFacet)> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
     for (uid, faceting, facets) in counted {
         for facet in &facets.0 {
             let order = faceting.order_of(&facet.name);
             match by_name.get_mut(facet.name.as_str()) {
                 None => {
-                    by_name.insert(&facet.name, (uid, order, facet.clone()));
+                    by_name.insert(&facet.name, Sum::new(uid, order, facet));
                 }
-                Some((other, known, sum)) => {
-                    if *known != order {
-                        return Err(different_orders(&facet.name, uid, order, other, *known));
-                    }
-                    add(sum, facet);
+                Some(sum) if sum.order != order => {
+                    return Err(different_orders(&facet.name, uid, order, sum.first_uid, sum.order));
                 }
+                Some(sum) => sum.add(facet),
             }
         }
     }
-    let limit = options.max_values_per_facet.unwrap_or(DEFAULT_VALUE_COUNT_MAX);
-    let facets = by_name.into_values().map(|(_, order, mut facet)| {
+    let limit = options.values_max();
+    let facets = by_name.into_values().map(|Sum { order, mut facet, .. }| {
         match order {
             FacetOrder::Alpha => facet.values.sort_by(|a, b| a.0.cmp(&b.0)),
             FacetOrder::Count => facet.values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))),
@@ -74,18 +82,38 @@ pub(crate) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult
     Ok(Facets(facets.collect()))
 }
 
-fn add(sum: &mut FieldFacet, facet: &FieldFacet) {
-    for (value, count) in &facet.values {
-        match sum.values.iter_mut().find(|(known, _)| known == value) {
-            Some((_, total)) => *total += count,
-            None => sum.values.push((value.clone(), *count)),
-        }
+/// A facet of several indexes.
+struct Sum<'u> {
+    /// The first index that has it.
+    first_uid: &'u str,
+    order: FacetOrder,
+    facet: FieldFacet,
+    /// Where each value is in the facet.
+    places: HashMap<String, usize>,
+}
+
+impl<'u> Sum<'u> {
+    fn new(first_uid: &'u str, order: FacetOrder, facet: &FieldFacet) -> Sum<'u> {
+        let places = (0..).zip(&facet.values).map(|(place, (value, _))| (value.clone(), place)).collect();
+        Sum { first_uid, order, facet: facet.clone(), places }
     }
-    sum.is_cut |= facet.is_cut;
-    sum.stats = match (sum.stats, facet.stats) {
-        (Some(one), Some(other)) => Some(FacetStats { min: one.min.min(other.min), max: one.max.max(other.max) }),
-        (one, other) => one.or(other),
-    };
+
+    fn add(&mut self, other: &FieldFacet) {
+        let Sum { facet, places, .. } = self;
+        for (value, count) in &other.values {
+            if let Some(&place) = places.get(value) {
+                facet.values[place].1 += count;
+            } else {
+                places.insert(value.clone(), facet.values.len());
+                facet.values.push((value.clone(), *count));
+            }
+        }
+        facet.is_cut |= other.is_cut;
+        facet.stats = match (facet.stats, other.stats) {
+            (Some(one), Some(other)) => Some(FacetStats { min: one.min.min(other.min), max: one.max.max(other.max) }),
+            (one, other) => one.or(other),
+        };
+    }
 }
 
 fn different_orders(facet: &str, uid: &str, order: FacetOrder, other: &str, known: FacetOrder) -> ApiError {

@@ -22,7 +22,7 @@ pub(crate) mod federated {
 use self::facets::{count_by_index, merged, unused_note};
 use self::merge::{Merged, MergedHit, merge};
 use self::order::Weighted;
-use super::answer::paging;
+use super::answer::{paging, tell_degraded};
 use super::multi::{Snapshots, Written, at_query, target};
 use super::{Context, Found, HitWriter, Metadata, Reach, Target, run_window};
 use crate::error::{ApiError, ApiResult, Code};
@@ -191,16 +191,7 @@ fn around(
         }
         None => {}
     }
-    let mut cuts: Vec<&str> = Vec::new();
-    for limit in ran.iter().flat_map(|one| &one.found.result.limits) {
-        if !cuts.contains(&limit.name()) {
-            cuts.push(limit.name());
-        }
-    }
-    if !cuts.is_empty() {
-        fields.insert("degraded".into(), json!(true));
-        fields.insert("degradedReasons".into(), json!(cuts));
-    }
+    tell_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if with_metadata {
         let each = ran.iter().map(|one| Metadata::new(one.target).into_value());

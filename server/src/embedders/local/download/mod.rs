@@ -179,11 +179,11 @@ impl Hub {
             return Err(Trouble::passing("the connection broke off"));
         }
         file.sync_all().map_err(local)?;
-        if let Some(expected) = sha256_of(answer.headers()) {
-            if sha256(&part.file).map_err(local)? != expected {
-                part.forget().map_err(local)?;
-                return Err(Trouble::passing(format!("what came for {url} is not what the hub has")));
-            }
+        if let Some(expected) = sha256_of(answer.headers())
+            && sha256(&part.file).map_err(local)? != expected
+        {
+            part.forget().map_err(local)?;
+            return Err(Trouble::passing(format!("what came for {url} is not what the hub has")));
         }
         part.finish(to).map_err(local)?;
         let commit = answer.headers().get(COMMIT_HEADER).and_then(|commit| commit.to_str().ok());
