@@ -1,5 +1,6 @@
 //! The fuzz targets of `fuzz/`, run over their seeds and a fixed number of mutations of them: what the stable toolchain
-//! can do in seconds. The mutations are the same in each run.
+//! can do in seconds. The mutations are the same in each run, unless `FUZZ_MUTATIONS` and `FUZZ_SEED` ask for more and for
+//! others: `FUZZ_MUTATIONS=1000000 FUZZ_SEED=7 cargo test --release -p lamina-engine --test fuzz filters`.
 
 #[path = "../../fuzz/entries.rs"]
 #[expect(unreachable_pub, reason = "they are public in the crate of the fuzzers")]
@@ -10,6 +11,13 @@ use std::path::Path;
 
 /// Inputs tried per target beside the seeds.
 const MUTATIONS: u64 = 4_000;
+/// Where the numbers begin.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number of the environment.
+fn asked(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
+}
 
 /// A small generator of numbers (xorshift64*), so that runs are alike.
 struct Random(u64);
@@ -80,11 +88,11 @@ fn run(name: &str, target: fn(&[u8])) {
     paths.sort();
     let seeds: Vec<Vec<u8>> = paths.iter().map(|path| fs::read(path).expect("a seed")).collect();
     assert!(!seeds.is_empty());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mutations = (0..MUTATIONS).map(|_| mutated(&seeds, &mut random)).collect::<Vec<_>>();
-    for data in seeds.iter().chain(&mutations) {
-        let outcome = std::panic::catch_unwind(|| target(data));
-        assert!(outcome.is_ok(), "{name} fails on {:?} (text: {:?})", data, String::from_utf8_lossy(data));
+    let mut random = Random(asked("FUZZ_SEED", SEED).max(1));
+    let mutations = (0..asked("FUZZ_MUTATIONS", MUTATIONS)).map(|_| mutated(&seeds, &mut random));
+    for data in seeds.iter().cloned().chain(mutations) {
+        let outcome = std::panic::catch_unwind(|| target(&data));
+        assert!(outcome.is_ok(), "{name} fails on {:?} (text: {:?})", data, String::from_utf8_lossy(&data));
     }
 }
 
