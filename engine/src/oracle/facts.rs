@@ -93,8 +93,8 @@ impl Facts {
     }
 
     fn any(&self, number: impl Fn(Exact) -> bool, string: impl Fn(&str) -> bool) -> bool {
-        let numbers = self.numbers.iter().zip(&self.integers);
-        numbers.into_iter().any(|(&float, &integer)| number(Exact { float, integer }))
+        let mut numbers = self.numbers.iter().zip(&self.integers);
+        numbers.any(|(&float, &integer)| number(Exact { float, integer }))
             || self.strings.iter().any(|value| string(&normal(value)))
     }
 }
