@@ -9,7 +9,7 @@ use crate::server::repository;
 /// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
 /// `true` says so.
 const ENGINE_LAYERS: [(&[&str], bool); 10] = [
-    (&["id"], false),
+    (&["background", "id"], false),
     (&["bits", "storage"], true),
     (&["text", "document", "filter"], true),
     (&["segment"], false),
