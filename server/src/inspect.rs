@@ -8,12 +8,14 @@ use clap::Args;
 use lamina_engine::index::{
     DocumentReport, Index, IndexError, IndexOptions, SegmentReport, Snapshot, TermReport, TokenReport,
 };
+use lamina_engine::segment::FileMeta;
 use lamina_engine::text::normalize_word;
 use thiserror::Error;
 
 use crate::error::ApiError;
 use crate::instance::{Instance, InstanceError};
 use crate::options::human_size;
+use crate::wire::settings::show_with;
 
 const POSTINGS_SHOWN_MAX: usize = 20;
 
@@ -154,6 +156,8 @@ fn describe_index(out: &mut String, index: &Index, snapshot: &Snapshot) {
     line(out, format_args!("last batch   {last_batch}"));
     line(out, format_args!("fields       {}", snapshot.fields.names().collect::<Vec<_>>().join(", ")));
     line(out, format_args!("size         {}", human_size(report.segment_bytes)));
+    // As clients see them: secrets are redacted.
+    line(out, format_args!("settings     {}", show_with(&snapshot.settings, true)));
     for segment in &report.segments {
         describe_segment(out, segment);
     }
@@ -171,6 +175,9 @@ fn describe_segment(out: &mut String, segment: &SegmentReport) {
             human_size(segment.raw_bytes)
         ),
     );
+    for FileMeta { name, bytes, checksum } in &segment.files {
+        line(out, format_args!("  {name:<24} {bytes:>14} bytes, checksum {checksum:08x}"));
+    }
     for (name, bytes) in &segment.sections {
         line(out, format_args!("  {name:<24} {bytes:>14} bytes"));
     }

@@ -84,7 +84,18 @@ fn a_folder_can_be_inspected_and_verified() {
 
     for (arguments, words) in [
         (&["inspect"][..], &["films", "2 documents"][..]),
-        (&["inspect", "--index", "films"], &["primary key  id", "id, title, cast", "postings", "tokens"]),
+        (
+            &["inspect", "--index", "films"],
+            &[
+                "primary key  id",
+                "id, title, cast",
+                "postings",
+                "tokens",
+                ".lam ",
+                "checksum",
+                "\"rankingRules\":[\"words\"",
+            ],
+        ),
         (&["inspect", "--index", "films", "--term", "Return"], &["ordinal", "title"]),
         (&["inspect", "--index", "films", "--term", "absent"], &["no document"]),
         (&["inspect", "--index", "films", "--document", "7"], &["alien the return | again", "cast: a b | c"]),

@@ -8,9 +8,10 @@ use serde_json::json;
 
 use crate::server::Server;
 
-/// Every family that dashboards of the protocol's servers know, without the first part of its name.
+/// Every family that dashboards of the protocol's servers know, and those of the segments, without the first part of the name.
 const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_search_requests \
-    personalized_search_requests db_size_bytes used_db_size_bytes index_count index_docs_count nb_tasks last_update \
+    personalized_search_requests db_size_bytes used_db_size_bytes index_count index_docs_count index_segments_count \
+    index_merging_segments index_merges_total index_merge_failed index_merge_out_of_space nb_tasks last_update \
     is_indexing search_queue_size searches_running searches_waiting_to_be_processed task_queue_latency_seconds \
     task_queue_max_size task_queue_used_size task_queue_size_until_stop_registering batch_running_progress_trace \
     last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
@@ -30,6 +31,8 @@ fn metrics_are_behind_their_feature_and_tell_what_happened() {
     has("lamina_http_requests_total{method=\"POST\",path=\"/indexes/{indexUid}/search\",status=\"200\"} 1");
     has("lamina_http_requests_total{method=\"GET\",path=\"/indexes/{indexUid}/stats\",status=\"404\"} 1");
     has("lamina_index_docs_count{index=\"films\"} 2");
+    has("lamina_index_segments_count{index=\"films\"} 1");
+    has("lamina_index_merge_failed{index=\"films\"} 0");
     has("lamina_index_count 1");
     has("lamina_is_indexing 0");
     has("lamina_nb_tasks{kind=\"statuses\",value=\"succeeded\"} 1");

@@ -372,6 +372,7 @@ impl Index {
                 raw_bytes: meta.raw_bytes,
                 term_count: meta.term_count,
                 token_count: meta.token_count,
+                files: meta.files().cloned().collect(),
                 sections: segment.reader.sections(),
             }
         });

@@ -1,6 +1,7 @@
 //! What an index tells about itself.
 
 use crate::id::SegmentId;
+use crate::segment::FileMeta;
 
 /// The background merge of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct SegmentReport {
     pub raw_bytes: u64,
     pub term_count: u32,
     pub token_count: u64,
+    /// As the manifest names them: the segment, then what was added to it.
+    pub files: Vec<FileMeta>,
     /// Name and bytes of each section.
     pub sections: Vec<(String, u64)>,
 }

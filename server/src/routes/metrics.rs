@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lamina_engine::index::MergeStatus;
 use warp::Filter;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
@@ -57,10 +58,11 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     let (mut used_bytes, mut last_update, mut counts) = (0, None, Vec::new());
     for uid in &uids {
         // One that cannot be opened has its own error elsewhere; the others still count.
-        let Ok(snapshot) = state.instance.snapshot(uid) else { continue };
+        let Ok(index) = state.instance.index(uid) else { continue };
+        let (snapshot, merges) = (index.snapshot(), index.merge_status());
         used_bytes += snapshot.disk_bytes();
         last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));
-        counts.push((uid, snapshot.document_count()));
+        counts.push((uid, snapshot.document_count(), snapshot.segments.len(), merges));
     }
     let database_bytes = state.instance.disk_bytes();
     let store_bytes = state.queue.store().disk_bytes();
@@ -68,14 +70,38 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     page.gauge("used_db_size_bytes", "Bytes in use.", (used_bytes + store_bytes).min(database_bytes));
     page.gauge("index_count", "Indexes.", uids.len());
     page.family("index_docs_count", Kind::Gauge, "Documents of an index.");
-    for (uid, count) in counts {
+    for (uid, count, ..) in &counts {
         page.sample("index_docs_count", &[("index", uid)], count);
     }
+    page.family("index_segments_count", Kind::Gauge, "Segments of an index.");
+    for (uid, _, segments, _) in &counts {
+        page.sample("index_segments_count", &[("index", uid)], segments);
+    }
+    merges(page, counts.iter().map(|(uid, .., status)| (uid.as_str(), status)));
     if let Some(time) = last_update {
         let seconds = time.nanos() / 1_000_000_000;
         page.gauge("last_update", "When an index was last written, in seconds since 1970.", seconds);
     }
     Ok(())
+}
+
+/// What the background does with the segments of each index.
+fn merges<'a>(page: &mut Exposition, statuses: impl Iterator<Item = (&'a str, &'a MergeStatus)> + Clone) {
+    type Told = fn(&MergeStatus) -> u64;
+    let families: [(&str, Kind, &str, Told); 4] = [
+        ("index_merging_segments", Kind::Gauge, "Segments that are being merged.", |s| s.running.len() as u64),
+        ("index_merges_total", Kind::Counter, "Merges that were finished since the start.", |s| s.merge_count),
+        ("index_merge_failed", Kind::Gauge, "Whether the last merge failed; it changed nothing.", |s| {
+            u64::from(s.last_error.is_some())
+        }),
+        ("index_merge_out_of_space", Kind::Gauge, "Whether it failed because the disk was full.", |s| {
+            u64::from(s.out_of_space)
+        }),
+    ];
+    for (name, kind, help, told) in families {
+        page.family(name, kind, help);
+        statuses.clone().for_each(|(uid, status)| page.sample(name, &[("index", &uid)], told(status)));
+    }
 }
 
 fn searches(state: &AppState, page: &mut Exposition) {
