@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
+pub(crate) const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
 /// Knows cats from dogs.
-struct Model {
+pub(crate) struct Model {
     url: String,
     shared: Arc<Shared>,
 }
@@ -37,7 +37,7 @@ struct Manner {
 }
 
 impl Model {
-    fn start() -> Model {
+    pub(crate) fn start() -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/embed", listener.local_addr().expect("a bound address"));
         let shared = Arc::new(Shared::default());
@@ -67,7 +67,7 @@ impl Model {
         texts
     }
 
-    fn configuration(&self) -> Value {
+    pub(crate) fn configuration(&self) -> Value {
         json!({
             "source": "rest", "url": self.url, "apiKey": "a-long-and-secret-key", "dimensions": 2,
             "documentTemplate": "{{ doc.text }}",

@@ -9,6 +9,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::embedders::{LOCAL, Model};
 use crate::receiver::Receiver;
 use crate::server::{Answer, Server};
 
@@ -283,5 +284,92 @@ fn while_webhooks_are_told() {
         if tasks.iter().any(|task| task["uid"] == last) {
             break;
         }
+    }
+}
+
+#[test]
+fn while_segments_with_pairs_are_written_and_merged() {
+    const WORDS: [&str; 7] = ["sea", "king", "house", "horse", "tower", "light", "moon"];
+    let text = |id: u64| [id, id / 7, id / 49].map(|n| WORDS[n as usize % 7]).join(" ");
+    // Enough for pairs of frequent words in each segment; words of different batches are the same.
+    const BATCH: u64 = 4_200;
+    let documents = |from: u64| (from..from + BATCH).map(|id| json!({"id": id, "text": text(id)})).collect::<Value>();
+    let mut server = Server::start();
+    let (mut acknowledged, mut from) = (Vec::new(), 0);
+    for round in 0..rounds() * 2 {
+        server.killed_while(round, 900, |server| {
+            let path = "/indexes/texts/documents";
+            task(server, path, documents(from), &mut acknowledged)?;
+            from += BATCH;
+            Ok(())
+        });
+    }
+    all_succeed(&server, &acknowledged);
+    // What was under way when the server died is sent again; it is the same in any case.
+    server.add("texts", documents(from));
+    let count = from + BATCH;
+    assert_eq!(server.document_count("texts"), count);
+    let phrase = |left: &str, right: &str| {
+        let holds = |id: &u64| text(*id).contains(&format!("{left} {right}"));
+        let expected = (0..count).filter(holds).count();
+        let query = json!({"q": format!("\"{left} {right}\""), "limit": 0, "page": 1, "hitsPerPage": 0});
+        assert_eq!(server.search("texts", query)["totalHits"], expected, "{left} {right}");
+    };
+    for left in WORDS {
+        WORDS.iter().for_each(|right| phrase(left, right));
+    }
+    server.kill();
+    let verified = std::process::Command::new(crate::server::binary())
+        .args(["verify", "--db-path"])
+        .arg(server.data_folder())
+        .output()
+        .expect("the binary starts");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+#[test]
+fn while_documents_are_embedded() {
+    let model = Model::start();
+    let mut server = Server::with_options(&LOCAL);
+    server.set("pets", json!({"embedders": {"m": model.configuration()}}));
+    let (mut acknowledged, mut n) = (Vec::new(), 0);
+    let kept = server.data_folder().join("embeddings/newer");
+    for round in 0..rounds() * 2 {
+        server.killed_while(round, 130, |server| {
+            let text = |id: u64| format!("{} number {id}", ["cat", "dog", "cat and dog", "cow"][id as usize % 4]);
+            let documents = (n..n + 25).map(|id| json!({"id": id, "text": text(id)})).collect();
+            // Sent again when there was no answer.
+            task(server, "/indexes/pets/documents", documents, &mut acknowledged)?;
+            n += 25;
+            Ok(())
+        });
+        // What the disk may do to a file that nobody syncs: its end is torn, or is not what was written.
+        let bytes = std::fs::read(&kept).expect("answers are kept");
+        server.kill();
+        if round % 2 == 0 {
+            std::fs::write(&kept, &bytes[..bytes.len() - bytes.len().min(1 + round as usize * 5)]).unwrap();
+        } else if let Some(middle) = bytes.len().checked_div(2) {
+            let mut damaged = bytes.clone();
+            damaged[middle..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+            std::fs::write(&kept, damaged).unwrap();
+        }
+        server.start_again();
+    }
+    all_succeed(&server, &acknowledged);
+    // The same texts in other documents get what is kept of them.
+    let list = server.get("/indexes/pets/documents?limit=100000").ok();
+    let texts = list["results"].as_array().expect("results").iter().map(|document| &document["text"]);
+    let others = (1_000_000..).zip(texts).map(|(id, text)| json!({"id": id, "text": text})).collect();
+    server.add("pets", others);
+    let list = server.get("/indexes/pets/documents?limit=100000&retrieveVectors=true").ok();
+    let found = list["results"].as_array().expect("results");
+    assert!(found.len() as u64 >= 2 * n && n > 0, "{} of {n}", found.len());
+    for document in found {
+        let text = document["text"].as_str().expect("a text");
+        let counts = |word: &str| if text.contains(word) { 1.1f32 } else { 0.2 };
+        let vector: Vec<f32> = serde_json::from_value(document["_vectors"]["m"]["embeddings"][0].clone())
+            .unwrap_or_else(|error| panic!("{error}: {document}"));
+        let wrong = vector.iter().zip([counts("cat"), counts("dog")]).any(|(a, b)| (a - b).abs() > 1e-6);
+        assert!(vector.len() == 2 && !wrong, "{document}");
     }
 }
