@@ -70,7 +70,13 @@ impl Packing {
         let position_bits = position.map_or(0, |_| bits(words * position_max));
         let bounded = rank_bits + position_bits;
         let attribute_bits = bits(words).max(ATTRIBUTE_BITS);
-        let attribute_bits = if with_attribute && bounded + attribute_bits <= SLOT_BITS { attribute_bits } else { 0 };
+        let place = |rule| layout.slice(rule).map_or(0, |slice| slice.put(1));
+        // It is all the same to the key how many of several words are not in their place: slots would order in another way
+        // than keys, were anything behind that number.
+        let is_behind = |rule| place(GraphRule::ExactAttribute) < place(rule) || layout.slice(rule).is_none();
+        let keeps_order = words == 1 || (is_behind(GraphRule::AttributeRank) && is_behind(GraphRule::WordPosition));
+        let has_room = bounded + attribute_bits <= SLOT_BITS;
+        let attribute_bits = if with_attribute && keeps_order && has_room { attribute_bits } else { 0 };
         if bounded == 0 || bounded > SLOT_BITS {
             return None;
         }
@@ -79,7 +85,6 @@ impl Packing {
             (GraphRule::WordPosition, position_bits),
             (GraphRule::ExactAttribute, attribute_bits),
         ];
-        let place = |rule| layout.slice(rule).map_or(0, |slice| slice.put(1));
         let part = |rule, bits| {
             let behind = rules.iter().filter(|&&(other, _)| place(other) < place(rule));
             Part { shift: behind.map(|&(_, bits)| bits).sum(), bits }

@@ -162,6 +162,7 @@ impl<'q> SlotGroups<'q> {
             *next = best.left;
             self.wanted *= 2;
             best.found.sort_by_key(|found| found.0);
+            debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "slots order like keys");
             let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
                 let docs = group.iter().map(|found| found.1).collect();
                 (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
