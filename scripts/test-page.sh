@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
-if ! chromium >/dev/null; then
+find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+if ! find_chromium >/dev/null; then
   root=()
   ((EUID == 0)) || root=(sudo -n)
   echo "Installing: chromium"
@@ -14,13 +14,13 @@ if ! chromium >/dev/null; then
     { "${root[@]}" apt-get update -qq &&
       "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || true
 fi
-if ! chromium >/dev/null; then
+if ! find_chromium >/dev/null; then
   echo "SKIPPED: there is no Chromium, and apt-get cannot install it"
   exit 0
 fi
 
 cargo build --quiet --bin lamina
 export CHROMIUM PICTURES=$PWD/target/page
-CHROMIUM=$(chromium)
+CHROMIUM=$(find_chromium)
 mkdir -p "$PICTURES"
 scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- node tests/page/page.mjs
