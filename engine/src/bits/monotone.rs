@@ -97,21 +97,32 @@ impl Monotone {
         if index >= self.count as usize {
             return 0;
         }
-        let (block, i) = (index / BLOCK_LEN, index % BLOCK_LEN);
-        let entry = HEADER_BYTES + block * ENTRY_BYTES;
-        let Some(base) = read_u64(bytes, entry) else { return 0 };
-        let packed = read_u64_padded(bytes, entry + 8);
-        let slope = packed >> 32 & SLOPE_MAX;
-        let width = (packed >> 56) as usize;
-        let line = base.wrapping_add(slope * i as u64);
-        if width == 0 {
-            return line;
+        self.block(bytes, index / BLOCK_LEN).get(bytes, index % BLOCK_LEN)
+    }
+
+    /// Values `index` and `index + 1`, each 0 past the end: where something starts and where it ends.
+    #[inline]
+    pub(crate) fn get_two(&self, bytes: &[u8], index: usize) -> [u64; 2] {
+        if index % BLOCK_LEN == BLOCK_LEN - 1 || index + 1 >= self.count as usize {
+            return [self.get(bytes, index), self.get(bytes, index + 1)];
         }
+        let block = self.block(bytes, index / BLOCK_LEN);
+        [block.get(bytes, index % BLOCK_LEN), block.get(bytes, index % BLOCK_LEN + 1)]
+    }
+
+    /// A block; one of zeros where a damaged length leads past the end.
+    #[inline]
+    fn block(&self, bytes: &[u8], block: usize) -> Block {
+        let entry = HEADER_BYTES + block * ENTRY_BYTES;
+        let Some(base) = read_u64(bytes, entry) else { return Block { base: 0, slope: 0, width: 0, at: 0 } };
+        let packed = read_u64_padded(bytes, entry + 8);
         let blocks = (self.count as usize).div_ceil(BLOCK_LEN);
-        let bit = i * width;
-        let at = HEADER_BYTES + blocks * ENTRY_BYTES + (packed as u32) as usize + (bit >> 3);
-        let word = read_u64_padded(bytes, at) >> (bit & 7);
-        line.wrapping_add(word & (u64::MAX >> (64 - width.min(64))))
+        Block {
+            base,
+            slope: packed >> 32 & SLOPE_MAX,
+            width: (packed >> 56) as usize,
+            at: HEADER_BYTES + blocks * ENTRY_BYTES + (packed as u32) as usize,
+        }
     }
 
     /// Number of values below `value`, which is the index of the first that is not.
@@ -126,6 +137,28 @@ impl Monotone {
             }
         }
         low
+    }
+}
+
+/// What the values of a block are computed from.
+struct Block {
+    base: u64,
+    slope: u64,
+    /// Bits of an excess, and the byte at which the first one starts.
+    width: usize,
+    at: usize,
+}
+
+impl Block {
+    #[inline]
+    fn get(&self, bytes: &[u8], i: usize) -> u64 {
+        let line = self.base.wrapping_add(self.slope * i as u64);
+        if self.width == 0 {
+            return line;
+        }
+        let bit = i * self.width;
+        let word = read_u64_padded(bytes, self.at + (bit >> 3)) >> (bit & 7);
+        line.wrapping_add(word & (u64::MAX >> (64 - self.width.min(64))))
     }
 }
 

@@ -11,14 +11,15 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Reads a varint at `*at` and moves `*at` behind it. `None` when it is cut off or longer than 64 bits.
-#[inline]
+#[inline(always)]
 pub(crate) fn read_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
     *at += 1;
-    if first < 0x80 {
-        return Some(u64::from(first));
-    }
-    let mut value = u64::from(first & 0x7f);
+    if first < 0x80 { Some(u64::from(first)) } else { read_rest(bytes, at, u64::from(first & 0x7f)) }
+}
+
+/// The groups behind the first one, which most numbers do not have.
+fn read_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
     let mut shift = 7;
     loop {
         let byte = *bytes.get(*at)?;

@@ -6,8 +6,6 @@ use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::segment::{SegmentReader, Sequence};
 
-/// Documents whose tokens are fetched together.
-const DOCS_PER_FETCH: usize = 16;
 /// Larger sets are scanned on all threads, in parts of this many documents.
 const SCANNED_ALONE_MAX: usize = 1024;
 
@@ -25,11 +23,9 @@ pub fn phrase_among(
     let column = reader.tokens();
     let sequence = Sequence::new(column, words);
     let scan = |docs: &[DocId]| -> Vec<DocId> {
-        let mut buffer = Vec::new();
         let mut found = Vec::new();
-        for docs in docs.chunks(DOCS_PER_FETCH) {
-            column.fetch(docs);
-            let holds = |&doc: &DocId| sequence.is_in(&column.doc(doc), &mut buffer, &searched);
+        for docs in column.fetched(docs, |&doc| Some(doc)) {
+            let holds = |&doc: &DocId| sequence.is_in(&column.doc(doc), &searched);
             found.extend(docs.iter().copied().filter(holds));
         }
         found

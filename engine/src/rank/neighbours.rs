@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bits::kernels::{MARKS, marks_within};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
@@ -55,9 +56,9 @@ impl Neighbours {
         (!pairs.is_empty()).then_some(Neighbours { pairs })
     }
 
-    /// What a document with these tokens costs at least. Too little where fields or values meet.
-    pub(super) fn least_cost(&self, tokens: &[TermOrdinal]) -> u32 {
-        self.pairs.iter().map(|&[left, right]| least_cost(tokens, left, right)).sum()
+    /// What a document with these tokens costs at least, if not more than `limit`. Too little where fields or values meet.
+    pub(super) fn least_cost(&self, tokens: &[TermOrdinal], limit: u32) -> Option<u32> {
+        self.pairs.iter().try_fold(0, |sum, &[left, right]| Some(sum + least_cost(tokens, left, right, limit - sum)?))
     }
 
     /// What no document costs more than.
@@ -66,16 +67,20 @@ impl Neighbours {
     }
 }
 
-/// The cost of the nearest places of two words. Without a branch per token, so that many are compared at once.
-fn least_cost(tokens: &[TermOrdinal], left: Terms, right: Terms) -> u32 {
-    let at = |distance: u32, (first, first_len): Terms, (second, second_len): Terms| {
-        let second_tokens = tokens.get(distance as usize..).unwrap_or_default();
-        let hit = |a: u32, b: u32| (a.wrapping_sub(first) < first_len) & (b.wrapping_sub(second) < second_len);
-        tokens.iter().zip(second_tokens).fold(false, |found, (&a, &b)| found | hit(a, b))
-    };
-    // Words in the wrong order cost one more.
-    let cost = (0..PROXIMITY_COST_MAX).find(|&cost| at(cost + 1, left, right) || (cost > 0 && at(cost, right, left)));
-    cost.unwrap_or(PROXIMITY_COST_MAX)
+/// The cost of the nearest places of two words, if not more than `limit`. Marks the places of each, 64 tokens at a time.
+fn least_cost(tokens: &[TermOrdinal], left: Terms, right: Terms, limit: u32) -> Option<u32> {
+    let mut best = PROXIMITY_COST_MAX;
+    let mut before = [0; 2];
+    for tokens in tokens.chunks(MARKS) {
+        let marks = [marks_within(tokens, left), marks_within(tokens, right)];
+        // Moved to the places that are `distance` behind.
+        let moved = |word: usize, distance: u32| marks[word] << distance | before[word] >> (u64::BITS - distance);
+        // Words in the wrong order cost one more.
+        let is = |cost: u32| moved(0, cost + 1) & marks[1] != 0 || (cost > 0 && moved(1, cost) & marks[0] != 0);
+        best = (0..best.min(limit + 1)).find(|&cost| is(cost)).unwrap_or(best);
+        before = marks;
+    }
+    (best <= limit).then_some(best)
 }
 
 /// Cuts groups of documents by how many neighbours they lack, as far as the stored pairs of frequent words tell: each

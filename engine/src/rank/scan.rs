@@ -19,10 +19,8 @@ use crate::rank::top_k::{Entry, Part, TopK};
 use crate::segment::{BlockCodes, SegmentReader};
 use crate::sort::SortTarget;
 
-/// Documents scanned between two looks at the clock.
-const DOCS_PER_CLOCK_CHECK: usize = 256;
-/// Documents whose tokens are fetched together: their cache misses overlap.
-const DOCS_PER_FETCH: usize = 16;
+/// Pieces of documents scanned between two looks at the clock.
+const PIECES_PER_CLOCK_CHECK: usize = 16;
 /// What is left of larger groups is scanned on two threads. Builds with assertions share out smaller ones, so that the
 /// random corpora of the tests have some.
 const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 2048 };
@@ -52,6 +50,7 @@ pub(super) struct LevelScan<'a> {
     sorts: Vec<u64>,
     exact_fields: OnceCell<ExactFields<'a>>,
     neighbours: Option<(Slice, Neighbours)>,
+    /// Pieces of documents, over all groups.
     scanned: usize,
     /// Documents whose tokens were looked at.
     read: u64,
@@ -148,19 +147,19 @@ impl<'a> LevelScan<'a> {
         let short_of_exact =
             ranked.layout.slice(GraphRule::ExactAttribute).filter(|s| s.get(bound) == 0).map(|s| bound + s.put(1));
         let proximity = |slice: Slice, cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
-        let far_apart = self.neighbours.as_ref().map(|(slice, neighbours)| proximity(*slice, neighbours.most()));
-        let (mut only_exact, mut only_near) = (false, false);
-        for docs in docs.chunks(DOCS_PER_FETCH) {
-            if self.scanned.is_multiple_of(DOCS_PER_CLOCK_CHECK)
+        let mut only_exact = false;
+        // What words may cost that are apart, in a document that enters.
+        let most = self.neighbours.as_ref().map_or(0, |(_, neighbours)| neighbours.most());
+        let mut limit = most;
+        let has_graph_rules = self.has_graph_rules;
+        for docs in tokens.fetched(docs, |&doc| has_graph_rules.then_some(doc)) {
+            if self.scanned.is_multiple_of(PIECES_PER_CLOCK_CHECK)
                 && ranked.search.deadline.is_some_and(|d| Instant::now() >= d)
             {
                 return Scan::TimeIsUp;
             }
-            self.scanned += DOCS_PER_FETCH;
+            self.scanned += 1;
             self.read += docs.len() as u64;
-            if self.has_graph_rules {
-                tokens.fetch(docs);
-            }
             for &doc in docs {
                 if self.has_sorts {
                     segment.sort.keys(doc, &mut self.sorts);
@@ -185,10 +184,13 @@ impl<'a> LevelScan<'a> {
                 if self.has_graph_rules {
                     self.documents.read(doc);
                     // When only words near each other could still win, how near they are is seen at once.
-                    only_near = self.is_settled(only_near, far_apart, top, doc);
-                    if let (true, Some((slice, neighbours))) = (only_near, &self.neighbours) {
-                        let least = proximity(*slice, neighbours.least_cost(&self.documents.tokens));
-                        if !top.admits(least, &self.sorts, doc) {
+                    if let Some((slice, neighbours)) = &self.neighbours {
+                        // The bar only rises, but for documents with other sort values.
+                        limit = if self.has_sorts { most } else { limit };
+                        while limit > 0 && !top.admits(proximity(*slice, limit), &self.sorts, doc) {
+                            limit -= 1;
+                        }
+                        if limit < most && neighbours.least_cost(&self.documents.tokens, limit).is_none() {
                             continue;
                         }
                     }

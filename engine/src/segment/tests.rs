@@ -227,7 +227,7 @@ fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
 fn check_sequences(segment: &SegmentReader, doc: u32, fields: &[(FieldId, u32)], tokens: &[u32]) {
     let column = segment.tokens();
     let first = fields.first().map(|field| field.0);
-    for len in [2, 3, 5] {
+    for len in [2, 3, 5, 8] {
         // Some of these places are in two fields, and some words in a row are nowhere.
         let places = tokens.windows(len).step_by(7).map(<[u32]>::to_vec);
         let nowhere = tokens.windows(len).step_by(11).map(|words| words.iter().rev().copied().collect());
@@ -243,8 +243,7 @@ fn check_sequences(segment: &SegmentReader, doc: u32, fields: &[(FieldId, u32)],
             let found: Vec<FieldId> =
                 runs.filter(|(_, run)| run.windows(len).any(matches)).map(|(field, _)| field).collect();
             let sequence = Sequence::new(column, &words);
-            let is_in =
-                |searched: &dyn Fn(FieldId) -> bool| sequence.is_in(&column.doc(doc), &mut Vec::new(), searched);
+            let is_in = |searched: &dyn Fn(FieldId) -> bool| sequence.is_in(&column.doc(doc), searched);
             assert_eq!(is_in(&|_| true), !found.is_empty(), "{words:?} in {tokens:?}");
             assert_eq!(is_in(&|field| Some(field) != first), found.iter().any(|&field| Some(field) != first));
         }
@@ -467,6 +466,33 @@ fn a_large_segment_reads_back() {
     assert!(segment.store().dictionary().is_some(), "more than a megabyte of documents");
     assert!(segment.postings().union_prefixes().next().is_some(), "b is a crowded prefix");
     assert!(segment.columns().get(40).is_some(), "a planned column exists without values");
+}
+
+#[test]
+fn long_documents_read_back() {
+    let directory = MemoryDirectory::new();
+    // Few words, so that many places agree in part, and words of every class; fields end at any place of a byte.
+    let word = |doc: u64, at: u64| match (doc * 31 + at * at * 7 + at) % 11 {
+        rare @ 0 => format!("r{rare}{doc}{at}"),
+        common => format!("c{}", common / 3),
+    };
+    let docs: Vec<Doc> = (0..120)
+        .map(|doc| Doc {
+            id: doc,
+            key: doc.to_string(),
+            words: (0..3)
+                .flat_map(|field| (0..(doc * 7 + u64::from(field) * 13) % 97).map(move |at| (field, at)))
+                .map(|(field, at)| {
+                    let gap = if at % 29 == 28 { Gap::Hard } else { Gap::Soft };
+                    (field, Some((word(doc, at + 100 * u64::from(field)), gap)))
+                })
+                .collect(),
+            ..Doc::default()
+        })
+        .collect();
+    let meta = write_segment(&directory, 1, &docs);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    check_segment(&segment, &docs.iter().collect::<Vec<_>>());
 }
 
 #[test]

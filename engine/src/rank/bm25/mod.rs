@@ -49,8 +49,8 @@ pub(crate) use statistics::Statistics;
 
 /// Documents with the largest bounds that are scored before the bar is looked at, at least.
 const SCORED_FIRST: usize = 256;
-/// Documents whose tokens are fetched together.
-const DOCS_PER_FETCH: usize = 16;
+/// Pieces of documents that are scored between two looks at the clock.
+const PIECES_PER_CLOCK_CHECK: usize = 16;
 /// Documents that one thread scores at a time when there are many.
 const DOCS_PER_TASK: usize = 2048;
 
@@ -274,9 +274,8 @@ impl Scan<'_> {
         let tokens = self.segment.query.reader().tokens();
         let has_sorts = self.segment.sort.criteria_count() > 0;
         let mut sorts = Vec::new();
-        let mut fetched = Vec::with_capacity(DOCS_PER_FETCH);
-        for (index, docs) in docs.chunks(DOCS_PER_FETCH).enumerate() {
-            if index % DOCS_PER_FETCH == 0 && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        for (index, docs) in tokens.fetched(docs, |&(_, doc)| Some(doc)).enumerate() {
+            if index % PIECES_PER_CLOCK_CHECK == 0 && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return true;
             }
             // Bounds fall: what can't enter here, can't later.
@@ -284,9 +283,6 @@ impl Scan<'_> {
             if bound < self.floor || (self.score_first && bound < self.bar.get()) {
                 return false;
             }
-            fetched.clear();
-            fetched.extend(docs.iter().map(|&(_, doc)| doc));
-            tokens.fetch(&fetched);
             for &(byte, doc) in docs {
                 if has_sorts {
                     self.segment.sort.keys(doc, &mut sorts);

@@ -1,5 +1,6 @@
 //! Which terms get short codes, and how wide the classes are.
 
+use super::decoder::Code;
 use crate::bits::bitpack::bit_width;
 use crate::bits::little_endian::{put_u32, read_u32};
 use crate::id::{FIRST_TERM, GAP, TermOrdinal};
@@ -117,6 +118,17 @@ pub(super) struct CodeShape {
 }
 
 impl CodeShape {
+    /// Class and value of an index into the table, or of an ordinal past it.
+    pub(super) fn split(&self, code: u32) -> Code {
+        let class = match code {
+            code if code >= self.starts[3] => 3,
+            code if code >= self.starts[2] => 2,
+            code if code >= self.starts[1] => 1,
+            _ => 0,
+        };
+        Code { class: class as u8, value: code - self.starts[class] }
+    }
+
     pub(super) fn open(bytes: &[u8]) -> Option<CodeShape> {
         let widths = *bytes.first_chunk::<CLASS_COUNT>()?;
         if widths.iter().any(|&width| width > 32) || widths[..3].iter().any(|&width| width > WIDTH_MAX[2]) {

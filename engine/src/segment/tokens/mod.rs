@@ -17,6 +17,7 @@
 //! The layout is in `segment-format.md`.
 
 mod codes;
+mod decoder;
 mod lengths;
 mod reader;
 mod sequence;

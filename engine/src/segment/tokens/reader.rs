@@ -1,7 +1,9 @@
 //! Reads the token column of a mapped segment.
 
 use super::PADDING_BYTES;
-use super::codes::{CLASS_COUNT, CodeShape};
+use super::codes::CodeShape;
+use super::decoder::{Code, Decoder, Packed};
+use crate::bits::kernels::fetch;
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
 use crate::bits::varint::read_varint;
@@ -10,8 +12,6 @@ use crate::segment::error::Damage;
 use crate::segment::postings::read_field_list;
 use crate::storage::OwnedBytes;
 
-/// Tokens whose classes fit one 64-bit load.
-const TOKENS_PER_WORD: usize = 32;
 /// No document can have more tokens than this: fields × positions, gaps included, stay far below.
 const TOKENS_MAX: usize = u32::MAX as usize;
 
@@ -31,6 +31,12 @@ pub struct TokenColumn {
     ordinal_count: u32,
 }
 
+/// Documents whose tokens are asked for together: their cache misses overlap.
+const DOCS_PER_FETCH: usize = 16;
+/// Bytes that are read from memory together.
+const CACHE_LINE: usize = 64;
+/// Lines asked for of each document.
+const LINES_PER_FETCH: usize = 2;
 /// So many field lists are decoded when a segment is opened.
 const COMMON_SHAPES_MAX: u32 = 64;
 /// Longer ones are not.
@@ -92,11 +98,16 @@ impl TokenColumn {
         ordinals.filter(|&ordinal| ordinal != GAP).take(count).collect()
     }
 
-    /// What stands for an ordinal: its place in the table, or for one without a short code a number past the table.
-    pub(super) fn code_of(&self, ordinal: TermOrdinal) -> u32 {
+    /// What stands for an ordinal in this column. Cost: one pass over the code table.
+    pub(super) fn code_of(&self, ordinal: TermOrdinal) -> Code {
         let table = self.table();
         let place = table.iter().position(|&entry| u32::from_le_bytes(entry) == ordinal);
-        place.map_or_else(|| (table.len() as u32).wrapping_add(ordinal), |place| place as u32)
+        let code = place.map_or_else(|| (table.len() as u32).wrapping_add(ordinal), |place| place as u32);
+        self.code_shape.split(code)
+    }
+
+    pub(super) fn decoder(&self) -> &Decoder {
+        &self.decoder
     }
 
     /// The encoded field list of a shape.
@@ -107,16 +118,14 @@ impl TokenColumn {
         let codes = self.codes.as_slice();
         let offsets = codes.get(self.shape_offsets_at..).unwrap_or_default();
         let lists_at = self.shape_offsets_at + self.shape_offsets.byte_len();
-        let start = self.shape_offsets.get(offsets, shape as usize) as usize;
-        let end = self.shape_offsets.get(offsets, shape as usize + 1) as usize;
+        let [start, end] = self.shape_offsets.get_two(offsets, shape as usize).map(|at| at as usize);
         codes.get(lists_at..).and_then(|lists| lists.get(start..end)).unwrap_or_default()
     }
 
     /// The tokens of a document (none past the end).
     #[inline]
     pub fn doc(&self, doc: DocId) -> TokensOfDoc<'_> {
-        let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
-        let end = self.offsets_shape.get(&self.offsets, doc as usize + 1) as usize;
+        let [start, end] = self.offsets_shape.get_two(&self.offsets, doc as usize).map(|at| at as usize);
         // The slice reaches to the end of the section, so that whole words can be loaded at the end of the document.
         let bytes = self.tokens.as_slice().get(start..).unwrap_or_default();
         let mut at = 0;
@@ -131,14 +140,34 @@ impl TokenColumn {
         TokensOfDoc { column: self, fields, counts, bytes_max: end.saturating_sub(start + at) }
     }
 
-    /// Brings the first tokens of some documents into the cache: waiting for all of them takes hardly longer than
-    /// waiting for one.
-    pub fn fetch(&self, docs: &[DocId]) {
-        let first = |&doc: &DocId| {
-            let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
-            self.tokens.as_slice().get(start).copied().unwrap_or(0)
+    /// The documents in pieces, in their order, such that the tokens of the next piece are on their way from memory while
+    /// one is worked on. `id`: `None` for what is not read.
+    pub(crate) fn fetched<'d, T>(
+        &self,
+        docs: &'d [T],
+        id: impl Fn(&T) -> Option<DocId>,
+    ) -> impl Iterator<Item = &'d [T]> {
+        let mut pieces = docs.chunks(DOCS_PER_FETCH);
+        let fetch = move |piece: Option<&'d [T]>| {
+            piece.into_iter().flatten().filter_map(&id).for_each(|doc| self.fetch(doc));
+            piece
         };
-        std::hint::black_box(docs.iter().map(first).fold(0, |all, byte| all ^ byte));
+        let mut next = fetch(pieces.next());
+        std::iter::from_fn(move || {
+            let piece = next?;
+            next = fetch(pieces.next());
+            Some(piece)
+        })
+    }
+
+    /// Asks for the first bytes of a document, which mostly are all.
+    #[inline]
+    fn fetch(&self, doc: DocId) {
+        let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
+        let tokens = self.tokens.as_slice();
+        for line in 0..LINES_PER_FETCH {
+            tokens.get(start + line * CACHE_LINE..).into_iter().for_each(fetch);
+        }
     }
 
     /// Checks every document.
@@ -174,136 +203,6 @@ impl std::fmt::Debug for TokenColumn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TokenColumn({} bytes, widths {:?})", self.tokens.len(), self.code_shape.widths)
     }
-}
-
-/// Classes and values of consecutive tokens. Both slices reach to the end of the section, which is padded, so that whole
-/// 64-bit words can be loaded anywhere in a document.
-#[derive(Clone, Copy, Debug)]
-struct Packed<'a> {
-    classes: &'a [u8],
-    values: &'a [u8],
-}
-
-/// The 64 bits at byte `at`: zeros past the end, where only damaged offsets lead.
-#[inline(always)]
-fn load(bytes: &[u8], at: usize) -> u64 {
-    match bytes.get(at..at + 8).and_then(|bytes| bytes.first_chunk::<8>()) {
-        Some(chunk) => u64::from_le_bytes(*chunk),
-        None => 0,
-    }
-}
-
-/// What the four tokens of a byte of classes need, so that their values are found without waiting for each other.
-#[derive(Clone, Copy, Default)]
-struct FourTokens {
-    /// Where each value starts, in bits from the first one, and where the last one ends.
-    offsets: [u8; TOKENS_PER_BYTE + 1],
-    masks: [u32; TOKENS_PER_BYTE],
-    starts: [u32; TOKENS_PER_BYTE],
-}
-
-const TOKENS_PER_BYTE: usize = 4;
-
-impl FourTokens {
-    /// The code of one of the tokens, whose values start at `bit`.
-    #[inline(always)]
-    fn code(&self, values: &[u8], bit: usize, token: usize) -> u32 {
-        let at = bit + usize::from(self.offsets[token]);
-        ((load(values, at >> 3) >> (at & 7)) as u32 & self.masks[token]).wrapping_add(self.starts[token])
-    }
-}
-
-/// The tables of the decoding loop: 10 kB per segment, made when it is opened.
-struct Decoder {
-    widths: [usize; CLASS_COUNT],
-    four: Box<[FourTokens; 256]>,
-}
-
-impl Decoder {
-    fn new(shape: &CodeShape) -> Decoder {
-        let mut four = Box::new([FourTokens::default(); 256]);
-        for (classes, entry) in four.iter_mut().enumerate() {
-            let mut bit = 0;
-            for token in 0..TOKENS_PER_BYTE {
-                let class = classes >> (2 * token) & 3;
-                let width = shape.widths[class];
-                entry.offsets[token] = bit;
-                entry.masks[token] = ((1u64 << width) - 1) as u32;
-                entry.starts[token] = shape.starts[class];
-                bit += width;
-            }
-            entry.offsets[TOKENS_PER_BYTE] = bit;
-        }
-        Decoder { widths: shape.widths.map(usize::from), four }
-    }
-
-    /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
-    #[inline]
-    fn decode(&self, table: &[[u8; 4]], packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
-        let mut bit = self.bits_before(packed.classes, first);
-        let mut class_byte = first / TOKENS_PER_BYTE;
-        let classes = |at: usize| self.four_at(packed, at);
-        let value =
-            |bit: usize, entry: &FourTokens, token: usize| ordinal(table, entry.code(packed.values, bit, token));
-        // Up to the first token whose classes start a byte.
-        let skipped = first % TOKENS_PER_BYTE;
-        let head = ((TOKENS_PER_BYTE - skipped) % TOKENS_PER_BYTE).min(out.len());
-        let (head_out, rest) = out.split_at_mut(head);
-        if head > 0 {
-            let entry = classes(class_byte);
-            // The first value is at `bit`, but the entry counts from the first token of the byte.
-            let origin = bit.wrapping_sub(usize::from(entry.offsets[skipped]));
-            for (slot, token) in head_out.iter_mut().zip(skipped..) {
-                *slot = value(origin, entry, token);
-            }
-            bit = origin + usize::from(entry.offsets[skipped + head]);
-            class_byte += 1;
-        }
-        let (whole, tail) = rest.as_chunks_mut::<TOKENS_PER_BYTE>();
-        for out in whole {
-            let entry = classes(class_byte);
-            class_byte += 1;
-            *out = [value(bit, entry, 0), value(bit, entry, 1), value(bit, entry, 2), value(bit, entry, 3)];
-            bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
-        }
-        for (token, slot) in tail.iter_mut().enumerate() {
-            *slot = value(bit, classes(class_byte), token);
-        }
-    }
-
-    #[inline(always)]
-    fn four_at(&self, packed: Packed<'_>, at: usize) -> &FourTokens {
-        &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))]
-    }
-
-    /// Bits of the values of the first `count` tokens.
-    fn bits_before(&self, classes: &[u8], count: usize) -> usize {
-        const LOW_BITS: u64 = 0x5555_5555_5555_5555;
-        let mut counts = [0usize; CLASS_COUNT];
-        for start in (0..count).step_by(TOKENS_PER_WORD) {
-            let tokens = (count - start).min(TOKENS_PER_WORD);
-            let word = load(classes, start / TOKENS_PER_BYTE);
-            let used = LOW_BITS & (u64::MAX >> (64 - 2 * tokens));
-            let (low, high) = (word & used, word >> 1 & used);
-            counts[3] += (low & high).count_ones() as usize;
-            counts[2] += (high & !low).count_ones() as usize;
-            counts[1] += (low & !high).count_ones() as usize;
-            counts[0] += tokens;
-        }
-        counts[0] -= counts[1] + counts[2] + counts[3];
-        (0..CLASS_COUNT).map(|class| counts[class] * self.widths[class]).sum()
-    }
-}
-
-/// An index into the table, or an ordinal past it. Both are computed and one is masked out: one token in ten is an
-/// ordinal, at random, and a branch would be guessed wrongly each time.
-#[inline(always)]
-fn ordinal(table: &[[u8; 4]], code: u32) -> TermOrdinal {
-    let length = table.len() as u32;
-    let place = code.min(length.wrapping_sub(1)) as usize;
-    let short = table.get(place).map_or(0, |ordinal| u32::from_le_bytes(*ordinal));
-    let is_ordinal = u32::from(code >= length).wrapping_neg();
-    (short & !is_ordinal) | (code.wrapping_sub(length) & is_ordinal)
 }
 
 /// The fields of a shape, ascending.
@@ -353,8 +252,7 @@ impl<'a> TokensOfDoc<'a> {
     /// Calls `f` with each field and where its run ends, and answers the number of tokens and where they are.
     #[inline]
     fn read_counts(&self, mut f: impl FnMut(FieldId, usize)) -> (usize, Packed<'a>) {
-        // Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
-        let len_max = self.bytes_max.min(self.counts.len()).saturating_mul(4).min(TOKENS_MAX);
+        let len_max = self.len_max();
         let (mut end, mut at) = (0usize, 0);
         for field in self.fields.clone() {
             let Some(count) = read_varint(self.counts, &mut at) else { break };
@@ -366,6 +264,29 @@ impl<'a> TokensOfDoc<'a> {
         (end, Packed { classes, values })
     }
 
+    /// The number of tokens, and where they are.
+    #[inline]
+    pub(super) fn packed(&self) -> (usize, Packed<'a>) {
+        // Fields of fewer than 128 tokens are counted in a byte each.
+        if let FieldIds::Common(fields) = &self.fields
+            && let Some((counts, classes)) = self.counts.split_at_checked(fields.len())
+            && counts.iter().all(|&count| count < 0x80)
+        {
+            let len = counts.iter().map(|&count| usize::from(count)).sum::<usize>().min(self.len_max());
+            return (len, Packed { classes, values: classes.get(len.div_ceil(4)..).unwrap_or_default() });
+        }
+        self.read_counts(|_, _| {})
+    }
+
+    /// Each token takes at least its two class bits: a damaged count cannot ask for more than the bytes hold.
+    fn len_max(&self) -> usize {
+        self.bytes_max.min(self.counts.len()).saturating_mul(4).min(TOKENS_MAX)
+    }
+
+    pub(super) fn decoder(&self) -> &'a Decoder {
+        &self.column.decoder
+    }
+
     /// Number of fields.
     pub fn field_count(&self) -> usize {
         self.fields.clone().count()
@@ -373,7 +294,7 @@ impl<'a> TokensOfDoc<'a> {
 
     /// Number of tokens of all fields, gaps included.
     pub fn len(&self) -> usize {
-        self.read_counts(|_, _| {}).0
+        self.packed().0
     }
 
     /// Whether the document has no token.
@@ -389,7 +310,7 @@ impl<'a> TokensOfDoc<'a> {
 
     /// The runs.
     pub fn fields(&self) -> impl Iterator<Item = (FieldId, Run<'a>)> + use<'a> {
-        let (len, packed) = self.read_counts(|_, _| {});
+        let (len, packed) = self.packed();
         let (column, fields, counts) = (self.column, self.fields.clone(), self.counts);
         let (mut at, mut start) = (0, 0usize);
         fields.map_while(move |field| {
@@ -413,53 +334,6 @@ impl<'a> TokensOfDoc<'a> {
         // Every slot is overwritten: only growth costs.
         tokens.resize(len, 0);
         self.column.decoder.decode(self.column.table(), packed, 0, tokens);
-    }
-}
-
-impl<'a> TokensOfDoc<'a> {
-    /// The codes of all tokens, read step by step.
-    pub(super) fn codes(&self) -> CodeReader<'a> {
-        let (left, packed) = self.read_counts(|_, _| {});
-        CodeReader { decoder: &self.column.decoder, packed, class_byte: 0, bit: 0, left }
-    }
-}
-
-/// Reads what stands for the tokens of a document, all fields one after the other.
-pub(super) struct CodeReader<'a> {
-    decoder: &'a Decoder,
-    packed: Packed<'a>,
-    class_byte: usize,
-    bit: usize,
-    left: usize,
-}
-
-impl CodeReader<'_> {
-    /// Appends the codes of up to `count` more tokens, a multiple of four, and tells whether there are others.
-    #[inline]
-    pub(super) fn read(&mut self, count: usize, out: &mut Vec<u32>) -> bool {
-        debug_assert!(count.is_multiple_of(TOKENS_PER_BYTE), "steps end with a byte of classes");
-        let count = count.min(self.left);
-        self.left -= count;
-        let start = out.len();
-        out.resize(start + count, 0);
-        let (whole, tail) = out[start..].as_chunks_mut::<TOKENS_PER_BYTE>();
-        let (values, mut bit) = (self.packed.values, self.bit);
-        for out in whole {
-            let entry = self.decoder.four_at(self.packed, self.class_byte);
-            self.class_byte += 1;
-            *out = [
-                entry.code(values, bit, 0),
-                entry.code(values, bit, 1),
-                entry.code(values, bit, 2),
-                entry.code(values, bit, 3),
-            ];
-            bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
-        }
-        for (token, out) in tail.iter_mut().enumerate() {
-            *out = self.decoder.four_at(self.packed, self.class_byte).code(values, bit, token);
-        }
-        self.bit = bit;
-        self.left > 0
     }
 }
 
