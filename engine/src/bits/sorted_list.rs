@@ -7,9 +7,8 @@ const GALLOP_RATIO: usize = 16;
 
 pub(super) fn intersect_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let mut docs = Vec::with_capacity(short.len());
     if long.len() / GALLOP_RATIO > short.len() {
-        let mut rest = long;
+        let (mut docs, mut rest) = (Vec::with_capacity(short.len()), long);
         for &doc in short {
             rest = &rest[gallop(rest, doc)..];
             if rest.first() == Some(&doc) {
@@ -18,15 +17,17 @@ pub(super) fn intersect_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
         }
         return docs;
     }
-    let (mut i, mut j) = (0, 0);
+    // Without a branch for what is found: whether two are equal is hardly ever foreseen.
+    let mut docs = vec![0; short.len()];
+    let (mut i, mut j, mut found) = (0, 0, 0);
     while i < short.len() && j < long.len() {
         let (x, y) = (short[i], long[j]);
-        if x == y {
-            docs.push(x);
-        }
+        docs[found] = x;
+        found += usize::from(x == y);
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
+    docs.truncate(found);
     docs
 }
 

@@ -13,6 +13,7 @@ use crate::bits::DocSet;
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
+use crate::query::leading_terms::LeadingTerms;
 use crate::query::level::{Level, kept_terms};
 use crate::query::options::QueryOptions;
 use crate::query::vertex::node_of;
@@ -73,6 +74,8 @@ pub(crate) struct Ranked<'a> {
     pub(super) search: &'a KeywordSearch<'a>,
     pub(super) segments: &'a [SegmentInput<'a>],
     pub(super) matchers: Vec<Matcher>,
+    /// Per segment, when terms are left out from the end.
+    leading: Option<Vec<LeadingTerms>>,
     pub(super) layout: KeyLayout,
     /// Of the rules before the first sort, and of those behind it.
     around_sort: [KeyLayout; 2],
@@ -110,6 +113,8 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         search,
         segments,
         matchers: segments.iter().map(|s| Matcher::of(&s.query)).collect(),
+        leading: (search.strategy == MatchingStrategy::Last)
+            .then(|| segments.iter().map(|_| LeadingTerms::new(graph)).collect()),
         layout,
         around_sort,
         order: EntryOrder { segments, parts: parts.clone() },
@@ -215,9 +220,14 @@ impl Ranked<'_> {
         let usable = |node: usize| self.segments.iter().any(|s| !s.query.is_empty(node));
         let level = Level::new(graph, kept, usable);
         let groups: Vec<DocSet> = self.per_segment(|index| {
-            let segment = &self.segments[index];
-            let remaining = segment.universe.and_not(&self.matching[index]);
-            segment.query.level_docs(&level, &remaining, false)
+            let SegmentInput { query, universe, .. } = &self.segments[index];
+            let known = &self.matching[index];
+            match &self.leading {
+                Some(leading) if level.kept.iter().copied().eq(0..level.kept.len()) => {
+                    leading[index].docs(query, universe, level.kept.len()).and_not(known)
+                }
+                _ => query.level_docs(&level, &universe.and_not(known), false),
+            }
         });
         for (matching, docs) in self.matching.iter_mut().zip(&groups) {
             matching.or_assign(docs);
