@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::bits::kernels::{MARKS, marks_within};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
@@ -10,6 +9,7 @@ use crate::query::level::Level;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::GraphRule;
+use crate::segment::{Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.
 const LOOKED_UP_MAX: usize = 4;
@@ -56,31 +56,51 @@ impl Neighbours {
         (!pairs.is_empty()).then_some(Neighbours { pairs })
     }
 
-    /// What a document with these tokens costs at least, if not more than `limit`. Too little where fields or values meet.
-    pub(super) fn least_cost(&self, tokens: &[TermOrdinal], limit: u32) -> Option<u32> {
-        self.pairs.iter().try_fold(0, |sum, &[left, right]| Some(sum + least_cost(tokens, left, right, limit - sum)?))
-    }
-
     /// What no document costs more than.
     pub(super) fn most(&self) -> u32 {
         self.pairs.len() as u32 * PROXIMITY_COST_MAX
     }
 }
 
-/// The cost of the nearest places of two words, if not more than `limit`. Marks the places of each, 64 tokens at a time.
-fn least_cost(tokens: &[TermOrdinal], left: Terms, right: Terms, limit: u32) -> Option<u32> {
-    let mut best = PROXIMITY_COST_MAX;
-    let mut before = [0; 2];
-    for tokens in tokens.chunks(MARKS) {
-        let marks = [marks_within(tokens, left), marks_within(tokens, right)];
-        // Moved to the places that are `distance` behind.
-        let moved = |word: usize, distance: u32| marks[word] << distance | before[word] >> (u64::BITS - distance);
-        // Words in the wrong order cost one more.
-        let is = |cost: u32| moved(0, cost + 1) & marks[1] != 0 || (cost > 0 && moved(1, cost) & marks[0] != 0);
-        best = (0..best.min(limit + 1)).find(|&cost| is(cost)).unwrap_or(best);
-        before = marks;
+/// Tells from a few tokens of a document what its words cost at least.
+pub(super) struct NearestWords {
+    /// Per pair of neighbours, and whether the word whose places are looked at is the left one; `None` where both may be
+    /// many words.
+    pairs: Vec<Option<(Nearest, bool)>>,
+}
+
+impl NearestWords {
+    pub(super) fn new(reader: &SegmentReader, neighbours: &Neighbours) -> NearestWords {
+        let frequency = |(word, _): Terms| reader.postings().doc_freq(word);
+        let pair = |&[left, right]: &[Terms; 2]| {
+            // Of two single words, the one with fewer places.
+            let is_left = match (left.1, right.1) {
+                (1, 1) => frequency(left) <= frequency(right),
+                (1, _) => true,
+                (_, 1) => false,
+                _ => return None,
+            };
+            let (word, others) = if is_left { (left.0, right) } else { (right.0, left) };
+            Some((Nearest::new(reader.tokens(), word, others), is_left))
+        };
+        NearestWords { pairs: neighbours.pairs.iter().map(pair).collect() }
     }
-    (best <= limit).then_some(best)
+
+    /// Whether a document may cost no more than `limit`. Too little is told where fields or values meet.
+    pub(super) fn may_cost(&self, doc: &TokensOfDoc<'_>, limit: u32) -> bool {
+        let cost = |sum: u32, pair: &Option<(Nearest, bool)>| {
+            let Some((nearest, is_left)) = pair else { return Some(sum) };
+            // More than the worst is not told apart.
+            let most = (limit - sum + 1).min(PROXIMITY_COST_MAX) as usize;
+            // Words in the wrong order cost one more, those in the right one the tokens between them.
+            let bounds = if *is_left { [most, most + 1] } else { [most + 1, most] };
+            let [before, behind] = nearest.distances(doc, bounds);
+            let (wrong, right) = if *is_left { (before, behind) } else { (behind, before) };
+            let sum = sum + wrong.min(right - 1) as u32;
+            (sum <= limit).then_some(sum)
+        };
+        self.pairs.iter().try_fold(0, cost).is_some()
+    }
 }
 
 /// Cuts groups of documents by how many neighbours they lack, as far as the stored pairs of frequent words tell: each

@@ -12,7 +12,7 @@ use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
 use crate::rank::keyword::Ranked;
 use crate::rank::matcher::{Matcher, Occurrences};
-use crate::rank::neighbours::Neighbours;
+use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
@@ -50,6 +50,7 @@ pub(super) struct LevelScan<'a> {
     sorts: Vec<u64>,
     exact_fields: OnceCell<ExactFields<'a>>,
     neighbours: Option<(Slice, Neighbours)>,
+    nearest: OnceCell<NearestWords>,
     /// Pieces of documents, over all groups.
     scanned: usize,
     /// Documents whose tokens were looked at.
@@ -80,6 +81,7 @@ impl<'a> LevelScan<'a> {
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
             neighbours: proximity.and_then(|slice| Some((slice, Neighbours::new(query, level)?))),
+            nearest: OnceCell::new(),
             scanned: 0,
             read: 0,
         }
@@ -182,7 +184,6 @@ impl<'a> LevelScan<'a> {
                 }
                 let mut key = bound;
                 if self.has_graph_rules {
-                    self.documents.read(doc);
                     // When only words near each other could still win, how near they are is seen at once.
                     if let Some((slice, neighbours)) = &self.neighbours {
                         // The bar only rises, but for documents with other sort values.
@@ -190,11 +191,17 @@ impl<'a> LevelScan<'a> {
                         while limit > 0 && !top.admits(proximity(*slice, limit), &self.sorts, doc) {
                             limit -= 1;
                         }
-                        if limit < most && neighbours.least_cost(&self.documents.tokens, limit).is_none() {
+                        let reader = segment.query.reader();
+                        if limit < most
+                            && !self
+                                .nearest
+                                .get_or_init(|| NearestWords::new(reader, neighbours))
+                                .may_cost(&tokens.doc(doc), limit)
+                        {
                             continue;
                         }
                     }
-                    let Some(found) = self.paths.evaluate(self.documents.find()) else { continue };
+                    let Some(found) = self.paths.evaluate(self.documents.scan(doc)) else { continue };
                     if !top.admits(found, &self.sorts, doc) {
                         continue;
                     }
@@ -298,18 +305,9 @@ impl<'a> DocumentScanner<'a> {
         }
     }
 
+    /// Finds the words of the query in a document.
     pub(super) fn scan(&mut self, doc: DocId) -> &Occurrences {
-        self.read(doc);
-        self.find()
-    }
-
-    /// Reads the tokens of a document.
-    fn read(&mut self, doc: DocId) {
         self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
-    }
-
-    /// Finds the words of the query in the document that was read.
-    fn find(&mut self) -> &Occurrences {
         let (matcher, found) = (self.matcher, &mut self.found);
         matcher.begin(found);
         let mut start = 0;

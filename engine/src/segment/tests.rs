@@ -183,6 +183,7 @@ fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
         );
         assert!(column.field(60_000).is_none());
         check_sequences(segment, doc as u32, &fields, &tokens);
+        check_distances(segment, doc as u32, &tokens);
     }
     assert_eq!(segment.terms().len() as usize, postings.len());
     for (rank, (word, expected)) in postings.iter().enumerate() {
@@ -246,6 +247,27 @@ fn check_sequences(segment: &SegmentReader, doc: u32, fields: &[(FieldId, u32)],
             let is_in = |searched: &dyn Fn(FieldId) -> bool| sequence.is_in(&column.doc(doc), searched);
             assert_eq!(is_in(&|_| true), !found.is_empty(), "{words:?} in {tokens:?}");
             assert_eq!(is_in(&|field| Some(field) != first), found.iter().any(|&field| Some(field) != first));
+        }
+    }
+}
+
+/// Compares the distances of some terms from a word with a look at every pair of places.
+fn check_distances(segment: &SegmentReader, doc: u32, tokens: &[u32]) {
+    let column = segment.tokens();
+    for (at, &word) in tokens.iter().enumerate().step_by(9).filter(|(_, word)| **word != GAP) {
+        for terms in [(word, 1), (tokens[at / 2], 1), (word.saturating_sub(3), 3), (word + 1, 40), (0, 0)] {
+            let is = |token: u32| token >= terms.0 && token < terms.0 + terms.1;
+            for bounds in [[1, 2], [3, 4], [4, 3], [9, 70]] {
+                let mut expected = bounds;
+                for place in (0..tokens.len()).filter(|&place| tokens[place] == word) {
+                    for other in (0..tokens.len()).filter(|&other| is(tokens[other]) && other != place) {
+                        let side = usize::from(other > place);
+                        expected[side] = expected[side].min(other.abs_diff(place));
+                    }
+                }
+                let found = Nearest::new(column, word, terms).distances(&column.doc(doc), bounds);
+                assert_eq!(found, expected, "{word} {terms:?} in {tokens:?}");
+            }
         }
     }
 }

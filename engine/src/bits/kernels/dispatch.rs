@@ -94,19 +94,6 @@ pub(crate) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
     loops::nibble_dots(codes, query, out);
 }
 
-/// The places of numbers among `range`, which is its first number and how many follow each other: bit `i` for
-/// `numbers[i]`, as far as there are bits.
-#[inline]
-pub(crate) fn marks_within(numbers: &[u32], range: (u32, u32)) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        #[expect(unsafe_code, reason = "the one way to call code compiled for instructions found at run time")]
-        // SAFETY: `has_avx2` found every feature that `marks_within_avx2` is compiled for.
-        return unsafe { marks_within_avx2(numbers, range) };
-    }
-    loops::marks_within(numbers, range)
-}
-
 /// Asks for the cache line in which `bytes` start, and does not wait for it. Does nothing where the machine cannot.
 #[inline]
 pub(crate) fn fetch(bytes: &[u8]) {
@@ -190,32 +177,5 @@ fn nibble_dots_avx2(codes: &[u8], query: &[i8], out: &mut [i32]) {
         let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
         let one = _mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
         *out = _mm_cvtsi128_si32(one);
-    }
-}
-
-/// Written by hand: the compiler does not find the instruction that gathers the results of comparisons.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn marks_within_avx2(numbers: &[u32], (start, len): (u32, u32)) -> u64 {
-    use std::arch::x86_64::{
-        _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_min_epu32, _mm256_movemask_ps,
-        _mm256_set1_epi32, _mm256_sub_epi32,
-    };
-    const LANES: usize = 8;
-    let Some(last) = len.checked_sub(1) else { return 0 };
-    let (start_lanes, last_lanes) = (_mm256_set1_epi32(start.cast_signed()), _mm256_set1_epi32(last.cast_signed()));
-    let (chunks, rest) = numbers[..numbers.len().min(super::MARKS)].as_chunks::<LANES>();
-    let mut marks = 0;
-    for (at, chunk) in chunks.iter().enumerate() {
-        #[expect(unsafe_code, reason = "the load takes a pointer")]
-        // SAFETY: the reference is to 32 readable bytes, and the load asks for no alignment.
-        let chunk = unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) };
-        let from_start = _mm256_sub_epi32(chunk, start_lanes);
-        let is = _mm256_cmpeq_epi32(_mm256_min_epu32(from_start, last_lanes), from_start);
-        marks |= u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(is)).cast_unsigned()) << (LANES * at);
-    }
-    match rest {
-        [] => marks,
-        _ => marks | loops::marks_within(rest, (start, len)) << (LANES * chunks.len()),
     }
 }

@@ -95,13 +95,6 @@ pub(super) fn next_within(words: &[u64], slots: &[u16], from: usize, range: [u16
     from.max(chunks.len().min(words.len()))
 }
 
-/// See [`super::marks_within`].
-#[inline(always)]
-pub(super) fn marks_within(numbers: &[u32], (start, len): (u32, u32)) -> u64 {
-    let is = |number: &u32| u64::from(number.wrapping_sub(start) < len);
-    numbers.iter().take(super::MARKS).enumerate().fold(0, |marks, (at, number)| marks | is(number) << at)
-}
-
 /// Leaves the bits that are in both, and counts them.
 #[inline(always)]
 pub(super) fn and_words(words: &mut [u64], other: &[u64]) -> u32 {

@@ -2,17 +2,14 @@
 //! differing bits, the algebra of sets.
 //!
 //! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second time for
-//! AVX2 (only [`nibble_dots`] and [`marks_within`] need code of their own there), and [`dots`] and its like choose at run time. Rows of vectors
+//! AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows of vectors
 //! are the little-endian bytes of a mapped file, so nothing has to be aligned or copied.
 
 mod dispatch;
 mod loops;
 
 pub(super) use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
-pub(crate) use dispatch::{common_bits, differing_bits, dots, fetch, marks_within, next_within, nibble_dots};
-
-/// Numbers that are marked at once.
-pub(crate) const MARKS: usize = u64::BITS as usize;
+pub(crate) use dispatch::{common_bits, differing_bits, dots, fetch, next_within, nibble_dots};
 
 #[cfg(test)]
 mod tests {
@@ -67,19 +64,6 @@ mod tests {
             let words: Vec<u64> = seed.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
             let common: u32 = seed.iter().zip(&other).take(words.len() * 8).map(|(a, b)| (a & b).count_ones()).sum();
             prop_assert_eq!(common_bits(&words, &other), common);
-        }
-
-        #[test]
-        fn numbers_of_a_range_are_marked(
-            numbers in prop::collection::vec(prop_oneof![0u32..20, any::<u32>()], 0..100),
-            (start, len) in (prop_oneof![0u32..20, Just(u32::MAX - 9)], 0u32..9),
-        ) {
-            let range = (start, len);
-            let is = |number: u32| (start..start + len).contains(&number);
-            let marks = (0..MARKS).filter(|&at| numbers.get(at).is_some_and(|&number| is(number)));
-            let expected = marks.fold(0, |marks, at| marks | 1 << at);
-            prop_assert_eq!(marks_within(&numbers, range), expected, "{:?} of {:?}", range, numbers);
-            prop_assert_eq!(loops::marks_within(&numbers, range), expected);
         }
 
         #[test]

@@ -30,6 +30,13 @@ impl Packed<'_> {
         (load(self.values, bit >> 3) >> (bit & 7) & ((1 << width) - 1)) as u32
     }
 
+    /// The class of a token.
+    #[inline(always)]
+    pub(super) fn class(&self, place: usize) -> u8 {
+        let byte = self.classes.get(place / TOKENS_PER_BYTE).copied().unwrap_or(0);
+        byte >> (2 * (place % TOKENS_PER_BYTE)) & 3
+    }
+
     /// The classes of 32 tokens from the one numbered `first` on, a multiple of four: two bits each, lowest first.
     #[inline(always)]
     pub(super) fn classes(&self, first: usize) -> u64 {
@@ -89,6 +96,7 @@ fn window<'a>(values: &'a [u8], at: usize, padded: &'a mut [u8; WINDOW_BYTES]) -
 /// The tables of the decoding loop: 10 kB per segment, made when it is opened.
 pub(super) struct Decoder {
     widths: [usize; CLASS_COUNT],
+    starts: [u32; CLASS_COUNT],
     four: Box<[FourTokens; 256]>,
 }
 
@@ -107,7 +115,7 @@ impl Decoder {
             }
             entry.offsets[TOKENS_PER_BYTE] = bit;
         }
-        Decoder { widths: shape.widths.map(usize::from), four }
+        Decoder { widths: shape.widths.map(usize::from), starts: shape.starts, four }
     }
 
     /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
@@ -153,9 +161,16 @@ impl Decoder {
         &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))]
     }
 
+    /// What a value of a class stands for.
+    #[inline(always)]
+    pub(super) fn ordinal(&self, table: &[[u8; 4]], class: u8, value: u32) -> TermOrdinal {
+        ordinal(table, value.wrapping_add(self.starts[usize::from(class & 3)]))
+    }
+
     /// Bits of a value of a class.
+    #[inline(always)]
     pub(super) fn width(&self, class: u8) -> usize {
-        self.widths[usize::from(class)]
+        self.widths[usize::from(class & 3)]
     }
 
     /// Bits of the values of the four tokens of a byte of classes.

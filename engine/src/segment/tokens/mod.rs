@@ -19,12 +19,15 @@
 mod codes;
 mod decoder;
 mod lengths;
+mod nearest;
+mod places;
 mod reader;
 mod sequence;
 mod writer;
 
 pub(crate) use codes::TokenCodes;
 pub use lengths::{FieldLength, FieldLengths};
+pub(crate) use nearest::Nearest;
 pub use reader::{Run, TokenColumn, TokensOfDoc};
 pub(crate) use sequence::Sequence;
 pub(crate) use writer::TokensBuilder;

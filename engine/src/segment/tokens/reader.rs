@@ -283,6 +283,12 @@ impl<'a> TokensOfDoc<'a> {
         self.bytes_max.min(self.counts.len()).saturating_mul(4).min(TOKENS_MAX)
     }
 
+    /// The term that a value of a class stands for.
+    #[inline(always)]
+    pub(super) fn ordinal(&self, class: u8, value: u32) -> TermOrdinal {
+        self.column.decoder.ordinal(self.column.table(), class, value)
+    }
+
     pub(super) fn decoder(&self) -> &'a Decoder {
         &self.column.decoder
     }
