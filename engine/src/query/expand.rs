@@ -104,7 +104,8 @@ fn same_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl Fn
         }
         pattern.step(reading, byte).map(|reading| (depth + 1, reading))
     };
-    terms.walk((0, pattern.start()), step, |(depth, reading), _, ordinal| {
+    let only = |(depth, reading): (usize, _)| first.get(depth..=depth).or_else(|| pattern.only(reading));
+    terms.walk((0, pattern.start()), step, only, |(depth, reading), _, ordinal| {
         if let (true, Some(typos)) = (depth >= first.len(), pattern.typos(reading)) {
             f(ordinal, typos);
         }
@@ -121,11 +122,16 @@ fn other_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl F
         }
         pattern.step(reading, byte).map(|reading| (same, reading))
     };
-    terms.walk((Some(0), pattern.start()), step, |(_, reading), _, ordinal| {
-        if pattern.typos(reading) == Some(1) {
-            f(ordinal);
-        }
-    });
+    terms.walk(
+        (Some(0), pattern.start()),
+        step,
+        |(_, reading)| pattern.only(reading),
+        |(_, reading), _, ordinal| {
+            if pattern.typos(reading) == Some(1) {
+                f(ordinal);
+            }
+        },
+    );
 }
 
 #[cfg(test)]

@@ -61,7 +61,9 @@ fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> 
         let mut lefts = Vec::new();
         let text = node.text.as_bytes();
         let step = |at: usize, byte| (text.get(at) == Some(&byte)).then_some(at + 1);
-        terms.walk(0, step, |cut, _, ordinal| lefts.push((cut, ordinal)));
+        // Past the end of the text nothing follows.
+        let only = |at: usize| Some(text.get(at..=at).unwrap_or_default());
+        terms.walk(0, step, only, |cut, _, ordinal| lefts.push((cut, ordinal)));
         for (cut, left) in lefts.into_iter().filter(|&(cut, _)| cut < node.text.len() && Some(cut) != joined) {
             if let Some([_, right]) = words_of(segment, node, cut) {
                 let postings = segment.reader().postings();

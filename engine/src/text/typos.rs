@@ -19,6 +19,8 @@ const FAR: u8 = TYPOS_MAX + 1;
 const SWAPS: std::ops::RangeInclusive<usize> = 1..=BAND - 2;
 /// No character.
 const NONE: u32 = u32::MAX;
+/// A character that no word has.
+const OTHER: u32 = u32::MAX - 1;
 
 /// A row of the band, and what follows from it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +106,23 @@ pub(crate) struct TypoPattern {
     /// Whether others may go on: the nearest of their beginnings counts.
     prefix: bool,
     typos_max: u8,
+    /// By number of characters read: the different ones of the word in the band of the next row, ascending; `None` where
+    /// they are not all of one byte.
+    bands: Vec<Option<([u8; BAND], usize)>>,
+}
+
+/// The different characters of a band, ascending, if all are of one byte.
+fn one_byte_each(band: &[u32]) -> Option<([u8; BAND], usize)> {
+    let (mut bytes, mut len) = ([0; BAND], 0);
+    for &character in band.iter().filter(|&&character| character != NONE) {
+        let byte = u8::try_from(character).ok().filter(u8::is_ascii)?;
+        if let Err(at) = bytes[..len].binary_search(&byte) {
+            bytes.copy_within(at..len, at + 1);
+            bytes[at] = byte;
+            len += 1;
+        }
+    }
+    Some((bytes, len))
 }
 
 /// How far the bytes read so far lead.
@@ -129,7 +148,8 @@ impl TypoPattern {
         padded.extend(word.chars().map(u32::from));
         let len = padded.len() - around;
         padded.resize(padded.len() + BAND, NONE);
-        TypoPattern { padded, len, prefix, typos_max: typos_max.min(TYPOS_MAX) }
+        let bands = padded.windows(BAND).map(one_byte_each).collect();
+        TypoPattern { padded, len, prefix, typos_max: typos_max.min(TYPOS_MAX), bands }
     }
 
     /// Nothing read.
@@ -161,6 +181,16 @@ impl TypoPattern {
             }
         };
         self.read(reading, character)
+    }
+
+    /// The only bytes that can follow, ascending, if that is known: once no typo is left to make, those of the word.
+    #[inline]
+    pub(crate) fn only(&self, reading: Reading) -> Option<&[u8]> {
+        if reading.missing > 0 || self.read(reading, OTHER).is_some() {
+            return None;
+        }
+        let (bytes, len) = self.bands.get(reading.chars as usize)?.as_ref()?;
+        bytes.get(..*len)
     }
 
     #[inline]
@@ -236,6 +266,18 @@ mod tests {
             let best = (0..=t.len()).map(|len| distance(&w, &t[..len])).min().expect("at least the empty beginning");
             let open = TypoPattern::new(word, true, typos_max);
             assert_eq!(open.typos_of(text), near(best), "{word}* {text} {typos_max}");
+            for pattern in [whole, open] {
+                let mut reading = Some(pattern.start());
+                for byte in text.bytes() {
+                    let Some(before) = reading else { break };
+                    reading = pattern.step(before, byte);
+                    let only = pattern.only(before);
+                    assert!(only.is_none_or(<[u8]>::is_sorted));
+                    let is_told = only.is_none_or(|only| only.contains(&byte));
+                    // The first of several bytes is read without a look at what follows.
+                    assert!(is_told || byte >= 0x80 || reading.is_none(), "{word} {text} {typos_max} {byte}");
+                }
+            }
         }
     }
 

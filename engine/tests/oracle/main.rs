@@ -294,7 +294,11 @@ fn words(list: &'static [&'static str], len: std::ops::Range<usize>) -> impl Str
 /// A document of words of `list`, its texts shorter than `lens`.
 fn doc(list: &'static [&'static str], lens: [usize; FIELDS.len()]) -> impl Strategy<Value = Doc> {
     let texts = lens.map(|len| words(list, 0..len));
-    (texts, prop_oneof![0u32..4, 0u32..1_000], proptest::bool::weighted(0.1)).prop_map(|(texts, number, deleted)| Doc { texts, number, deleted })
+    (texts, prop_oneof![0u32..4, 0u32..1_000], proptest::bool::weighted(0.1)).prop_map(|(texts, number, deleted)| Doc {
+        texts,
+        number,
+        deleted,
+    })
 }
 
 fn query(

@@ -90,41 +90,50 @@ impl Terms {
     }
 
     /// Walks down the dictionary: `step` answers the state after a byte, or `None` to leave out all terms below, and
-    /// `found` is called with the state of each term that was reached, in order of the terms.
-    ///
-    pub fn walk<S: Copy>(
+    /// `found` is called with the state of each term that was reached, in order of the terms. `only` may tell of a state
+    /// which bytes `step` accepts, at most, ascending: no other one is looked at then.
+    pub fn walk<'s, S: Copy>(
         &self,
         start: S,
         step: impl Fn(S, u8) -> Option<S>,
+        only: impl Fn(S) -> Option<&'s [u8]>,
         mut found: impl FnMut(S, &[u8], TermOrdinal),
     ) {
         struct Place<'a, S> {
             node: Node<'a>,
             next: usize,
+            only: Option<&'a [u8]>,
             state: S,
             rank: u64,
         }
         let mut term = Vec::new();
-        let mut path = vec![Place { node: self.fst.root(), next: 0, state: start, rank: 0 }];
+        let at = |addr, state, rank| Place { node: self.fst.node(addr), next: 0, only: only(state), state, rank };
+        let mut path = vec![at(self.fst.root().addr(), start, 0)];
         while let Some(place) = path.last_mut() {
             if place.next == 0 && place.node.is_final() {
                 let rank = place.rank + place.node.final_output().value();
                 found(place.state, &term, FIRST_TERM + rank as u32);
             }
             let below = loop {
-                if place.next >= place.node.len() {
-                    break None;
-                }
-                let transition = place.node.transition(place.next);
+                let transition = match place.only {
+                    None if place.next >= place.node.len() => break None,
+                    None => Some(place.next),
+                    Some(bytes) => match bytes.get(place.next) {
+                        Some(&byte) => place.node.find_input(byte),
+                        None => break None,
+                    },
+                };
                 place.next += 1;
-                if let Some(state) = step(place.state, transition.inp) {
+                if let Some(transition) = transition.map(|transition| place.node.transition(transition))
+                    && let Some(state) = step(place.state, transition.inp)
+                {
                     break Some((transition, state, place.rank + transition.out.value()));
                 }
             };
             match below {
                 Some((transition, state, rank)) => {
                     term.push(transition.inp);
-                    path.push(Place { node: self.fst.node(transition.addr), next: 0, state, rank });
+                    path.push(at(transition.addr, state, rank));
                 }
                 None => {
                     term.pop();
@@ -254,7 +263,8 @@ mod tests {
                 let mut searched = 0;
                 let prefix = prefix.as_bytes();
                 let step = |at: usize, byte| prefix.get(at).is_none_or(|&b| b == byte).then_some(at + 1);
-                terms.walk(0, step, |at, term, ordinal| {
+                let only = |at: usize| prefix.get(at..=at).filter(|_| at % 2 == 0);
+                terms.walk(0, step, only, |at, term, ordinal| {
                     if at >= prefix.len() {
                         assert_eq!((term, at), (&*terms.term(ordinal), term.len()));
                         searched += 1;
