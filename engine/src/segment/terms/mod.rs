@@ -263,7 +263,7 @@ mod tests {
                 let mut searched = 0;
                 let prefix = prefix.as_bytes();
                 let step = |at: usize, byte| prefix.get(at).is_none_or(|&b| b == byte).then_some(at + 1);
-                let only = |at: usize| prefix.get(at..=at).filter(|_| at % 2 == 0);
+                let only = |at: usize| prefix.get(at..=at).filter(|_| at.is_multiple_of(2));
                 terms.walk(0, step, only, |at, term, ordinal| {
                     if at >= prefix.len() {
                         assert_eq!((term, at), (&*terms.term(ordinal), term.len()));
