@@ -46,14 +46,27 @@ pub(super) fn union_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
 }
 
 pub(super) fn subtract_lists(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
-    let mut rest = b;
-    a.iter()
-        .copied()
-        .filter(|&doc| {
-            rest = &rest[gallop(rest, doc)..];
-            rest.first() != Some(&doc)
-        })
-        .collect()
+    if b.len() / GALLOP_RATIO > a.len() {
+        let mut rest = b;
+        let is_kept = |doc: &DocId| {
+            rest = &rest[gallop(rest, *doc)..];
+            rest.first() != Some(doc)
+        };
+        return a.iter().copied().filter(is_kept).collect();
+    }
+    let mut docs = vec![0; a.len()];
+    let (mut i, mut j, mut kept) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        docs[kept] = x;
+        kept += usize::from(x < y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    let rest = &a[i..];
+    docs[kept..kept + rest.len()].copy_from_slice(rest);
+    docs.truncate(kept + rest.len());
+    docs
 }
 
 /// Index of the first element of `list` that is not below `doc`, found in time logarithmic in the answer.
