@@ -23,6 +23,9 @@ const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
 
+/// So many postings are worth another thread.
+const POSTINGS_PER_JOB: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 15 };
+
 /// Documents with the word itself are read from the postings of the word when they are fewer than one in this many, and
 /// get a number each when they are more.
 const EXACT_SHARE: u32 = 16;
@@ -346,8 +349,18 @@ fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], p
         // Every document of the level holds one of the words.
         return least_of_words(query, *node, words.clone(), packing);
     }
-    let mut costs = Slots::filled(query.reader().doc_count() as usize, 0);
-    sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
+    let of = |sources: &[(usize, Source<'_>, u64)]| {
+        let mut costs = Slots::filled(query.reader().doc_count() as usize, 0);
+        sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
+        costs
+    };
+    let postings = |sources: &[(usize, Source<'_>, u64)]| sources.iter().map(|source| source.2).sum::<u64>();
+    let (left, right) = sources.split_at(sources.len() / 2);
+    if postings(left).min(postings(right)) < POSTINGS_PER_JOB {
+        return of(sources);
+    }
+    let (mut costs, others) = rayon::join(|| of(left), || of(right));
+    costs.iter_mut().zip(others.iter()).for_each(|(costs, &others)| *costs += others);
     costs
 }
 

@@ -24,17 +24,28 @@ pub(super) struct Code {
 }
 
 impl Packed<'_> {
+    /// The bits of values from `bit` on: 57 of them, and maybe some more.
+    #[inline(always)]
+    pub(super) fn bits(&self, bit: usize) -> u64 {
+        load(self.values, bit >> 3) >> (bit & 7)
+    }
+
     /// The value of `width` bits, at most 32, that starts at `bit`.
     #[inline(always)]
     pub(super) fn value(&self, bit: usize, width: usize) -> u32 {
-        (load(self.values, bit >> 3) >> (bit & 7) & ((1 << width) - 1)) as u32
+        (self.bits(bit) & ((1 << width) - 1)) as u32
+    }
+
+    /// The classes of four tokens.
+    #[inline(always)]
+    pub(super) fn class_byte(&self, byte: usize) -> u8 {
+        self.classes.get(byte).copied().unwrap_or(0)
     }
 
     /// The class of a token.
     #[inline(always)]
     pub(super) fn class(&self, place: usize) -> u8 {
-        let byte = self.classes.get(place / TOKENS_PER_BYTE).copied().unwrap_or(0);
-        byte >> (2 * (place % TOKENS_PER_BYTE)) & 3
+        self.class_byte(place / TOKENS_PER_BYTE) >> (2 * (place % TOKENS_PER_BYTE)) & 3
     }
 
     /// The classes of 32 tokens from the one numbered `first` on, a multiple of four: two bits each, lowest first.
@@ -158,7 +169,7 @@ impl Decoder {
 
     #[inline(always)]
     fn four_at(&self, packed: Packed<'_>, at: usize) -> &FourTokens {
-        &self.four[usize::from(packed.classes.get(at).copied().unwrap_or(0))]
+        &self.four[usize::from(packed.class_byte(at))]
     }
 
     /// What a value of a class stands for.
@@ -173,16 +184,10 @@ impl Decoder {
         self.widths[usize::from(class & 3)]
     }
 
-    /// Bits of the values of the four tokens of a byte of classes.
-    #[inline(always)]
-    pub(super) fn bits_of_byte(&self, packed: Packed<'_>, byte: usize) -> usize {
-        usize::from(self.four_at(packed, byte).offsets[TOKENS_PER_BYTE])
-    }
-
     /// Bits of the values of the first `token` tokens of a byte of classes.
     #[inline(always)]
-    pub(super) fn bits_within_byte(&self, packed: Packed<'_>, byte: usize, token: usize) -> usize {
-        usize::from(self.four_at(packed, byte).offsets[token])
+    pub(super) fn bits_of(&self, classes: u8, token: usize) -> usize {
+        usize::from(self.four[usize::from(classes)].offsets[token])
     }
 
     /// Bits of the values of the first `count` tokens.

@@ -20,7 +20,6 @@ mod codes;
 mod decoder;
 mod lengths;
 mod nearest;
-mod places;
 mod reader;
 mod sequence;
 mod writer;
