@@ -9,6 +9,10 @@ const LINE: u64 = 1;
 const AREA: u64 = 2;
 
 const POSITION_BYTES: usize = 16;
+/// Positions that a line has at least; whoever measures one relies on the first.
+const LINE_POSITIONS_MIN: usize = 2;
+/// Positions that a ring has at least.
+const RING_POSITIONS_MIN: usize = 3;
 
 impl Shape {
     /// Appends the shape to `out`.
@@ -41,10 +45,11 @@ impl Shape {
         for _ in 0..part_count {
             parts.push(match read_varint(bytes, &mut at)? {
                 POINT => Part::Point(position(bytes, &mut at)?),
-                LINE => Part::Line(positions(bytes, &mut at)?),
+                LINE => Part::Line(positions(bytes, &mut at, LINE_POSITIONS_MIN)?),
                 AREA => {
                     let ring_count = count(bytes, &mut at, 1)?;
-                    Part::Area((0..ring_count).map(|_| positions(bytes, &mut at)).collect::<Option<_>>()?)
+                    let mut ring = || positions(bytes, &mut at, RING_POSITIONS_MIN);
+                    Part::Area((0..ring_count).map(|_| ring()).collect::<Option<_>>()?)
                 }
                 _ => return None,
             });
@@ -75,7 +80,7 @@ fn position(bytes: &[u8], at: &mut usize) -> Option<Position> {
     Some(position)
 }
 
-fn positions(bytes: &[u8], at: &mut usize) -> Option<Vec<Position>> {
-    let count = count(bytes, at, POSITION_BYTES)?;
+fn positions(bytes: &[u8], at: &mut usize, count_min: usize) -> Option<Vec<Position>> {
+    let count = count(bytes, at, POSITION_BYTES).filter(|&count| count >= count_min)?;
     (0..count).map(|_| position(bytes, at)).collect()
 }

@@ -68,6 +68,22 @@ fn what_is_wrong_is_told() {
     assert_eq!(read(deep), Err(GeoJsonError::TooDeep));
 }
 
+/// Whoever compares shapes looks at the first position of a line and of a ring.
+#[test]
+fn parts_of_too_few_positions_are_refused() {
+    let encoded = |part: Part| {
+        let mut bytes = Vec::new();
+        Shape { parts: vec![part] }.encode(&mut bytes);
+        bytes
+    };
+    let positions = |count: usize| vec![at(1.0, 2.0); count];
+    let areas = |count| Part::Area(vec![positions(3), positions(count)]);
+    for count in 0..4 {
+        assert_eq!(Shape::decode(&encoded(Part::Line(positions(count)))).is_some(), count >= 2);
+        assert_eq!(Shape::decode(&encoded(areas(count))).is_some(), count >= 3);
+    }
+}
+
 fn part() -> impl Strategy<Value = Part> {
     let position = || (-180.0..=180.0, -90.0..=90.0).prop_map(|(x, y)| at(x, y));
     prop_oneof![
