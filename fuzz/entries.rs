@@ -8,7 +8,9 @@ use lamina_engine::document::{
     DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId, PayloadFormat, Shape, document_id,
     infer_primary_key, merge_documents, normalize_payload,
 };
-use lamina_engine::filter::Filter;
+use lamina_engine::filter::{Coordinates, Filter};
+use lamina_engine::geo::{Area, Circle, Region, ShapeRegion};
+use lamina_engine::highlight::{CropSelection, FormatOptions, Formatter, Projection, Selection};
 use lamina_engine::id::{FIRST_TERM, Gap, SegmentId};
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
 use lamina_engine::query::parse_query;
@@ -16,8 +18,42 @@ use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::{BoxRelation, SegmentMeta, SegmentReader, SegmentWriter, SegmentWriterOptions};
 use lamina_engine::storage::{Directory, MemoryDirectory, write_file};
 use lamina_engine::text::{TextOptions, Tokenizer};
+use serde_json::{Value, json};
 
-/// Filters, as text and as JSON: what is accepted says the same when written down and read again.
+/// An index of which filters may ask everything.
+static VALUES: LazyLock<Index> = LazyLock::new(|| {
+    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::default()), options).expect("memory takes it");
+    let everything = json!({ "attributePatterns": ["*"], "features": { "filter": { "comparison": true } } });
+    let settings = json!({ "filterableAttributes": ["_geo", "_geojson", everything] });
+    let line = json!({ "type": "LineString", "coordinates": [[179, -1], [-179, 1]] });
+    let values = [
+        json!({ "a": 1, "b": 2.5, "c": ["x", "y z", "É"], "d": null, "genres": "Horror", "year": 1985 }),
+        json!({ "a": -9_007_199_254_740_993_i64, "b": "2024-02-29T23:30:00+01:00", "c": { "e": [{ "f": 1 }, {}] }, "_geojson": line }),
+        json!({ "a": u64::MAX, "b": "", "c": [], "d": "2024-02-29T22:30:00Z", "_geo": { "lat": 48.8, "lng": 2.3 } }),
+        json!({ "a": "1", "b": [1e300, -0.0, "OR"], "c": {}, "year": "1990", "_geo": { "lat": -90, "lng": 180 } }),
+        json!({}),
+    ];
+    let lines = values.into_iter().enumerate().map(|(id, mut document)| {
+        document["id"] = json!(id);
+        format!("{document}\n")
+    });
+    let upsert = Operation::Upsert(Upsert {
+        payload: Payload::Bytes(lines.collect::<String>().into_bytes().into()),
+        method: WriteMethod::Replace,
+        primary_key: Some("id".to_owned()),
+        skip_creation: false,
+    });
+    let settings = Operation::Settings(Box::new(serde_json::from_value(settings).expect("settings")));
+    for (batch, operation) in [settings, upsert].into_iter().enumerate() {
+        let note = CommitNote::new(batch as u64, |_| Vec::new());
+        index.apply(&[operation], note, &Progress::default(), &AtomicBool::new(false)).expect("memory takes it");
+    }
+    index
+});
+
+/// Filters, as text and as JSON: what is accepted says the same when written down and read again, and each document passes
+/// the filter or its negation.
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let parsed = match serde_json::from_str(&text) {
@@ -29,6 +65,15 @@ pub fn filter(data: &[u8]) {
             let written = filter.to_string();
             let again = Filter::parse(&written).expect("what was written can be read").expect("it is not blank");
             assert_eq!(again.to_string(), written);
+            let snapshot = VALUES.snapshot();
+            let passing = |filter: Filter| {
+                let request = SearchRequest { filter: Some(filter), limit: 0, ..Default::default() };
+                search(&snapshot, &request).ok().map(|found| found.total)
+            };
+            // Settings allow everything but some names.
+            let Some(count) = passing(filter.clone()) else { return };
+            assert_eq!(passing(again), Some(count));
+            assert_eq!(passing(!filter), Some(snapshot.document_count() - count), "{written}");
         }
         Ok(None) => {}
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -90,7 +135,7 @@ static SEGMENT: LazyLock<(SegmentMeta, Vec<u8>)> = LazyLock::new(|| {
         writer.column_number(1, f64::from(id % 5));
         writer.column_string(1, "red", "Red");
         writer.geo(f64::from(id), f64::from(id * 2));
-        let point = serde_json::json!({ "type": "Point", "coordinates": [id, id] });
+        let point = json!({ "type": "Point", "coordinates": [id, id] });
         writer.shape(&Shape::from_geojson(&point).expect("a point").expect("a shape"));
         writer.end_document();
     }
@@ -133,11 +178,13 @@ pub fn segment(data: &[u8]) {
         (0..docs).for_each(|doc| column.ordinals_of(doc, &mut ordinals));
         (0..column.value_count()).for_each(|ordinal| assert!(column.docs_of(ordinal).all(|doc| doc < docs)));
     }
+    let (center, radius_m) = (Coordinates::new(10.0, 20.0).expect("on the globe"), 1e6);
     if let Some(geo) = segment.geo() {
         geo.search(|_| BoxRelation::Crossing, |_, _| true);
+        Circle { center, radius_m }.documents(geo);
     }
     if let Some(shapes) = segment.shapes() {
-        shapes.search(|_| BoxRelation::Crossing, |_| true);
+        ShapeRegion::circle(center, radius_m, 8).documents(shapes);
     }
     let _ = segment.verify();
 }
@@ -186,11 +233,85 @@ pub fn payload(data: &[u8]) {
     }
 }
 
-/// GeoJSON, and the encoded shapes of segments.
+/// GeoJSON: a segment finds the shapes that touch a region, and no others.
 pub fn shape(data: &[u8]) {
-    if let Ok(value) = serde_json::from_slice(data)
-        && let Ok(Some(shape)) = Shape::from_geojson(&value)
-    {
-        assert!(shape.positions().all(|position| position.x.is_finite() && position.y.is_finite()));
+    let Ok(value) = serde_json::from_slice(data) else { return };
+    let Ok(Some(shape)) = Shape::from_geojson(&value) else { return };
+    assert!(shape.positions().all(|position| position.x.is_finite() && position.y.is_finite()));
+    let directory = MemoryDirectory::default();
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    writer.begin_document(0, "0", b"{}");
+    writer.shape(&shape);
+    writer.end_document();
+    let meta = writer.finish(&directory, SegmentId(1)).expect("memory takes it");
+    let segment = SegmentReader::open(&directory, &meta).expect("what was written can be read");
+    let shapes = segment.shapes().expect("a shape");
+    let at = |latitude, longitude| Coordinates::new(latitude, longitude).expect("on the globe");
+    for region in [
+        ShapeRegion::circle(at(1.0, 2.0), 200_000.0, 16),
+        ShapeRegion::circle(at(89.0, -179.0), 3e6, 5),
+        ShapeRegion::circle(at(0.0, 0.0), 2e7, 3),
+        ShapeRegion::Area(Area::between(at(3.0, 3.0), at(-1.0, 0.5))),
+        ShapeRegion::Area(Area::between(at(80.0, -100.0), at(-80.0, 100.0))),
+        ShapeRegion::Area(Area::polygon(&[at(0.0, 0.0), at(0.0, 0.0), at(4.0, 4.0), at(0.0, 4.0)])),
+    ] {
+        assert_eq!(region.documents(shapes).len() == 1, region.touches(&shape), "{region:?} {shape:?}");
+    }
+}
+
+/// What a hit shows: a query, a line break, and the document. Apart from tags and markers, each text is a part of the text
+/// of the document.
+pub fn format(data: &[u8]) {
+    const TAGS: [char; 3] = ['\u{e000}', '\u{e001}', '\u{e002}'];
+    let text = String::from_utf8_lossy(data);
+    let Some((query, document)) = text.split_once('\n') else { return };
+    let Ok(parsed @ Value::Object(_)) = serde_json::from_str(document) else { return };
+    if document.contains(TAGS) || document.contains("\\u") {
+        return;
+    }
+    let query: String = query.chars().take(200).collect();
+    let request = SearchRequest { query: Some(query), matching_terms: true, limit: 0, ..Default::default() };
+    let found = search(&INDEX.snapshot(), &request).expect("nothing but words is asked for");
+    let projection = Projection { displayed: Selection::All, retrieved: Selection::All, with_vectors: true };
+    for length in [1, 3, 100] {
+        let options = FormatOptions {
+            highlight: Selection::All,
+            crop: CropSelection::new(&["*"], length),
+            pre_tag: TAGS[0].to_string(),
+            post_tag: TAGS[1].to_string(),
+            crop_marker: TAGS[2].to_string(),
+            with_positions: true,
+        };
+        let formatter = Formatter {
+            projection: &projection,
+            options: &options,
+            terms: found.matching_terms.as_ref().expect("they were asked for"),
+            tokenizer: &TOKENIZER,
+            languages: &|_| Vec::new(),
+        };
+        let formatted = formatter.format(document.trim().as_bytes()).expect("a document");
+        let shown = serde_json::from_slice(&formatted.document.expect("a copy")).expect("JSON");
+        check_shown(&shown, &parsed, &TAGS);
+        serde_json::from_slice::<Value>(&formatted.positions.expect("positions")).expect("JSON");
+    }
+}
+
+fn check_shown(shown: &Value, original: &Value, tags: &[char; 3]) {
+    match (shown, original) {
+        (Value::Object(shown), Value::Object(original)) => {
+            // A document can hold a key twice.
+            shown.iter().for_each(|(key, value)| check_shown(value, &original[key], tags));
+        }
+        (Value::Array(shown), Value::Array(original)) => {
+            assert_eq!(shown.len(), original.len());
+            shown.iter().zip(original).for_each(|(shown, original)| check_shown(shown, original, tags));
+        }
+        (Value::String(shown), Value::String(original)) => {
+            let [opened, closed] = [tags[0], tags[1]].map(|tag| shown.matches(tag).count());
+            assert_eq!(opened, closed, "{shown:?}");
+            assert!(original.contains(&shown.replace(tags, "")), "{shown:?} {original:?}");
+        }
+        (Value::String(_), Value::Number(_)) => {}
+        (shown, original) => assert_eq!(shown, original),
     }
 }

@@ -120,3 +120,8 @@ fn payloads() {
 fn shapes() {
     run("shape", entries::shape);
 }
+
+#[test]
+fn formats() {
+    run("format", entries::format);
+}
