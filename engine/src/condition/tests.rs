@@ -142,6 +142,34 @@ fn long_chains_are_evaluated() {
     };
     assert_eq!(corpus.ids(&select(&corpus, &parse(&chain(" OR ", "=")))).len(), 199);
     assert_eq!(corpus.ids(&select(&corpus, &parse(&chain(" AND ", "!=")))).len(), 0);
+    let list = (0..20_000).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
+    assert_eq!(corpus.ids(&select(&corpus, &parse(&format!("size IN [{list}]")))).len(), 199);
+    assert_eq!(corpus.ids(&select(&corpus, &parse(&format!("size NOT IN [{list}]")))).len(), 0);
+}
+
+/// The texts of two moments can stand a day and more from each other's place.
+#[test]
+fn date_times_compare_in_time() {
+    let dates = [
+        "2024-02-29T12:00:00-12:30",
+        "2024-03-01T13:59:00+14:00",
+        "2024-02-29T22:30:00Z",
+        "2024-03-01T00:30:00Z",
+        "2024-02-29",
+    ];
+    let documents: Vec<Value> = (0u64..).zip(dates).map(|(id, date)| json!({ "id": id, "tag": date })).collect();
+    let corpus = Corpus::new(settings(), &[documents[..2].to_vec(), documents[2..].to_vec()], &[]);
+    for (filter, expected) in [
+        ("tag > '2024-03-01T00:00:00Z'", &[0, 3][..]),
+        ("tag < '2024-03-01T00:00:00Z'", &[1, 2, 4]),
+        ("tag >= '2024-03-01T00:30:00.000Z'", &[0, 3]),
+        ("tag <= '2024-02-29T22:30:00Z'", &[2, 4]),
+        ("tag '2024-02-29T23:00:00Z' TO '2024-03-01T01:30:00+01:00'", &[0, 1, 3]),
+        ("tag = '2024-03-01T00:30:00Z'", &[3]),
+        ("tag > '2024-02-28'", &[0, 1, 2, 3, 4]),
+    ] {
+        assert_eq!(corpus.ids(&select(&corpus, &parse(filter))), expected, "{filter}");
+    }
 }
 
 fn operand() -> impl Strategy<Value = String> {
@@ -264,6 +292,34 @@ proptest! {
     #[test]
     fn filters_find_what_a_scan_finds((batches, deleted) in documents(), filters in vec(filter(), 24)) {
         let corpus = Corpus::new(settings(), &batches, &deleted);
+        for filter in filters {
+            let filter = parse(&filter);
+            let found = corpus.ids(&select(&corpus, &filter));
+            prop_assert_eq!(found, corpus.expected_ids(|document| matches(document, &filter)), "{}", filter);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// So they do in segments with long lists, bitsets and more than one word of them.
+    #[test]
+    fn filters_find_what_a_scan_finds_in_larger_segments(
+        (batches, _) in documents(),
+        filters in vec(filter(), 12),
+        count in 65u64..400,
+    ) {
+        let kinds: Vec<&Value> = batches.iter().flatten().collect();
+        prop_assume!(!kinds.is_empty());
+        let document = |id: u64| {
+            let mut document = kinds[(id * 7 + id / 5) as usize % kinds.len()].clone();
+            document["id"] = id.into();
+            document
+        };
+        let documents: Vec<Value> = (0..count).map(document).collect();
+        let deleted: Vec<u64> = (0..count).filter(|id| id % 13 == 5).collect();
+        let corpus = Corpus::new(settings(), &[documents], &deleted);
         for filter in filters {
             let filter = parse(&filter);
             let found = corpus.ids(&select(&corpus, &filter));

@@ -195,6 +195,7 @@ fn misspelt_prefixes_mark_as_many_characters_as_the_query_has() {
 fn sequences_are_one_match_and_win() {
     check_highlight("Hello, World! world hello", phrase("hello world"), "<em>Hello, World</em>! world hello");
     check_highlight("a sun flower oil", phrase("sun flower"), "a <em>sun flower</em> oil");
+    check_highlight("red red red", phrase("red red"), "<em>red red</em> red");
     check_highlight("brown the fox brown fox", phrase("brown * fox"), "<em>brown the fox</em> brown fox");
     let mut both = phrase("brown fox");
     both.add_word("brown", 5..=5);
@@ -270,6 +271,20 @@ fn crop_windows() {
     check_crop(symbols, terms("at t"), 3, "…believing <em>AT</em>&<em>T</em>…");
     check_crop(symbols, terms("stop believing"), 3, "…t <em>stop</em>-<em>believing</em>…");
     check_crop(symbols, terms("node js"), 3, "…C++ <em>node</em>.<em>js</em>…");
+    // Each pair of neighbours that a window can grow over.
+    let separated = "One. Two! Three? red; four, five";
+    check_crop(separated, terms("red"), 1, "…<em>red</em>…");
+    check_crop(separated, terms("red"), 2, "…Three? <em>red</em>…");
+    check_crop(separated, terms("red"), 3, "… Three? <em>red</em>; four…");
+    check_crop(separated, terms("red"), 4, "…Two! Three? <em>red</em>; four…");
+    check_crop(separated, terms("red"), 5, "…Two! Three? <em>red</em>; four, five");
+    check_crop(separated, terms("red"), 6, "One. Two! Three? <em>red</em>; four, five");
+    // Of equals the first; beyond seven words, distances are equal.
+    check_crop("x red y z red x", terms("red"), 2, "x <em>red</em>…");
+    let far = "red a b c d e f g h green x x x x x x x x x x x x red i j k l m n green";
+    check_crop(far, terms("red green"), 10, "<em>red</em> a b c d e f g h <em>green</em>…");
+    let nearer = far.replace("red i j k l m n", "red i j k l m");
+    check_crop(&nearer, terms("red green"), 10, "…x x x <em>red</em> i j k l m <em>green</em>");
     check_crop(
         "camelCaseWord snake_case_word kebab-case-word",
         terms("kebab case"),

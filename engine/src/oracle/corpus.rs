@@ -197,7 +197,12 @@ fn geojson() -> impl Strategy<Value = Value> {
 
 /// A document with some of the fields of [`settings`].
 fn document(id: u64) -> impl Strategy<Value = Value> {
-    let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0]), -180.0..=180.0f64, any::<bool>());
+    // Poles, both sides of the antimeridian, places less than a metre apart.
+    let longitude = prop_oneof![
+        2 => -180.0..=180.0f64,
+        3 => prop::sample::select(vec![10.0, 10.000_005, 0.0, -90.0, 180.0, -180.0]),
+    ];
+    let geo = (prop::sample::select(vec![0.0, 1.0, 45.5, -89.0, 90.0, -90.0]), longitude, any::<bool>());
     let geo = geo.prop_map(|(lat, lng, as_text)| match as_text {
         true => json!({ "lat": lat.to_string(), "lng": lng.to_string() }),
         false => json!({ "lat": lat, "lng": lng }),
