@@ -26,6 +26,13 @@ impl Metadata {
         Metadata(metadata)
     }
 
+    /// With the text that was searched for, which an answer to several queries does not tell otherwise.
+    #[must_use]
+    pub fn of_query(mut self, query: &SearchQuery) -> Metadata {
+        self.0.insert("query".into(), json!(query.q.as_deref().unwrap_or_default()));
+        self
+    }
+
     /// The JSON object.
     pub fn into_value(self) -> Value {
         Value::Object(self.0)

@@ -420,6 +420,18 @@ fn searches_merged_into_one_list() {
     assert_eq!(page["totalPages"], page["totalHits"]);
 }
 
+#[test]
+fn metadata_of_a_merged_list_tells_its_queries() {
+    let snapshots = Snapshots::from([("animals".to_owned(), animals())]);
+    let asked = json!({"federation": {}, "queries": [{"indexUid": "animals", "q": "fox"}, {"indexUid": "animals"}]});
+    let asked = MultiSearch::from_body(&asked).unwrap();
+    let federation = asked.federation.as_ref().unwrap();
+    let answer = run_federated(&snapshots, &asked.queries, federation, &Context::now(), true).unwrap();
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    let told = body["metadata"].as_array().unwrap().iter().map(|one| (&one["indexUid"], &one["query"]));
+    assert_eq!(told.collect::<Vec<_>>(), [(&json!("animals"), &json!("fox")), (&json!("animals"), &json!(""))]);
+}
+
 /// The value that leads the sums leads in neither index, and stands beyond what either of them lists.
 #[test]
 fn merged_facets_are_exact() {

@@ -136,7 +136,13 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         (
             "SearchMetadata",
             exactly(
-                [("queryUid", text()), ("indexUid", text()), ("primaryKey", text()), ("remote", text())],
+                [
+                    ("queryUid", text()),
+                    ("indexUid", text()),
+                    ("primaryKey", text()),
+                    ("query", text()),
+                    ("remote", text()),
+                ],
                 &["queryUid", "indexUid"],
             ),
         ),

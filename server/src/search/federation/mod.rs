@@ -194,7 +194,7 @@ fn around(
     tell_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if with_metadata {
-        let each = ran.iter().map(|one| Metadata::new(one.target).into_value());
+        let each = ran.iter().map(|one| Metadata::new(one.target).of_query(one.query).into_value());
         fields.insert("metadata".into(), Value::Array(each.collect()));
     }
     if federation.show_performance_details {
