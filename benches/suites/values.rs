@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lamina_benches::{add, new_index, set};
-use lamina_engine::facet::{distributions, select_facets};
+use lamina_engine::facet::{Listing, distributions, select_facets};
 use lamina_engine::filter::Filter;
 use lamina_engine::highlight::{CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection};
 use lamina_engine::index::{Index, Snapshot};
@@ -113,7 +113,14 @@ fn facets(c: &mut Criterion, snapshot: &Snapshot) {
     for filter in ["", "price < 5000", "category = c7", "brand = 'brand 7'"] {
         let found = search(snapshot, &request(filter, "")).expect("a search");
         group.bench_with_input(BenchmarkId::new("four fields", found.total), &found.candidates, |b, candidates| {
-            b.iter(|| distributions(snapshot, candidates, &fields, snapshot.settings.faceting.max_values_per_facet));
+            b.iter(|| {
+                distributions(
+                    snapshot,
+                    candidates,
+                    &fields,
+                    Listing::up_to(snapshot.settings.faceting.max_values_per_facet),
+                )
+            });
         });
     }
     group.finish();

@@ -132,6 +132,65 @@ fn two_servers_answer_like_one() {
     drop(far);
 }
 
+/// Which values a merged facet lists, and their counts, do not depend on what each server would list on its own.
+#[test]
+fn facets_of_two_servers_are_exact() {
+    let kind = |server: u64, id: u64| match (server, id) {
+        // Of each server, one value leads its own counts; "Zebra" leads the sums, in another case on the second server.
+        (0, 0..5) | (1, 60..65) => format!("own {server}"),
+        (_, 5..9) => ["Zebra", "zebra"][server as usize].to_owned(),
+        _ => format!("{} {id}", ["A", "b"][server as usize]),
+    };
+    let documents = |server: u64| -> Value {
+        let document = |id: u64| json!({"id": id * 2 + server, "kind": kind(server, id), "size": id % 12});
+        (server * 60..server * 60 + 60).chain(if server == 1 { 5..9 } else { 0..0 }).map(document).collect()
+    };
+    let servers = [member(), member()];
+    let faceting = |order: &str| json!({"maxValuesPerFacet": 3, "sortFacetValuesBy": {"kind": order}});
+    for (at, server) in (0..).zip(&servers) {
+        server.set("things", json!({"filterableAttributes": ["kind", "size"], "faceting": faceting("count")}));
+        server.add("things", documents(at));
+    }
+    let [near, far] = &servers;
+    near.patch("/network", json!({"self": "near", "remotes": {"far": {"url": far.url, "searchApiKey": MASTER}}})).ok();
+    let spread = |federation: Value| {
+        let far = json!({"indexUid": "things", "federationOptions": {"remote": "far"}});
+        near.post("/multi-search", json!({"federation": federation, "queries": [{"indexUid": "things"}, far]}))
+    };
+    let by_index = json!({"things": ["kind", "size"]});
+    let by_count = json!({"Zebra": 8, "own 0": 5, "own 1": 5});
+    // As text: the order counts.
+    let shown = |facet: &Value| facet.to_string();
+    for order in ["count", "alpha"] {
+        for server in &servers {
+            server.set("things", json!({"faceting": faceting(order)}));
+        }
+        let kinds = match order {
+            "count" => by_count.clone(),
+            _ => json!({"A 10": 1, "A 11": 1, "A 12": 1}),
+        };
+        let sizes = json!({"0": 10, "1": 10, "2": 10});
+        let plain = near.search("things", json!({"useNetwork": true, "facets": ["kind", "size"]}));
+        let shown_apart = spread(json!({"facetsByIndex": by_index}));
+        for facets in [&plain["facetDistribution"], &shown_apart.body["facetsByIndex"]["things"]["distribution"]] {
+            assert_eq!(shown(&facets["kind"]), shown(&kinds), "{order}");
+            assert_eq!(shown(&facets["size"]), shown(&sizes), "numbers by value, {order}");
+        }
+        assert_eq!(plain["facetStats"]["size"], json!({"min": 0.0, "max": 11.0}));
+        assert_eq!(shown_apart.limits.as_deref(), Some("maxValuesPerFacet:kind, maxValuesPerFacet:size"));
+        let merged = |values: usize| {
+            let merge = json!({"maxValuesPerFacet": values});
+            spread(json!({"facetsByIndex": by_index, "mergeFacets": merge}))
+        };
+        assert_eq!(shown(&merged(3).body["facetDistribution"]["kind"]), shown(&kinds), "{order}");
+        let all = merged(1000);
+        assert_eq!(all.limits, None);
+        let values = all.body["facetDistribution"]["kind"].as_object().unwrap();
+        assert_eq!(values.len(), 3 + 51 + 55, "all of them, though each server would list three: {values:?}");
+        assert_eq!(values["Zebra"], 8);
+    }
+}
+
 #[test]
 fn who_fails_is_named_and_the_others_answer() {
     let stalling = Receiver::start([Behaviour::Stall]);

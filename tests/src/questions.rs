@@ -1,6 +1,5 @@
 //! Questions, explanations, and limits that answers tell of.
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -118,10 +117,8 @@ fn a_document_tells_why_it_is_no_hit() {
 fn what_a_limit_cuts_is_told() {
     let server = films();
     let limits_of = |path: &str, query: Value| {
-        let request = server.request(Method::POST, path).header("Content-Type", "application/json");
-        let answer = request.body(query.to_string()).send().expect("an answer");
-        let told = answer.headers().get("lamina-limits").map(|told| told.to_str().expect("plain text").to_owned());
-        (told, serde_json::from_slice::<Value>(&answer.bytes().expect("a body")).expect("JSON"))
+        let answer = server.post(path, query);
+        (answer.limits.clone(), answer.ok())
     };
     let limits = |query: Value| limits_of("/indexes/films/search", query);
     let (told, answer) = limits(json!({"q": "sea"}));

@@ -208,9 +208,11 @@ impl Server {
         self.watch.saw(&request);
         let response = client.execute(request)?;
         let status = response.status().as_u16();
+        let limits = response.headers().get("lamina-limits");
+        let limits = limits.map(|told| told.to_str().expect("plain text").to_owned());
         let text = response.text()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok(Answer { status, body, text })
+        Ok(Answer { status, body, text, limits })
     }
 
     #[track_caller]
@@ -365,6 +367,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Value,
     pub(crate) text: String,
+    /// The header that names what cut the answer.
+    pub(crate) limits: Option<String>,
 }
 
 impl Answer {

@@ -28,10 +28,30 @@ pub struct FieldFacet {
     pub name: String,
     /// At most as many as were asked for; no text twice.
     pub values: FacetValues,
+    /// How many of them are numbers: the first ones.
+    pub number_count: usize,
     /// Of all numbers, listed or not; `None` when no candidate has a number.
     pub stats: Option<FacetStats>,
     /// There are more values.
     pub is_cut: bool,
+}
+
+/// Which values are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    /// How many: `maxValuesPerFacet` of the settings, unless somebody wants others.
+    pub values_max: usize,
+    /// Whether other listings of the same field join this one ([`merge_facets`](super::merge_facets)). Numbers ascend by
+    /// value then, few ones too, so that all listings agree; in the order of counts all values are listed, since a value
+    /// that leads the sums may lead nowhere.
+    pub to_be_merged: bool,
+}
+
+impl Listing {
+    /// The first `values_max` values, as they are shown.
+    pub fn up_to(values_max: usize) -> Listing {
+        Listing { values_max, to_be_merged: false }
+    }
 }
 
 /// Up to this many candidates, numbers are ordered by their text, as users of the protocol know it from listings that
@@ -43,21 +63,22 @@ pub fn distributions(
     snapshot: &Snapshot,
     candidates: &[DocSet],
     facets: &[FacetField],
-    values_max: usize,
+    listing: Listing,
 ) -> Vec<FieldFacet> {
-    facets.par_iter().map(|facet| distribution(snapshot, candidates, facet, values_max)).collect()
+    facets.par_iter().map(|facet| distribution(snapshot, candidates, facet, listing)).collect()
 }
 
-/// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`. Lists up to
-/// `values_max` of them (`maxValuesPerFacet` of the settings, unless somebody wants others).
+/// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`. Lists what
+/// `listing` says.
 ///
 /// Numbers come first, then strings, each in the order that the settings ask for: by value (few numbers by their text)
 /// or by count, equal counts by value. A text that is both a number and a
 /// string is listed once, with the count of the string.
-pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField, values_max: usize) -> FieldFacet {
-    let (order, limit) = (snapshot.settings.faceting.order_of(&facet.name), values_max);
+pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField, listing: Listing) -> FieldFacet {
+    let order = snapshot.settings.faceting.order_of(&facet.name);
+    let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
     let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
-    let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX;
+    let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX && !listing.to_be_merged;
     // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
     // tells that some are not.
     let limit_per_segment =
@@ -104,6 +125,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     if !strings.is_empty() {
         places.extend((0..).zip(&numbers).map(|(place, (text, _))| (text.clone(), place)));
     }
+    let number_count = numbers.len();
     let mut values = numbers;
     for (string, count) in strings {
         let text = original_text(string, &sources);
@@ -112,7 +134,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
             None => values.push((text, count)),
         }
     }
-    FieldFacet { name: facet.name.clone(), values, stats, is_cut }
+    FieldFacet { name: facet.name.clone(), values, number_count, stats, is_cut }
 }
 
 /// The first `limit` values in the order asked for; `values` ascend.

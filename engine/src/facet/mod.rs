@@ -7,6 +7,7 @@
 mod count;
 mod distribution;
 mod error;
+mod merge;
 mod search;
 mod select;
 #[cfg(test)]
@@ -14,8 +15,9 @@ mod tests;
 mod used_values;
 mod values;
 
-pub use distribution::{FacetStats, FacetValues, FieldFacet, distribution, distributions};
+pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distribution, distributions};
 pub use error::{FacetError, FacetSearchError};
+pub use merge::merge_facets;
 pub use search::{FacetHit, FacetHits, search_facet};
 pub use select::{FacetField, select_facets};
 pub use used_values::UsedValues;

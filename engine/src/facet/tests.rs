@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::bits::DocSet;
 use crate::document::FieldMap;
-use crate::index::settings::Settings;
+use crate::index::settings::{FacetOrder, Settings};
 use crate::oracle::{Corpus, Facts, documents, normal, settings};
 use crate::text::Language;
 
@@ -60,10 +60,10 @@ fn facets_that_select_nothing_are_refused() {
 fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
     let snapshot = &corpus.snapshot;
     let Some(field) = snapshot.fields.get(name) else {
-        return FieldFacet { name: name.to_owned(), values: Vec::new(), stats: None, is_cut: false };
+        return FieldFacet { name: name.to_owned(), values: Vec::new(), number_count: 0, stats: None, is_cut: false };
     };
     let values_max = snapshot.settings.faceting.max_values_per_facet;
-    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field }, values_max)
+    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field }, Listing::up_to(values_max))
 }
 
 #[test]
@@ -111,6 +111,26 @@ fn many_candidates_list_numbers_by_value() {
     let mut fewer = corpus.live();
     fewer[1].retain(|doc| doc > 0);
     assert_eq!(first(&fewer), ["0", "1", "10", "100"]);
+}
+
+/// Extremes are those of all numbers, and more values than are listed are told, where counting stops at the last one listed.
+#[test]
+fn many_values_are_cut_but_not_their_extremes() {
+    let documents: Vec<Value> = (0..4000).map(|id| json!({ "id": id, "size": id % 1500, "big": id % 100 })).collect();
+    let corpus = Corpus::new(settings(), &[documents[..1800].to_vec(), documents[1800..].to_vec()], &[]);
+    let mut candidates = corpus.live();
+    for (segment, docs) in (0u32..).zip(&mut candidates) {
+        docs.retain(|doc| {
+            let size = corpus.id(crate::index::DocumentAddress { segment, doc }) % 1500;
+            (7..1490).contains(&size)
+        });
+    }
+    let sizes = counted(&corpus, &candidates, "size");
+    assert_eq!((sizes.values.len(), sizes.is_cut), (100, true));
+    assert_eq!(sizes.values[0], ("7".to_owned(), 3));
+    assert_eq!(sizes.stats, Some(FacetStats { min: 7.0, max: 1489.0 }));
+    let bigs = counted(&corpus, &candidates, "big");
+    assert_eq!((bigs.values.len(), bigs.is_cut), (100, false));
 }
 
 /// Large enough for values with bitsets; candidates from a few to almost all make every way of counting run.
@@ -228,6 +248,53 @@ fn facet_search_needs_the_feature() {
     );
     let told = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
     assert!(told.contains("matches rule #0"), "{told}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Listings of parts, merged, are the listing of the whole.
+    #[test]
+    fn merged_parts_are_the_whole(
+        (batches, deleted) in documents(),
+        first in vec(0u64..60, 0..40),
+        values_max in 0usize..8,
+        by_count in any::<bool>(),
+    ) {
+        let mut settings = settings();
+        let order = if by_count { FacetOrder::Count } else { FacetOrder::Alpha };
+        settings["faceting"] = json!({ "sortFacetValuesBy": { "*": order } });
+        let corpus = Corpus::new(settings, &batches, &deleted);
+        let part = |of_first: bool| -> Vec<DocSet> {
+            let mut live = corpus.live();
+            for (segment, docs) in (0u32..).zip(&mut live) {
+                docs.retain(|doc| {
+                    first.contains(&corpus.id(crate::index::DocumentAddress { segment, doc })) == of_first
+                });
+            }
+            live
+        };
+        for name in FIELDS {
+            let Some(field) = corpus.snapshot.fields.get(name) else { continue };
+            let field = FacetField { name: name.to_owned(), field };
+            let listing = Listing { values_max, to_be_merged: true };
+            let parts = [true, false].map(|of_first| distribution(&corpus.snapshot, &part(of_first), &field, listing));
+            let merged = merge_facets(name, &parts.each_ref(), order, values_max);
+            let whole = distribution(&corpus.snapshot, &corpus.live(), &field, Listing { values_max: usize::MAX, ..listing });
+            // A text that is a number and a string has one of its two counts in a whole list.
+            let clashes = naive_counts(&corpus.documents.iter().collect::<Vec<_>>(), name);
+            if clashes.0.keys().any(|text| clashes.1.contains_key(text)) {
+                continue;
+            }
+            let texts = |facet: &FieldFacet| -> FacetValues {
+                let listed = facet.values.iter().take(values_max);
+                listed.map(|(text, count)| (normal(text), *count)).collect()
+            };
+            prop_assert_eq!(texts(&merged), texts(&whole), "{} {:?}", name, order);
+            prop_assert_eq!(merged.is_cut, whole.values.len() > values_max);
+            prop_assert_eq!(merged.stats, whole.stats);
+        }
+    }
 }
 
 /// Per value as text: how many of `documents` have it. Strings by their normalised form.

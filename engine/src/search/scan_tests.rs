@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::facet::{FacetField, distribution};
+use crate::facet::{FacetField, Listing, distribution};
 use crate::oracle::{Corpus, Facts, documents, matches, normal, settings, sort_documents};
 
 const FILTERS: [&str; 11] = [
@@ -106,7 +106,7 @@ proptest! {
             for name in FIELDS {
                 let Some(field) = corpus.snapshot.fields.get(name) else { continue };
                 let facet = FacetField { name: name.into(), field };
-                let facet = distribution(&corpus.snapshot, &found.candidates, &facet, usize::MAX);
+                let facet = distribution(&corpus.snapshot, &found.candidates, &facet, Listing::up_to(usize::MAX));
                 let counted: u64 = facet.values.iter().map(|(_, count)| count).sum();
                 let own: usize = expected.iter().map(|document| values(document, name).len()).sum();
                 // A number and a string that read alike are listed as one value.

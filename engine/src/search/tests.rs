@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::facet::{distributions, select_facets};
+use crate::facet::{Listing, distributions, select_facets};
 use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
 use crate::storage::MemoryDirectory;
 
@@ -185,7 +185,7 @@ fn totals_of_a_hybrid_search_are_of_both_lists() {
         let request = SearchRequest { query: Some("fox".into()), ..request };
         let found = search_hybrid(&snapshot, &request, 0.5, || Some(SemanticQuery::new("e", vec![0.0, 1.0]))).unwrap();
         let fields = select_facets(&["kind".to_owned()], &snapshot.settings, &snapshot.fields).unwrap();
-        let counted = distributions(&snapshot, &found.result.candidates, &fields, 100);
+        let counted = distributions(&snapshot, &found.result.candidates, &fields, Listing::up_to(100));
         let counts = counted[0].values.iter().map(|(_, count)| *count).collect::<Vec<_>>();
         (ids(&snapshot, &found.result), found.result.total, counts)
     };

@@ -18,6 +18,10 @@ use crate::search_pool::panic_text;
 use crate::tasks::SummarizedTask;
 use crate::wire::wait::Wait;
 
+/// Names the limits that an answer met. Those that the protocol's answers say nothing of are told here, so that bodies
+/// have the keys that clients know.
+pub(crate) const LIMITS_HEADER: &str = "lamina-limits";
+
 /// A JSON answer.
 pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("answers have text keys and no failing serialisers");

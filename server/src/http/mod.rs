@@ -12,6 +12,7 @@ mod request;
 mod slow;
 mod tls;
 
+pub(crate) use answer::LIMITS_HEADER;
 pub use answer::{accepted, error_answer, json_answer, json_text, no_content, respond};
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};

@@ -3,12 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use lamina_engine::facet::{FacetStats, FieldFacet};
-use lamina_engine::index::settings::Faceting;
 use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult, Code};
-use crate::search::federated::{Counted, DistinctValues, Facets, Weighted, merged_facets, paging};
+use crate::search::federated::{Counted, DistinctValues, Weighted, agree, merged_facets, paging};
 use crate::wire::multi_search::Federation;
 
 /// The answer of one server.
@@ -67,11 +65,15 @@ impl Part {
     }
 }
 
-/// The fields of the merged answer.
+/// The fields of the merged answer; facets of which values were left out are added to `cuts`.
 ///
 /// # Errors
 /// Facets that can't be merged.
-pub(super) fn merge(mut parts: Vec<Part>, federation: &Federation) -> ApiResult<Map<String, Value>> {
+pub(super) fn merge(
+    mut parts: Vec<Part>,
+    federation: &Federation,
+    cuts: &mut BTreeSet<String>,
+) -> ApiResult<Map<String, Value>> {
     let mut fields = Map::new();
     fields.insert("hits".into(), Value::Array(hits(&mut parts, federation)));
     fields.insert("processingTimeMs".into(), json!(0));
@@ -80,7 +82,7 @@ pub(super) fn merge(mut parts: Vec<Part>, federation: &Federation) -> ApiResult<
     if !semantic.is_empty() {
         fields.insert("semanticHitCount".into(), json!(semantic.iter().sum::<u64>()));
     }
-    facets(&parts, federation, &mut fields)?;
+    facets(&parts, federation, &mut fields, cuts)?;
     let reasons = degraded_reasons(&parts);
     if !reasons.is_empty() {
         fields.insert("degraded".into(), json!(true));
@@ -133,65 +135,43 @@ fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
     merged
 }
 
-/// Counts of the same index on several servers are added.
-fn facets(parts: &[Part], federation: &Federation, fields: &mut Map<String, Value>) -> ApiResult<()> {
+/// Counts of the same index on several servers are added. Names of the facets of which values were left out are added to
+/// `cuts`.
+fn facets(
+    parts: &[Part],
+    federation: &Federation,
+    fields: &mut Map<String, Value>,
+    cuts: &mut BTreeSet<String>,
+) -> ApiResult<()> {
     if federation.facets_by_index.is_empty() {
         return Ok(());
     }
-    let faceting = Faceting::default();
-    let mut by_index: BTreeMap<&String, Vec<&Value>> = BTreeMap::new();
+    let mut by_index: BTreeMap<&String, Vec<Counted>> = BTreeMap::new();
     for part in parts {
         for (uid, counted) in part.rest.get("facetsByIndex").and_then(Value::as_object).into_iter().flatten() {
-            by_index.entry(uid).or_default().push(counted);
+            by_index.entry(uid).or_default().push(Counted::read(uid, counted));
         }
     }
-    let counts = |uid: &String, counted: &[&Value]| -> Vec<Counted<'_>> {
-        counted.iter().map(|counted| (uid.clone(), &faceting, read(counted))).collect()
-    };
-    // Each server has kept to its own limits.
-    let unlimited = crate::wire::multi_search::MergeFacets { max_values_per_facet: Some(usize::MAX) };
+    by_index.values_mut().for_each(|counted| agree(counted));
     match federation.merge_facets {
         Some(options) => {
-            let all: Vec<Counted<'_>> = by_index.iter().flat_map(|(uid, counted)| counts(uid, counted)).collect();
-            let facets = merged_facets(&all, options)?;
+            let all: Vec<Counted> = by_index.into_values().flatten().collect();
+            let facets = merged_facets(&all, options.values_max())?;
+            cuts.extend(facets.cuts());
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
         }
         None => {
             let mut shown = Map::new();
             for (uid, counted) in by_index {
-                // What one server sent is in the order that its settings want.
-                if let [only] = counted[..] {
-                    shown.insert(uid.clone(), only.clone());
-                    continue;
-                }
-                let facets = merged_facets(&counts(uid, &counted), unlimited)?;
+                let facets = merged_facets(&counted, counted[0].faceting.max_values_per_facet)?;
+                cuts.extend(facets.cuts());
                 shown.insert(uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }));
             }
             fields.insert("facetsByIndex".into(), Value::Object(shown));
         }
     }
     Ok(())
-}
-
-fn read(counted: &Value) -> Facets {
-    let distribution = counted["distribution"].as_object().into_iter().flatten();
-    let facets = distribution.map(|(name, values)| {
-        let stats = &counted["stats"][name];
-        FieldFacet {
-            name: name.clone(),
-            values: values
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(value, count)| (value.clone(), count.as_u64().unwrap_or(0)))
-                .collect(),
-            stats: stats["min"].as_f64().zip(stats["max"].as_f64()).map(|(min, max)| FacetStats { min, max }),
-            // What another server left out, it does not say.
-            is_cut: false,
-        }
-    });
-    Facets(facets.collect())
 }
 
 /// One entry per query, in the order of the request, each with its server; `None` when nobody sent any.
@@ -236,7 +216,7 @@ mod tests {
 
     #[test]
     fn hits_are_merged_by_their_scores_and_say_where_they_are_from() {
-        let fields = merge(parts(), &federation(json!({"offset": 1, "limit": 2}))).unwrap();
+        let fields = merge(parts(), &federation(json!({"offset": 1, "limit": 2})), &mut BTreeSet::new()).unwrap();
         assert_eq!(
             fields["hits"],
             json!([
@@ -253,18 +233,21 @@ mod tests {
     #[test]
     fn values_are_shown_once_and_facets_added() {
         let facets = json!({"distinct": "g", "facetsByIndex": {"x": ["g"]}});
-        let fields = merge(parts(), &federation(facets)).unwrap();
+        let fields = merge(parts(), &federation(facets), &mut BTreeSet::new()).unwrap();
         let ids: Vec<&Value> = fields["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
         assert_eq!(ids, [1, 2]);
         assert_eq!(fields["facetsByIndex"]["x"]["distribution"], json!({"g": {"a": 4}}));
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
-        assert_eq!(merge(parts(), &federation(merged)).unwrap()["facetDistribution"], json!({"g": {"a": 4}}));
+        assert_eq!(
+            merge(parts(), &federation(merged), &mut BTreeSet::new()).unwrap()["facetDistribution"],
+            json!({"g": {"a": 4}})
+        );
     }
 
     #[test]
     fn what_was_cut_anywhere_is_told() {
         let mut parts = parts();
-        assert!(!merge(parts, &federation(json!({}))).unwrap().contains_key("degraded"));
+        assert!(!merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap().contains_key("degraded"));
         let cut = |reasons: Value| {
             let mut answer = answer(&[(1, 0.5)]);
             answer["degraded"] = true.into();
@@ -272,7 +255,7 @@ mod tests {
             Part::new(None, &[0], false, answer)
         };
         parts = vec![cut(json!(["searchCutoffMs", "queryTerms"])), cut(json!(["queryTerms"]))];
-        let fields = merge(parts, &federation(json!({}))).unwrap();
+        let fields = merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap();
         let told = (&fields["degraded"], &fields["degradedReasons"]);
         assert_eq!(told, (&json!(true), &json!(["queryTerms", "searchCutoffMs"])));
     }

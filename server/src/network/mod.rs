@@ -16,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use remote::PROXY_HEADER;
+pub(crate) use remote::{PROXY_HEADER, VALUES_HEADER, values_wanted};
 pub use search::{NetworkSearch, asks_network};
 
 use crate::error::{ApiError, ApiResult, Code};

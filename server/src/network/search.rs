@@ -3,7 +3,7 @@
 //! Each server runs its own queries as a federated search of their own; what comes back is merged here by the values that
 //! hits are ordered by. A server that fails is named in `remoteErrors`, and the others answer. This server is one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use super::{Remote, Topology, remote};
 use crate::access::Rights;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::Outbound;
+use crate::search::ValuesWanted;
 use crate::wire::multi_search::{Federation, MultiSearch};
 
 /// A search that has been cut into one part per server.
@@ -24,6 +25,9 @@ pub struct NetworkSearch {
     /// Name, address, part.
     remotes: Vec<(String, Remote, Asked)>,
 }
+
+/// What each of the other servers answered.
+pub struct RemoteAnswers(Vec<Result<remote::Answered, ApiError>>);
 
 /// The queries that go to one server.
 #[derive(Debug)]
@@ -105,15 +109,16 @@ impl NetworkSearch {
     }
 
     /// Asks all other servers at the same time.
-    pub async fn ask(&self, outbound: &Outbound, with_metadata: bool) -> Vec<Result<Value, ApiError>> {
+    pub async fn ask(&self, outbound: &Outbound, wanted: ValuesWanted, with_metadata: bool) -> RemoteAnswers {
         let asking = self
             .remotes
             .iter()
-            .map(|(_, remote, part)| remote::multi_search(outbound, remote, &part.body, with_metadata));
-        futures_util::future::join_all(asking).await
+            .map(|(_, remote, part)| remote::multi_search(outbound, remote, &part.body, wanted, with_metadata));
+        RemoteAnswers(futures_util::future::join_all(asking).await)
     }
 
-    /// One answer out of all; `local` is that of [`NetworkSearch::local`], `remote` those of [`NetworkSearch::ask`].
+    /// One answer out of all; `local` is that of [`NetworkSearch::local`], `remote` those of [`NetworkSearch::ask`]. The
+    /// limits that others met are added to `cuts`.
     ///
     /// # Errors
     /// Facets that can't be merged.
@@ -121,8 +126,9 @@ impl NetworkSearch {
         &self,
         federation: &Federation,
         local: Option<Value>,
-        remote: Vec<Result<Value, ApiError>>,
+        remote: RemoteAnswers,
         error_body: impl Fn(&ApiError) -> Value,
+        cuts: &mut BTreeSet<String>,
     ) -> ApiResult<Map<String, Value>> {
         let mut errors = Map::new();
         let mut parts = Vec::new();
@@ -130,16 +136,20 @@ impl NetworkSearch {
             // The positions of its hits are those of the request already.
             parts.push(Part::new(self.topology.own_name.clone(), &asked.positions, true, answer));
         }
-        for ((name, _, asked), answer) in self.remotes.iter().zip(remote) {
-            match answer.and_then(answers::check) {
-                Ok(answer) => parts.push(Part::new(Some(name.clone()), &asked.positions, false, answer)),
+        for ((name, _, asked), answer) in self.remotes.iter().zip(remote.0) {
+            let checked = answer.and_then(|answer| Ok((answers::check(answer.body)?, answer.cuts)));
+            match checked {
+                Ok((answer, told)) => {
+                    parts.push(Part::new(Some(name.clone()), &asked.positions, false, answer));
+                    cuts.extend(told);
+                }
                 Err(error) => {
                     tracing::warn!(remote = name, code = %error.code, message = %error.message, "a remote search failed");
                     errors.insert(name.clone(), error_body(&error));
                 }
             }
         }
-        let mut fields = answers::merge(parts, federation)?;
+        let mut fields = answers::merge(parts, federation, cuts)?;
         fields.insert("remoteErrors".into(), Value::Object(errors));
         Ok(fields)
     }

@@ -3,9 +3,7 @@
 use warp::http::HeaderValue;
 use warp::reply::Response;
 
-/// Header that names the limits that an answer met. Those that the protocol's answers say nothing of are told here, so
-/// that bodies have the keys that clients know.
-const LIMITS_HEADER: &str = "lamina-limits";
+use crate::http::LIMITS_HEADER;
 
 /// Names them in the header, if there are any.
 pub(super) fn tell_limits(answer: &mut Response, cuts: &[String]) {

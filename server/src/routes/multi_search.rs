@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use warp::Filter;
-use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
@@ -16,12 +15,12 @@ use super::tell;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::{Request, Routes, json_answer, json_text, request, respond};
+use crate::http::{Request, Routes, json_text, request, respond};
 use crate::instance::Instance;
-use crate::network::{NetworkSearch, PROXY_HEADER, asks_network};
+use crate::network::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, values_wanted};
 use crate::observe::Seen;
 use crate::points_in_time::{Held, PointsInTime};
-use crate::search::{Context, Snapshots, Written, at_query, run_federated, run_multi};
+use crate::search::{Context, Snapshots, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
 use crate::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use crate::wire::search::SearchQuery;
@@ -33,7 +32,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
     let proxied = request.header(PROXY_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    let context = Context { proxied, ..context(&request) };
+    let values_wanted = request.header(VALUES_HEADER).map(values_wanted);
+    let context = Context { proxied, values_wanted, ..context(&request) };
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
     let body = request.json().await?;
     let asked = MultiSearch::from_body(&body)?;
@@ -64,14 +64,18 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     } else if is_spread {
         over_network(&state, asked, &body, context, with_metadata).await?
     } else {
-        let written = local(&state, asked, context, with_metadata).await?;
-        let mut answer = json_text(written.body);
-        tell_limits(&mut answer, &written.cuts);
-        answer.extensions_mut().insert(Seen { degraded_searches: written.degraded_searches, ..Seen::default() });
-        answer
+        answer(local(&state, asked, context, with_metadata).await?)
     };
     tell(&mut answer, facts);
     Ok(answer)
+}
+
+/// The response, with what is told beside its body.
+fn answer(written: Written) -> Response {
+    let mut answer = json_text(written.body);
+    tell_limits(&mut answer, &written.cuts);
+    answer.extensions_mut().insert(Seen { degraded_searches: written.degraded_searches, ..Seen::default() });
+    answer
 }
 
 /// Queries of this server alone.
@@ -147,6 +151,7 @@ async fn one_by_one(
     with_metadata: bool,
 ) -> ApiResult<Response> {
     let mut results = Vec::with_capacity(asked.queries.len());
+    let mut out = Written::default();
     for (position, query) in asked.queries.into_iter().enumerate() {
         let named = |error: ApiError| at_query(error, position);
         if query.query.use_network {
@@ -155,18 +160,43 @@ async fn one_by_one(
             }
             let uid = query.index_uid.clone();
             let found = search_network(state, query.index_uid, query.query, context.clone(), with_metadata).await;
-            let mut fields = found.map_err(named)?;
-            fields.insert("indexUid".to_owned(), uid.into());
-            results.push(Value::Object(fields));
+            let mut spread = found.map_err(named)?;
+            spread.fields.insert("indexUid".to_owned(), uid.into());
+            out.cut_by(spread.cuts);
+            out.degraded_searches += spread.degraded_searches;
+            results.push(Value::Object(spread.fields));
         } else {
             let query = IndexQuery { query_position: Some(position), ..query };
             let alone = MultiSearch { queries: vec![query], federation: None, point_in_time: None };
             let written = local(state, alone, context.clone(), with_metadata).await?;
             let body: Value = serde_json::from_slice(&written.body).expect("our own answers are JSON");
             results.extend(body["results"].as_array().cloned().unwrap_or_default());
+            out.cut_by(written.cuts);
+            out.degraded_searches += written.degraded_searches;
         }
     }
-    Ok(json_answer(StatusCode::OK, &json!({ "results": results })))
+    out.body = json!({ "results": results }).to_string().into_bytes();
+    Ok(answer(out))
+}
+
+/// What several servers answered together.
+#[derive(Debug)]
+pub(super) struct Spread {
+    /// Of the body.
+    pub(super) fields: Map<String, Value>,
+    /// See [`Written`]
+    pub(super) cuts: BTreeSet<String>,
+    /// Of this server; the others count their own.
+    pub(super) degraded_searches: u64,
+}
+
+impl Spread {
+    /// The response, with what is told beside its body.
+    pub(super) fn answer(self) -> Response {
+        let Spread { fields, cuts, degraded_searches } = self;
+        let body = Value::Object(fields).to_string().into_bytes();
+        answer(Written { body, cuts: cuts.into_iter().collect(), degraded_searches })
+    }
 }
 
 /// One search of all servers: the fields of an answer as of one search, with `remoteErrors`.
@@ -179,23 +209,31 @@ pub(super) async fn search_network(
     query: SearchQuery,
     context: Context,
     with_metadata: bool,
-) -> ApiResult<Map<String, Value>> {
+) -> ApiResult<Spread> {
     if !state.features.is_on(Feature::Network) {
         return Err(ApiError::feature_not_enabled(USING_NETWORK, "network"));
     }
     let text = query.q.clone().unwrap_or_default();
-    let asked = MultiSearch::over_network(uid, query);
+    let asked = MultiSearch::over_network(uid.clone(), query);
     let body = asked.body_over_network();
-    let merged = merged_over_network(state, asked, &body, context, with_metadata).await?;
+    let mut spread = merged_over_network(state, asked, &body, context, with_metadata).await?;
     let mut fields = Map::new();
-    for (name, value) in merged {
-        let is_first = name == "hits";
-        fields.insert(name, value);
-        if is_first {
-            fields.insert("query".to_owned(), text.clone().into());
+    for (name, mut value) in std::mem::take(&mut spread.fields) {
+        match name.as_str() {
+            "hits" => {
+                fields.insert(name, value);
+                fields.insert("query".to_owned(), text.clone().into());
+            }
+            "facetsByIndex" => {
+                let facets = &mut value[&uid];
+                for (of_index, of_search) in [("distribution", "facetDistribution"), ("stats", "facetStats")] {
+                    fields.insert(of_search.to_owned(), facets[of_index].take());
+                }
+            }
+            _ => drop(fields.insert(name, value)),
         }
     }
-    Ok(fields)
+    Ok(Spread { fields, ..spread })
 }
 
 /// Asks this server and the others at the same time.
@@ -206,8 +244,7 @@ async fn over_network(
     context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
-    let fields = merged_over_network(state, asked, body, context, with_metadata).await?;
-    Ok(json_answer(StatusCode::OK, &fields))
+    Ok(merged_over_network(state, asked, body, context, with_metadata).await?.answer())
 }
 
 async fn merged_over_network(
@@ -216,21 +253,26 @@ async fn merged_over_network(
     body: &Value,
     context: Context,
     with_metadata: bool,
-) -> ApiResult<Map<String, Value>> {
+) -> ApiResult<Spread> {
     let received = context.received;
+    let federation = asked.federation.clone().ok_or_else(|| ApiError::internal("only merged lists are spread"))?;
+    let wanted = ValuesWanted::of(&federation);
     let network = NetworkSearch::new(state.network.topology(), &asked, body, &context.rights)?;
     let here = async {
         let Some(asked) = network.local()? else { return Ok::<_, ApiError>(None) };
-        let written = local(state, asked, Context { proxied: true, ..context }, with_metadata).await?;
-        Ok(Some(serde_json::from_slice(&written.body).expect("our own answers are JSON")))
+        let context = Context { proxied: true, values_wanted: Some(wanted), ..context };
+        local(state, asked, context, with_metadata).await.map(Some)
     };
-    let (here, elsewhere) = futures_util::future::join(here, network.ask(&state.outbound, with_metadata)).await;
-    let federation = asked.federation.as_ref().ok_or_else(|| ApiError::internal("only merged lists are spread"))?;
+    let elsewhere = network.ask(&state.outbound, wanted, with_metadata);
+    let (here, elsewhere) = futures_util::future::join(here, elsewhere).await;
+    let Written { body, cuts, degraded_searches } = here?.unwrap_or_default();
+    let here = (!body.is_empty()).then(|| serde_json::from_slice(&body).expect("our own answers are JSON"));
+    let mut cuts = BTreeSet::from_iter(cuts);
     let error_body = |error: &ApiError| serde_json::to_value(error.body(&state.error_docs)).unwrap_or_default();
-    let mut fields = network.merge(federation, here?, elsewhere, error_body)?;
+    let mut fields = network.merge(&federation, here, elsewhere, error_body, &mut cuts)?;
     let millis = u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX);
     fields.insert("processingTimeMs".to_owned(), millis.into());
-    Ok(fields)
+    Ok(Spread { fields, cuts, degraded_searches })
 }
 
 /// The indexes that the request names.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lamina_engine::index::Snapshot;
 use tokio::runtime::Handle;
 use warp::Filter;
-use warp::http::{HeaderMap, StatusCode, header};
+use warp::http::{HeaderMap, header};
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
@@ -15,7 +15,7 @@ use super::tell;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
-use crate::http::{EntityTag, Request, Routes, json_answer, json_text, request, respond};
+use crate::http::{EntityTag, Request, Routes, json_text, request, respond};
 use crate::observe::Seen;
 use crate::points_in_time::PointsInTime;
 use crate::search::{Answered, Context, FacetSearch, Form, Target, run_facet_search, run_similar};
@@ -125,8 +125,7 @@ async fn search(
         }
         let is_told = state.telemetry.is_on();
         let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
-        let fields = search_network(state, uid, query, context, with_metadata).await?;
-        let mut answer = json_answer(StatusCode::OK, &fields);
+        let mut answer = search_network(state, uid, query, context, with_metadata).await?.answer();
         tell(&mut answer, facts);
         return Ok(answer);
     }

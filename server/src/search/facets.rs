@@ -1,7 +1,7 @@
 //! Facet counts of a search, in the order in which they are shown.
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::facet::{FieldFacet, distributions, select_facets};
+use lamina_engine::facet::{FieldFacet, Listing, distributions, select_facets};
 use lamina_engine::index::Snapshot;
 use serde_json::{Map, Value, json};
 
@@ -18,22 +18,17 @@ impl Facets {
     /// # Errors
     /// `invalid_search_facets` for names that are not filterable.
     pub fn count(snapshot: &Snapshot, candidates: &[DocSet], names: &[String]) -> ApiResult<Facets> {
-        Facets::count_up_to(snapshot, candidates, names, snapshot.settings.faceting.max_values_per_facet)
+        Facets::list(snapshot, candidates, names, Listing::up_to(snapshot.settings.faceting.max_values_per_facet))
     }
 
-    /// As [`Facets::count`], listing up to `values_max` values of each field.
+    /// As [`Facets::count`], listing what `listing` says.
     ///
     /// # Errors
     /// As [`Facets::count`].
-    pub fn count_up_to(
-        snapshot: &Snapshot,
-        candidates: &[DocSet],
-        names: &[String],
-        values_max: usize,
-    ) -> ApiResult<Facets> {
+    pub fn list(snapshot: &Snapshot, candidates: &[DocSet], names: &[String], listing: Listing) -> ApiResult<Facets> {
         let fields = select_facets(names, &snapshot.settings, &snapshot.fields)
             .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.to_string()))?;
-        Ok(Facets(distributions(snapshot, candidates, &fields, values_max)))
+        Ok(Facets(distributions(snapshot, candidates, &fields, listing)))
     }
 
     /// The facets of which values were left out, as limits of an answer.

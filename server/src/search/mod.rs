@@ -35,7 +35,7 @@ pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, run_facet_search};
 pub use facets::Facets;
 pub(crate) use federation::federated;
-pub use federation::run_federated;
+pub use federation::{ValuesWanted, run_federated};
 pub use hits::HitWriter;
 pub use kept_answers::{Answered, Form, KeptAnswers};
 pub(crate) use multi::at_query;
@@ -70,6 +70,8 @@ pub struct Context {
     pub foreign: Option<Arc<Instance>>,
     /// Whether another server asks, which needs what hits are ordered by to merge them with others.
     pub proxied: bool,
+    /// What the server that asks wants of facets, to merge them with others.
+    pub values_wanted: Option<ValuesWanted>,
     /// What the caller may search; may add a filter to the request's.
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
@@ -86,6 +88,7 @@ impl Context {
             contains_filter: false,
             foreign: None,
             proxied: false,
+            values_wanted: None,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
             kept: Arc::new(KeptAnswers::new(0)),

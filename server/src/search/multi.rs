@@ -27,7 +27,7 @@ pub struct Written {
 
 impl Written {
     /// Adds limits that are not known yet.
-    pub(super) fn cut_by(&mut self, cuts: impl IntoIterator<Item = String>) {
+    pub fn cut_by(&mut self, cuts: impl IntoIterator<Item = String>) {
         for cut in cuts {
             if !self.cuts.contains(&cut) {
                 self.cuts.push(cut);

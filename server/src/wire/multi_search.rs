@@ -52,12 +52,12 @@ impl MultiSearch {
 
     /// One search of all servers, as a merged list.
     pub fn over_network(index_uid: String, query: SearchQuery) -> MultiSearch {
-        let facets_by_index: BTreeMap<String, Vec<String>> =
-            query.facets.clone().into_iter().map(|facets| (index_uid.clone(), facets)).collect();
+        // An empty list is no list.
+        let facets = query.facets.iter().filter(|names| !names.is_empty());
         let federation = Federation {
             window: query.window(),
-            merge_facets: (!facets_by_index.is_empty()).then(MergeFacets::default),
-            facets_by_index,
+            facets_by_index: facets.map(|names| (index_uid.clone(), names.clone())).collect(),
+            merge_facets: None,
             distinct: query.distinct.clone(),
             show_performance_details: false,
         };

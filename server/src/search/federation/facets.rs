@@ -1,10 +1,11 @@
 //! Facets of a federated search: of each index, or of all together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::facet::{FacetStats, FieldFacet};
+use lamina_engine::facet::{FacetStats, FieldFacet, Listing, merge_facets};
 use lamina_engine::index::settings::{FacetOrder, Faceting};
+use serde_json::{Map, Value, json};
 
 use super::super::Facets;
 use super::super::multi::{Snapshots, target};
@@ -12,16 +13,39 @@ use super::at_facets;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, MergeFacets};
 
-/// Index, its settings for facets, its counts.
-pub(crate) type Counted<'a> = (String, &'a Faceting, Facets);
+/// How many values of each facet a server wants from the others, to merge them with its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValuesWanted {
+    /// As many as each index lists by its settings.
+    AsSet,
+    /// This many.
+    UpTo(usize),
+}
 
-/// Counts the facets asked for by index, over everything that its queries match. Those that are merged list as many
-/// values as the merged facet may, and all of them where the sums decide which ones these are.
-pub(super) fn count_by_index<'a>(
-    snapshots: &'a Snapshots,
-    federation: &'a Federation,
+impl ValuesWanted {
+    /// What a federated search that is spread over servers wants of each.
+    pub(crate) fn of(federation: &Federation) -> ValuesWanted {
+        federation.merge_facets.map_or(ValuesWanted::AsSet, |merge| ValuesWanted::UpTo(merge.values_max()))
+    }
+}
+
+/// The facets of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) uid: String,
+    /// How the index lists them.
+    pub(crate) faceting: Faceting,
+    pub(crate) facets: Facets,
+}
+
+/// Counts the facets asked for by index, over everything that its queries match. Another server that merges them, or
+/// `mergeFacets` with several indexes, has them listed to be merged.
+pub(super) fn count_by_index(
+    snapshots: &Snapshots,
+    federation: &Federation,
     candidates: &BTreeMap<&str, Vec<DocSet>>,
-) -> ApiResult<Vec<Counted<'a>>> {
+    wanted: Option<ValuesWanted>,
+) -> ApiResult<Vec<Counted>> {
     let mut counted = Vec::with_capacity(federation.facets_by_index.len());
     for (uid, names) in &federation.facets_by_index {
         let matching = candidates.get(uid.as_str());
@@ -30,19 +54,15 @@ pub(super) fn count_by_index<'a>(
         let nothing = || vec![DocSet::default(); target.snapshot.segments.len()];
         let matching = matching.cloned().unwrap_or_else(nothing);
         let faceting = &target.snapshot.settings.faceting;
-        let values_max = federation.merge_facets.map_or(faceting.max_values_per_facet, MergeFacets::values_max);
-        let mut facets = Facets::count_up_to(target.snapshot, &matching, names, values_max).map_err(refuse)?;
+        let values_max = match wanted {
+            Some(ValuesWanted::UpTo(values_max)) => values_max,
+            Some(ValuesWanted::AsSet) => faceting.max_values_per_facet,
+            None => federation.merge_facets.map_or(faceting.max_values_per_facet, MergeFacets::values_max),
+        };
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
-        for facet in facets.0.iter_mut().filter(|facet| is_shared && facet.is_cut) {
-            if faceting.order_of(&facet.name) == FacetOrder::Count {
-                let name = std::slice::from_ref(&facet.name);
-                let whole = Facets::count_up_to(target.snapshot, &matching, name, usize::MAX).map_err(refuse)?;
-                // A name can select fields inside it too.
-                let same = whole.0.into_iter().find(|other| other.name == facet.name);
-                *facet = same.unwrap_or_else(|| facet.clone());
-            }
-        }
-        counted.push((uid.clone(), faceting, facets));
+        let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
+        let facets = Facets::list(target.snapshot, &matching, names, listing).map_err(refuse)?;
+        counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
     }
     Ok(counted)
 }
@@ -53,67 +73,84 @@ pub(super) fn unused_note(uid: &str) -> String {
 }
 
 /// One facet for each name: counts added by value, in the order that the indexes agree on.
-pub(crate) fn merged(counted: &[Counted<'_>], options: MergeFacets) -> ApiResult<Facets> {
-    let mut by_name: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
-    for (uid, faceting, facets) in counted {
-        for facet in &facets.0 {
-            let order = faceting.order_of(&facet.name);
-            match by_name.get_mut(facet.name.as_str()) {
-                None => {
-                    by_name.insert(&facet.name, Sum::new(uid, order, facet));
-                }
-                Some(sum) if sum.order != order => {
-                    return Err(different_orders(&facet.name, uid, order, sum.first_uid, sum.order));
-                }
-                Some(sum) => sum.add(facet),
-            }
+pub(crate) fn merged(counted: &[Counted], values_max: usize) -> ApiResult<Facets> {
+    let mut by_name: BTreeMap<&str, Vec<(&Counted, &FieldFacet)>> = BTreeMap::new();
+    for one in counted {
+        for facet in &one.facets.0 {
+            by_name.entry(&facet.name).or_default().push((one, facet));
         }
     }
-    let limit = options.values_max();
-    let facets = by_name.into_values().map(|Sum { order, mut facet, .. }| {
-        match order {
-            FacetOrder::Alpha => facet.values.sort_by(|a, b| a.0.cmp(&b.0)),
-            FacetOrder::Count => facet.values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))),
+    let mut facets = Vec::with_capacity(by_name.len());
+    for (name, same) in by_name {
+        let (first, order) = (same[0].0, same[0].0.faceting.order_of(name));
+        if let Some((other, _)) = same.iter().find(|(other, _)| other.faceting.order_of(name) != order) {
+            return Err(different_orders(name, &other.uid, other.faceting.order_of(name), &first.uid, order));
         }
-        facet.is_cut |= facet.values.len() > limit;
-        facet.values.truncate(limit);
-        facet
-    });
-    Ok(Facets(facets.collect()))
+        let same: Vec<&FieldFacet> = same.into_iter().map(|(_, facet)| facet).collect();
+        facets.push(merge_facets(name, &same, order, values_max));
+    }
+    Ok(Facets(facets))
 }
 
-/// A facet of several indexes.
-struct Sum<'u> {
-    /// The first index that has it.
-    first_uid: &'u str,
-    order: FacetOrder,
-    facet: FieldFacet,
-    /// Where each value is in the facet.
-    places: HashMap<String, usize>,
+impl Counted {
+    /// A value of `facetsByIndex`.
+    pub(super) fn shown(&self) -> Value {
+        json!({ "distribution": self.facets.distribution(), "stats": self.facets.stats() })
+    }
+
+    /// As [`Counted::shown`], with what a server needs that merges it with others.
+    pub(super) fn to_be_merged(&self) -> Value {
+        let mut shown = self.shown();
+        let lists = self.facets.0.iter().map(|facet| {
+            let order = self.faceting.order_of(&facet.name);
+            let list = json!({ "order": order, "numberCount": facet.number_count, "isCut": facet.is_cut });
+            (facet.name.clone(), list)
+        });
+        shown["lists"] = Value::Object(lists.collect());
+        shown["maxValuesPerFacet"] = self.faceting.max_values_per_facet.into();
+        shown
+    }
+
+    /// Reads what [`Counted::to_be_merged`] writes. Servers of another make show values only: in an order that they do not
+    /// name, and without a word of those that they left out, so that any list may lack some.
+    pub(crate) fn read(uid: &str, value: &Value) -> Counted {
+        let values_max = value["maxValuesPerFacet"].as_u64().and_then(|max| usize::try_from(max).ok());
+        let mut faceting =
+            Faceting { max_values_per_facet: values_max.unwrap_or(usize::MAX), sort_facet_values_by: BTreeMap::new() };
+        let no_fields = Map::new();
+        let mut facets = Vec::new();
+        for (name, shown) in value["distribution"].as_object().unwrap_or(&no_fields) {
+            let (list, stats) = (&value["lists"][name], &value["stats"][name]);
+            if let Ok(order) = serde_json::from_value::<FacetOrder>(list["order"].clone()) {
+                faceting.sort_facet_values_by.insert(name.clone(), order);
+            }
+            let shown = shown.as_object().unwrap_or(&no_fields);
+            let is_number = |(text, _): &(&String, &Value)| text.parse::<f64>().is_ok_and(f64::is_finite);
+            let number_count = shown.iter().take_while(is_number).count();
+            let told = list["numberCount"].as_u64().and_then(|told| usize::try_from(told).ok());
+            facets.push(FieldFacet {
+                name: name.clone(),
+                values: shown.iter().map(|(text, count)| (text.clone(), count.as_u64().unwrap_or(0))).collect(),
+                number_count: told.map_or(number_count, |told| told.min(number_count)),
+                stats: stats["min"].as_f64().zip(stats["max"].as_f64()).map(|(min, max)| FacetStats { min, max }),
+                is_cut: list["isCut"].as_bool().unwrap_or(!shown.is_empty()),
+            });
+        }
+        Counted { uid: uid.to_owned(), faceting, facets: Facets(facets) }
+    }
 }
 
-impl<'u> Sum<'u> {
-    fn new(first_uid: &'u str, order: FacetOrder, facet: &FieldFacet) -> Sum<'u> {
-        let places = (0..).zip(&facet.values).map(|(place, (value, _))| (value.clone(), place)).collect();
-        Sum { first_uid, order, facet: facet.clone(), places }
-    }
-
-    fn add(&mut self, other: &FieldFacet) {
-        let Sum { facet, places, .. } = self;
-        for (value, count) in &other.values {
-            if let Some(&place) = places.get(value) {
-                facet.values[place].1 += count;
-            } else {
-                places.insert(value.clone(), facet.values.len());
-                facet.values.push((value.clone(), *count));
-            }
+/// One index that several servers have: the first that names an order of a facet decides it for all, and the shortest
+/// lists bound how many values are known.
+pub(crate) fn agree(parts: &mut [Counted]) {
+    let mut agreed = Faceting { max_values_per_facet: usize::MAX, sort_facet_values_by: BTreeMap::new() };
+    for part in &*parts {
+        agreed.max_values_per_facet = agreed.max_values_per_facet.min(part.faceting.max_values_per_facet);
+        for (name, &order) in &part.faceting.sort_facet_values_by {
+            agreed.sort_facet_values_by.entry(name.clone()).or_insert(order);
         }
-        facet.is_cut |= other.is_cut;
-        facet.stats = match (facet.stats, other.stats) {
-            (Some(one), Some(other)) => Some(FacetStats { min: one.min.min(other.min), max: one.max.max(other.max) }),
-            (one, other) => one.or(other),
-        };
     }
+    parts.iter_mut().for_each(|part| part.faceting = agreed.clone());
 }
 
 fn different_orders(facet: &str, uid: &str, order: FacetOrder, other: &str, known: FacetOrder) -> ApiError {
@@ -137,36 +174,58 @@ fn different_orders(facet: &str, uid: &str, order: FacetOrder, other: &str, know
 mod tests {
     use super::*;
 
-    fn facet(values: &[(&str, u64)], stats: Option<(f64, f64)>) -> Facets {
-        Facets(vec![FieldFacet {
+    fn counted(uid: &str, order: FacetOrder, values: &[(&str, u64)]) -> Counted {
+        let facet = FieldFacet {
             name: "genre".into(),
             values: values.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect(),
-            stats: stats.map(|(min, max)| FacetStats { min, max }),
+            number_count: 1,
+            stats: Some(FacetStats { min: 1.0, max: 2.0 }),
             is_cut: false,
-        }])
-    }
-
-    #[test]
-    fn counts_are_added_by_value() {
-        let faceting = Faceting::default();
-        let counted = [
-            ("a".to_owned(), &faceting, facet(&[("Drama", 1), ("War", 2)], Some((1.0, 2.0)))),
-            ("b".to_owned(), &faceting, facet(&[("Action", 5), ("War", 3)], Some((0.5, 1.5)))),
-        ];
-        let sum = merged(&counted, MergeFacets::default()).unwrap();
-        assert_eq!(sum, facet(&[("Action", 5), ("Drama", 1), ("War", 5)], Some((0.5, 2.0))));
-        let cut = merged(&counted, MergeFacets { max_values_per_facet: Some(1) }).unwrap();
-        assert_eq!(cut.0[0].values, [("Action".to_owned(), 5)]);
-        assert!(cut.0[0].is_cut && !sum.0[0].is_cut);
+        };
+        let mut faceting = Faceting { max_values_per_facet: 7, ..Faceting::default() };
+        faceting.sort_facet_values_by.insert("genre".into(), order);
+        Counted { uid: uid.into(), faceting, facets: Facets(vec![facet]) }
     }
 
     #[test]
     fn orders_must_agree() {
-        let by_name = Faceting::default();
-        let mut by_count = Faceting::default();
-        by_count.sort_facet_values_by.insert("genre".into(), FacetOrder::Count);
-        let counted =
-            [("a".to_owned(), &by_name, facet(&[("x", 1)], None)), ("b".to_owned(), &by_count, facet(&[], None))];
-        assert_eq!(merged(&counted, MergeFacets::default()).unwrap_err().code, Code::InvalidMultiSearchFacetOrder);
+        let counted = [counted("a", FacetOrder::Alpha, &[("1", 1)]), counted("b", FacetOrder::Count, &[])];
+        let error = merged(&counted, 100).unwrap_err();
+        assert_eq!(error.code, Code::InvalidMultiSearchFacetOrder);
+        assert!(error.message.contains("index `a` orders alpha, but index `b` orders count"), "{}", error.message);
+        assert_eq!(merged(&counted[..1], 100).unwrap().0[0].values, [("1".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn other_servers_read_the_same() {
+        let mut sent = counted("a", FacetOrder::Count, &[("1", 3), ("02", 4), ("x", 5)]);
+        sent.faceting.sort_facet_values_by.remove("*");
+        assert_eq!(Counted::read("a", &sent.to_be_merged()), sent);
+    }
+
+    #[test]
+    fn what_others_do_not_say() {
+        let sent =
+            json!({"distribution": {"genre": {"1": 3, "x": 5, "2": 1}, "kind": {}}, "stats": {"genre": {"min": 1.0}}});
+        let read = Counted::read("a", &sent);
+        assert_eq!(read.faceting.max_values_per_facet, usize::MAX);
+        let told: Vec<_> = read.facets.0.iter().map(|facet| (facet.number_count, facet.is_cut, facet.stats)).collect();
+        assert_eq!(told, [(1, true, None), (0, false, None)]);
+        for odd in [json!(null), json!([]), json!({"distribution": 1}), json!({"distribution": {"genre": [1]}})] {
+            assert!(Counted::read("a", &odd).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
+        }
+        let lies =
+            json!({"distribution": {"genre": {"x": -1}}, "lists": {"genre": {"order": "size", "numberCount": 9}}});
+        let read = Counted::read("a", &lies);
+        assert_eq!((read.facets.0[0].number_count, &read.facets.0[0].values[0].1), (0, &0));
+    }
+
+    #[test]
+    fn servers_of_one_index_agree() {
+        let silent = Counted::read("a", &json!({"distribution": {"genre": {"1": 3}}}));
+        let mut parts = [silent, counted("a", FacetOrder::Count, &[]), counted("a", FacetOrder::Alpha, &[])];
+        agree(&mut parts);
+        let told = parts.map(|part| (part.faceting.order_of("genre"), part.faceting.max_values_per_facet));
+        assert_eq!(told, [(FacetOrder::Count, 7); 3]);
     }
 }

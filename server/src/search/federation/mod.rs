@@ -12,14 +12,14 @@ use uuid::Uuid;
 
 /// What merging the answers of several servers needs of merging those of several queries.
 pub(crate) mod federated {
-    pub(crate) use super::super::Facets;
     pub(crate) use super::super::answer::paging;
     pub(crate) use super::distinct::DistinctValues;
-    pub(crate) use super::facets::{Counted, merged as merged_facets};
+    pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
     pub(crate) use super::order::Weighted;
 }
 
-use self::facets::{count_by_index, merged, unused_note};
+pub use self::facets::ValuesWanted;
+use self::facets::{Counted, count_by_index, merged, unused_note};
 use self::merge::{Merged, MergedHit, merge};
 use self::order::Weighted;
 use super::answer::{paging, tell_degraded};
@@ -174,19 +174,21 @@ fn around(
         };
         fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
     }
-    let counted = count_by_index(snapshots, federation, candidates)?;
+    let counted = count_by_index(snapshots, federation, candidates, context.values_wanted)?;
     match federation.merge_facets {
         Some(options) => {
-            let facets = merged(&counted, options)?;
+            let facets = merged(&counted, options.values_max())?;
             out.cut_by(facets.cuts());
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
         }
         None if !federation.facets_by_index.is_empty() => {
-            out.cut_by(counted.iter().flat_map(|(_, _, facets)| facets.cuts()));
-            let by_index = counted.iter().map(|(uid, _, facets)| {
-                (uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }))
-            });
+            let is_merged_elsewhere = context.values_wanted.is_some();
+            if !is_merged_elsewhere {
+                out.cut_by(counted.iter().flat_map(|one| one.facets.cuts()));
+            }
+            let shown = if is_merged_elsewhere { Counted::to_be_merged } else { Counted::shown };
+            let by_index = counted.iter().map(|one| (one.uid.clone(), shown(one)));
             fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
         }
         None => {}
