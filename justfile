@@ -56,7 +56,7 @@ objects:
 
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:
-    cd fuzz && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}
+    cd fuzz && mkdir -p corpus/{{target}} && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}
 
 # Criterion suites, e.g. `just bench search`.
 bench suite="":
