@@ -272,3 +272,34 @@ fn given_vectors_stay_as_long_as_they_are_to() {
     write(settings(json!({"embedders": {"m": {"url": "another"}}})));
     assert_eq!(["1", "2", "3"].map(vector), [[6.0], [17.0], [7.0]]);
 }
+
+#[test]
+fn vectors_that_do_not_fit_into_memory_are_put_into_files() {
+    let vector = |number: usize| -> Vec<f32> { (0..64).map(|place| ((number * 64 + place) % 1000) as f32).collect() };
+    let syncs = |memory_bytes: usize| {
+        let directory = FaultyDirectory::new(Fault::None);
+        let options = |memory_bytes| IndexOptions { indexing_memory_bytes: memory_bytes, ..options() };
+        // One segment, whose vectors are plain data of an embedder that nobody knows yet.
+        let roomy = Index::create_in(Arc::new(directory.clone()), options(64 << 20)).unwrap();
+        let documents: Vec<Value> = (0..1000).map(|id| json!({"id": id, "_vectors": {"e": vector(id)}})).collect();
+        apply_one(&roomy, add(&documents)).unwrap();
+        roomy.compact(&AtomicBool::new(false)).unwrap();
+        drop(roomy);
+        let index = Index::open_in(Arc::new(directory.clone()), options(memory_bytes)).unwrap();
+        let before = directory.sync_count();
+        let embedder = json!({"embedders": {"e": {"source": "userProvided", "dimensions": 64}}});
+        apply_one(&index, settings(embedder)).unwrap();
+        let syncs = directory.sync_count() - before;
+        let snapshot = index.snapshot();
+        for id in [0, 1, 499, 998, 999] {
+            let address = snapshot.find(&id.to_string()).unwrap();
+            let vectors = snapshot.segments[address.segment as usize].reader.vectors_of("e").unwrap();
+            assert_eq!(vectors.decoded(address.doc), [vector(id)], "{id}");
+        }
+        index.verify().unwrap();
+        assert!(!directory.list().unwrap().iter().any(|name| name.starts_with("rows-")), "what was put aside is gone");
+        syncs
+    };
+    // 260 bytes each, and a quarter of the memory for them.
+    assert_eq!(syncs(4 * 50_000), syncs(64 << 20) + 5);
+}

@@ -6,6 +6,8 @@ use crate::id::DocId;
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
 use crate::segment::vector_codes::{are_coded, write_codes};
+use crate::storage::{Directory, OwnedBytes};
+use std::io::{self, Write};
 
 /// Gathers the vectors of one embedder for a new segment, or for a file beside one that is there. Documents may come
 /// in any order; of several calls for one document the last counts.
@@ -14,10 +16,22 @@ pub struct VectorsBuilder {
     name: String,
     shape: VectorShape,
     entries: Vec<Entry>,
+    /// The first rows, in files.
+    aside: Vec<Aside>,
+    /// The rows after those.
     rows: Vec<u8>,
-    /// Little-endian `f32`, one a row; none for binary rows.
+    /// Little-endian `f32`, one for each of `rows`; none for binary rows.
     inverse_norms: Vec<u8>,
     row_count: usize,
+}
+
+/// Rows that were put into a file.
+#[derive(Debug)]
+struct Aside {
+    /// The number of the first.
+    first: usize,
+    rows: OwnedBytes,
+    inverse_norms: OwnedBytes,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +49,7 @@ impl VectorsBuilder {
             name: name.to_owned(),
             shape,
             entries: Vec::new(),
+            aside: Vec::new(),
             rows: Vec::new(),
             inverse_norms: Vec::new(),
             row_count: 0,
@@ -97,19 +112,61 @@ impl VectorsBuilder {
     }
 
     /// Heap in use, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         self.rows.capacity() + self.inverse_norms.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// Bytes of heap that [`VectorsBuilder::put_aside`] would free.
+    pub fn movable_bytes(&self) -> usize {
+        self.rows.len() + self.inverse_norms.len()
+    }
+
+    /// Moves the vectors so far into a file called `name` and frees the heap they took. The file has lost its name when this
+    /// returns, and its space is freed with this builder.
+    ///
+    /// # Errors
+    /// [`SegmentError::Io`]; nothing is lost.
+    pub fn put_aside(&mut self, directory: &dyn Directory, name: &str) -> Result<(), SegmentError> {
+        let write = || -> io::Result<OwnedBytes> {
+            let mut file = directory.create(name)?;
+            file.write_all(&self.rows)?;
+            file.write_all(&self.inverse_norms)?;
+            file.sync()?;
+            drop(file);
+            directory.open_read(name)
+        };
+        let written = write();
+        // What was opened stays readable. Where nothing was written there may be nothing to remove.
+        let removed = directory.delete(name);
+        let bytes = written.and_then(|bytes| removed.map(|()| bytes));
+        let bytes = bytes.map_err(|source| SegmentError::Io { file: name.to_owned(), source })?;
+        let parts = (bytes.slice(0..self.rows.len()), bytes.slice(self.rows.len()..bytes.len()));
+        let (Some(rows), Some(inverse_norms)) = parts else {
+            return Err(SegmentError::NotASegment { file: name.to_owned(), what: "the vectors that were written" });
+        };
+        let first = self.row_count - self.rows.len() / self.shape.row_bytes();
+        self.aside.push(Aside { first, rows, inverse_norms });
+        (self.rows, self.inverse_norms) = (Vec::new(), Vec::new());
+        Ok(())
     }
 
     fn get(&self, doc: DocId) -> StoredVectors<'_> {
         let Some(entry) = self.entries.get(doc as usize) else { return StoredVectors::default() };
-        let (start, end) = (entry.first as usize, entry.first as usize + usize::from(entry.count));
+        let (first, count) = (entry.first as usize, usize::from(entry.count));
         let row_bytes = self.shape.row_bytes();
+        // Rows of a document are never torn apart.
+        let in_memory = self.row_count - self.rows.len() / row_bytes;
+        let (start, rows, inverse_norms): (usize, &[u8], &[u8]) = if first >= in_memory {
+            (first - in_memory, &self.rows, &self.inverse_norms)
+        } else {
+            let file = &self.aside[self.aside.partition_point(|file| file.first <= first) - 1];
+            (first - file.first, &file.rows, &file.inverse_norms)
+        };
         StoredVectors {
             state: entry.state,
             text_hash: entry.text_hash,
-            rows: &self.rows[start * row_bytes..end * row_bytes],
-            inverse_norms: if self.shape.binary { &[] } else { &self.inverse_norms[start * 4..end * 4] },
+            rows: &rows[start * row_bytes..(start + count) * row_bytes],
+            inverse_norms: if self.shape.binary { &[] } else { &inverse_norms[start * 4..(start + count) * 4] },
             count: u32::from(entry.count),
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::id::{InternalId, SegmentId};
 use crate::segment::{MergeInput, MergeOptions, SegmentReader, SegmentWriter, SegmentWriterOptions, merge};
-use crate::storage::MemoryDirectory;
+use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
 
 const FULL: VectorShape = VectorShape { dimensions: 3, binary: false };
@@ -93,6 +93,27 @@ fn a_damaged_section_is_no_panic() {
     }
 }
 
+#[test]
+fn rows_that_could_not_be_put_aside_are_still_there() {
+    use crate::storage::{Fault, FaultyDirectory};
+    for fault in [Fault::PowerLossAtSync(0), Fault::NoSpaceAtWrite(1)] {
+        let directory = FaultyDirectory::new(fault);
+        let mut builder = VectorsBuilder::new("e", FULL);
+        builder.set(0, VectorState::supplied(false), 0, &[vec![1.0, 2.0, 2.0]]);
+        assert!(
+            matches!(builder.put_aside(&directory, "aside"), Err(crate::segment::SegmentError::Io { .. })),
+            "{fault:?}"
+        );
+        assert_eq!(builder.movable_bytes(), 16);
+        builder.put_aside(&MemoryDirectory::new(), "aside").unwrap();
+        assert_eq!(builder.movable_bytes(), 0);
+        let directory = MemoryDirectory::new();
+        let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
+        builder.finish(&mut file, 0, None, 1).unwrap();
+        file.finish().unwrap();
+    }
+}
+
 fn any_given() -> impl Strategy<Value = Given> {
     let vectors = prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 3), 0..3);
     prop::option::of((any::<bool>(), any::<u64>(), vectors).prop_map(|(user, hash, vectors)| {
@@ -122,5 +143,31 @@ proptest! {
             let decoded = merged.vectors_of("e").map_or_else(Vec::new, |vectors| vectors.decoded(doc));
             prop_assert_eq!(decoded, vectors);
         }
+    }
+
+    #[test]
+    fn rows_in_files_are_written_like_those_in_memory(
+        given in prop::collection::vec((any_given(), any::<bool>()), 1..30), binary in any::<bool>(), again in 0usize..30
+    ) {
+        let shape = VectorShape { binary, ..FULL };
+        let written = |puts_aside: bool| {
+            let directory = MemoryDirectory::new();
+            let mut builder = VectorsBuilder::new("e", shape);
+            // One document is said twice.
+            let documents = (0u32..).zip(&given).chain(given.get(again).map(|given| (again as u32, given)));
+            for (number, (doc, (given, then_aside))) in documents.enumerate() {
+                let Some((state, hash, vectors)) = given else { continue };
+                builder.set(doc, *state, *hash, vectors);
+                if puts_aside && *then_aside && builder.movable_bytes() > 0 {
+                    builder.put_aside(&directory, &format!("aside {number}")).unwrap();
+                }
+            }
+            assert_eq!(directory.list().unwrap(), [""; 0], "no file keeps its name");
+            let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
+            builder.finish(&mut file, 0, None, given.len() as u32).unwrap();
+            file.finish().unwrap();
+            directory.open_read("x").unwrap().to_vec()
+        };
+        prop_assert_eq!(written(true), written(false));
     }
 }

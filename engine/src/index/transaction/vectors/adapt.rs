@@ -76,7 +76,7 @@ pub(in super::super) fn adapt_vectors(
     }
     let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
     resources.progress.enter(Phase::BuildingColumns, total);
-    // One segment after the other: its vectors are gathered in memory before they are written.
+    // One segment after the other: its vectors are gathered before they are written.
     let log = EmbeddingLog::default();
     let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
     let adapt = |segment| {
@@ -98,6 +98,27 @@ pub(super) struct Adaptation<'a> {
 /// The vectors of one segment in the making.
 #[derive(Default)]
 pub(super) struct Beside(pub(super) Vec<VectorsBuilder>);
+
+/// One part in this many of the memory of a batch may hold rows: while they grow, two copies of them are there, the new one
+/// twice as long.
+const ROWS_MEMORY_DIVISOR: usize = 4;
+
+impl Beside {
+    /// Puts rows into files when they take more memory than they may.
+    pub(super) fn make_room(&mut self, resources: &Resources<'_>) -> Result<(), IndexError> {
+        if self.0.iter().map(VectorsBuilder::movable_bytes).sum::<usize>()
+            < resources.memory_bytes / ROWS_MEMORY_DIVISOR
+        {
+            return Ok(());
+        }
+        for vectors in self.0.iter_mut().filter(|vectors| vectors.movable_bytes() > 0) {
+            // A number that no segment gets makes a name that no file has.
+            let name = format!("rows-{}.tmp", resources.new_segment_id().0);
+            vectors.put_aside(&**resources.directory, &name)?;
+        }
+        Ok(())
+    }
+}
 
 impl VectorTarget for Beside {
     fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
@@ -213,7 +234,8 @@ impl Adaptation<'_> {
                 generated => generated?,
             }
         }
-        documents.flush_if_full(beside)
+        documents.flush_if_full(beside)?;
+        beside.make_room(self.resources)
     }
 
     fn check_size(

@@ -86,10 +86,10 @@ impl Adaptation<'_> {
         for embedder in self.embedders {
             let made = beside.0.iter().any(|vectors| vectors.name() == embedder.name());
             let Some(stored) = reader.vectors_of(embedder.name()).filter(|_| made) else { continue };
-            let target = beside.vectors(embedder.name(), embedder.shape);
             for doc in (0..reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
                 if stored.state(doc).is_present() {
-                    target.copy(doc, stored.get(doc), stored.shape());
+                    beside.vectors(embedder.name(), embedder.shape).copy(doc, stored.get(doc), stored.shape());
+                    beside.make_room(resources)?;
                 }
             }
         }
