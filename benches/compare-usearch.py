@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measure usearch on the vectors and queries that the bench `neighbours` has saved: building, searching, size, memory.
 
-usage: benches/compare-usearch.py FILE DOCUMENTS DIMENSIONS [--threads 2]     (needs usearch and numpy)
+usage: benches/compare-usearch.py FILE DOCUMENTS DIMENSIONS [--threads 2] [--graph GRAPH]     (needs usearch and numpy)
 
 One thread searches, one query after the other, each the best of five passes, as `neighbours` does it; recall is of the ten
 nearest, against a comparison with all vectors. The expansion is doubled until recall is 0.99. This package has no filters: what
-a filter costs a graph is shown by asking for so many more that ten are left.
+a filter costs a graph is shown by asking for so many more that ten are left. GRAPH is read if it is there, else built and saved, so
+that searches can be measured again without the hour that a million takes.
 """
-import argparse, os, resource, statistics, tempfile, time
+import argparse, os, statistics, tempfile, time
 
 import numpy
 import usearch
@@ -42,26 +43,36 @@ def measure(index, queries, nearest, keeps):
     return recall, statistics.median(times) * 1e3, times[int(len(times) * 0.99)] * 1e3
 
 
+def build(index, vectors, threads):
+    start, cpu = time.perf_counter(), time.process_time()
+    for first in range(0, len(vectors), 10_000):
+        index.add(numpy.arange(first, min(first + 10_000, len(vectors))), vectors[first : first + 10_000], threads=threads)
+        took, used = time.perf_counter() - start, time.process_time() - cpu
+        print(f"\r{len(index):,} vectors in {took:,.0f} s", end="", flush=True)
+    print(f"\rbuilt: {len(vectors) / took:,.0f} vectors/s, {len(vectors) / used:,.0f} per second of processor time", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("documents", type=int)
     parser.add_argument("dimensions", type=int)
     parser.add_argument("--threads", type=int, default=2, help="that build")
+    parser.add_argument("--graph", help="where it is kept")
     asked = parser.parse_args()
     rows = numpy.fromfile(asked.file, dtype="<f4").reshape(-1, asked.dimensions)
     vectors, queries = rows[: asked.documents], rows[asked.documents :]
     index = Index(ndim=asked.dimensions, metric="cos", dtype="f32", connectivity=16, expansion_add=128)
     print(f"usearch {usearch.__version__}, {index.hardware_acceleration}, {asked.documents:,} x {asked.dimensions}", flush=True)
-    start, cpu = time.perf_counter(), time.process_time()
-    index.add(numpy.arange(asked.documents), vectors, threads=asked.threads)
-    took, cpu = time.perf_counter() - start, time.process_time() - cpu
-    print(f"built: {asked.documents / took:,.0f} vectors/s, {asked.documents / cpu:,.0f} per second of processor time", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        index.save(os.path.join(folder, "index"))
-        size = os.path.getsize(os.path.join(folder, "index"))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"disk {size / (asked.documents * asked.dimensions * 4):.2f} of the raw numbers; peak memory {peak:,.0f} MB (with the vectors twice)")
+        graph = asked.graph or os.path.join(folder, "graph")
+        if os.path.exists(graph):
+            index.load(graph)
+        else:
+            build(index, vectors, asked.threads)
+            index.save(graph)
+        size = os.path.getsize(graph)
+    print(f"disk {size / vectors.nbytes:.2f} of the raw numbers; memory of the graph {index.memory_usage / 1e6:,.0f} MB", flush=True)
     every = numpy.arange(asked.documents)
     for keeps, name in [(1, "no filter"), (10, "a tenth"), (100, "a hundredth")]:
         nearest = exact(vectors, every[every % keeps == 3 % keeps], queries)
