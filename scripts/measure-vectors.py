@@ -1,28 +1,38 @@
 #!/usr/bin/env python3
 """Measure vectors over HTTP: load, disk, memory, search with and without filters, one more document.
 
-usage: scripts/measure-vectors.py LAMINA [--count 100000] [--dimensions 128] [--queries 100]
+usage: scripts/measure-vectors.py LAMINA [--count 100000] [--dimensions 128] [--queries 100]     (needs numpy)
 Starts the server LAMINA (a release build) on a folder of its own, twice: with vectors in full and with one bit a dimension. Vectors
 stand around 64 centres and have the length 1; documents have a number, of which a filter keeps 10 % or 1 %. Recall is of the ten
 nearest, against all vectors compared here. Times are the client's, one connection.
 """
-import argparse, array, heapq, http.client, json, operator, os, pathlib, random, re, socket, subprocess, sys, tempfile, time
+import argparse, http.client, json, os, pathlib, re, socket, subprocess, tempfile, time
+
+import numpy
 
 HIT_COUNT = 10
+# Documents of one request.
+BATCH = 10_000
 
 
-def vectors(count, dimensions, seed):
-    rng = random.Random(seed)
-    centres = [[rng.gauss(0, 1) for _ in range(dimensions)] for _ in range(64)]
-    rng = random.Random(seed * 1000 + count)
-    for _ in range(count):
-        vector = [x + rng.gauss(0, 0.6) for x in rng.choice(centres)]
-        norm = sum(x * x for x in vector) ** 0.5
-        yield [round(x / norm, 5) for x in vector]
+def vectors(count, dimensions):
+    """Rows with five digits behind the point, as they are sent. Others of another count."""
+    centres = numpy.random.default_rng(7).normal(size=(64, dimensions))
+    rng = numpy.random.default_rng(count)
+    rows = numpy.empty((count, dimensions), dtype=numpy.float32)
+    for start in range(0, count, BATCH):
+        some = centres[rng.integers(64, size=min(BATCH, count - start))]
+        some = some + rng.normal(scale=0.6, size=some.shape)
+        rows[start : start + BATCH] = (some / numpy.linalg.norm(some, axis=1, keepdims=True)).round(5)
+    return rows
 
 
-def document(number, vector):
-    return {"id": number, "share": number * 7919 % 100, "_vectors": {"mine": vector}}
+def written(row):
+    return [round(float(x), 5) for x in row]
+
+
+def document(number, row):
+    return {"id": number, "share": number * 7919 % 100, "_vectors": {"mine": written(row)}}
 
 
 class Server:
@@ -69,8 +79,10 @@ def percentile(times, share):
 
 
 def nearest(all_vectors, numbers, query):
-    score = lambda number: sum(map(operator.mul, all_vectors[number], query))
-    return set(heapq.nlargest(HIT_COUNT, numbers, key=score))
+    """The nearest of those numbers, or of all."""
+    products = all_vectors @ query if numbers is None else all_vectors[numbers] @ query
+    best = numpy.argpartition(-products, HIT_COUNT)[:HIT_COUNT]
+    return set((best if numbers is None else numbers[best]).tolist())
 
 
 def section_bytes(binary, folder):
@@ -83,8 +95,8 @@ def section_bytes(binary, folder):
     return sizes
 
 
-def measure(binary, count, queries, all_vectors, binary_quantized):
-    dimensions = len(all_vectors[0])
+def measure(binary, count, queries, others, all_vectors, binary_quantized):
+    dimensions = all_vectors.shape[1]
     raw = count * dimensions * 4
     print(f"\n{count:,} x {dimensions}" + (", one bit a dimension" if binary_quantized else ""), flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -96,9 +108,12 @@ def measure(binary, count, queries, all_vectors, binary_quantized):
         }
         server.call("PATCH", "/indexes/v/settings?wait=searchable", settings)
         bodies = []
-        for start in range(0, count, 10_000):
-            lines = (json.dumps(document(n, [round(x, 5) for x in all_vectors[n]])) for n in range(start, min(start + 10_000, count)))
+        for start in range(0, count, BATCH):
+            lines = (json.dumps(document(n, all_vectors[n])) for n in range(start, min(start + BATCH, count)))
             bodies.append("\n".join(lines).encode())
+        # Meanwhile the server has closed a connection that said nothing for a minute.
+        server.connection.close()
+        print("loading", flush=True)
         start = time.perf_counter()
         tasks = [server.call("POST", "/indexes/v/documents", body, "application/x-ndjson")["taskUid"] for body in bodies]
         while server.call("GET", f"/tasks/{tasks[-1]}")["status"] not in ("succeeded", "failed"):
@@ -113,20 +128,21 @@ def measure(binary, count, queries, all_vectors, binary_quantized):
             time.sleep(0.5)
             now = server.cpu_seconds()
             quiet, before = (quiet + 1 if now - before < 0.05 else 0), now
-        numbers = {"all": range(count)}
-        numbers |= {f"{share} %": [n for n in range(count) if n * 7919 % 100 < share] for share in (10, 1)}
+        every = numpy.arange(count)
+        numbers = {"all": None} | {f"{share} %": every[every * 7919 % 100 < share] for share in (10, 1)}
         for name, among in numbers.items():
             asked = queries if name == "all" else queries[: len(queries) // 2]
             times, found = [], 0
-            for query in asked:
-                body = {"vector": query, "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": HIT_COUNT, "attributesToRetrieve": ["id"]}
+            for query in [*others, *asked]:
+                body = {"vector": written(query), "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": HIT_COUNT, "attributesToRetrieve": ["id"]}
                 if name != "all":
                     body["filter"] = f"share < {name.split()[0]}"
                 begin = time.perf_counter()
                 hits = server.call("POST", "/indexes/v/search", body)["hits"]
                 times.append(time.perf_counter() - begin)
-                if not binary_quantized:
+                if not binary_quantized and len(times) > len(others):
                     found += len({hit["id"] for hit in hits} & nearest(all_vectors, among, query))
+            times = times[len(others) :]
             recall = "" if binary_quantized else f", recall@10 {found / (HIT_COUNT * len(asked)):.4f}"
             print(f"search among {name}: p50 {percentile(times, 0.5):.2f} ms, p99 {percentile(times, 0.99):.2f} ms{recall}", flush=True)
         times = []
@@ -135,7 +151,7 @@ def measure(binary, count, queries, all_vectors, binary_quantized):
             begin = time.perf_counter()
             server.call("POST", "/indexes/v/documents?wait=searchable", body, "application/x-ndjson")
             times.append(time.perf_counter() - begin)
-            body = {"vector": queries[extra % len(queries)], "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": 1}
+            body = {"vector": written(queries[extra % len(queries)]), "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": 1}
             assert extra >= len(queries) or server.call("POST", "/indexes/v/search", body)["hits"][0]["id"] == count + extra or binary_quantized
         print(f"one more document, sent to searchable: p50 {percentile(times, 0.5):.1f} ms, p99 {percentile(times, 0.99):.1f} ms")
         print(f"heap and stacks after that: {server.status('RssAnon'):.0f} MB")
@@ -154,11 +170,12 @@ def main():
     parser.add_argument("--dimensions", type=int, default=128)
     parser.add_argument("--queries", type=int, default=100)
     asked = parser.parse_args()
-    # Floats as the server has them; as lists they would take ten times the memory.
-    made = [array.array("f", vector) for vector in vectors(asked.count, asked.dimensions, 7)]
-    queries = list(vectors(asked.queries, asked.dimensions, 7))
+    made = vectors(asked.count, asked.dimensions)
+    queries = vectors(asked.queries, asked.dimensions)
+    # Asked before, and not counted: what is searched most is mapped then.
+    others = vectors(3 * asked.queries + 1, asked.dimensions)
     for binary_quantized in (False, True):
-        measure(asked.lamina, asked.count, queries, made, binary_quantized)
+        measure(asked.lamina, asked.count, queries, others, made, binary_quantized)
 
 
 main()
