@@ -32,6 +32,8 @@ struct Manner {
     status: Option<u16>,
     /// Refuses requests with a text that holds this word.
     refuses: Option<&'static str>,
+    /// Its vectors have so many numbers, not two.
+    dimensions: Option<usize>,
     /// Leaves requests with a text that holds this word waiting until that changes.
     holds: Option<&'static str>,
 }
@@ -100,10 +102,13 @@ fn answer(stream: &TcpStream, shared: &Shared) -> Option<()> {
     let manner = shared.manner.lock().expect("nobody panicked");
     let manner = shared.changed.wait_while(manner, |manner| holds(manner.holds)).expect("nobody panicked");
     let status = manner.status.unwrap_or(if holds(manner.refuses) { 400 } else { 200 });
+    let dimensions = manner.dimensions.unwrap_or(2);
     drop(manner);
     let vector = |text: &String| {
         let counts = |word: &str| if text.contains(word) { 1.0 } else { 0.1 };
-        json!([counts("cat") + counts("kitten"), counts("dog") + counts("puppy")])
+        let mut numbers = vec![counts("cat") + counts("kitten"), counts("dog") + counts("puppy")];
+        numbers.resize(dimensions, 0.5);
+        json!(numbers)
     };
     let body = json!({ "vectors": texts.iter().map(vector).collect::<Vec<_>>() }).to_string();
     let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
@@ -202,6 +207,22 @@ fn a_failing_model_fails_the_task_but_no_search_by_words() {
     server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": {"apiKey": "the-right-one"}})));
     assert_eq!(model.take_texts(), ["a cow"]);
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 9]);
+}
+
+#[test]
+fn a_model_that_changes_its_size_lets_hybrid_searches_down_and_no_more() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.be(Manner { dimensions: Some(3), ..Manner::default() });
+    let told = "was expecting embeddings of dimension `2`, got embeddings of dimensions `3`";
+    let semantic = server.post("/indexes/pets/search", near("cat"));
+    assert_eq!((semantic.status, &semantic.body["code"]), (400, &json!("vector_embedding_error")));
+    assert!(semantic.body["message"].as_str().unwrap().contains(told), "{}", semantic.body);
+    let hybrid = server.search("pets", json!({"q": "cat", "hybrid": {"embedder": "m"}}));
+    assert_eq!((&hybrid["hits"][0]["id"], &hybrid["semanticHitCount"]), (&json!(1), &json!(0)));
+    assert_eq!(hybrid["degradedReasons"], json!(["embedder"]));
+    let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 9, "text": "a cow"}])));
+    assert!(task["error"]["message"].as_str().unwrap().contains(told), "{task}");
 }
 
 #[test]

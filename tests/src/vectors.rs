@@ -98,6 +98,42 @@ fn malformed_vectors_fail_their_task() {
 }
 
 #[test]
+fn misspelt_names_are_told() {
+    let server = plane();
+    server.done(&server.patch(
+        "/indexes/v/settings/embedders",
+        json!({"e": null, "place": {"source": "userProvided", "dimensions": 2}}),
+    ));
+    for (document, hint) in [
+        (json!({"id": 9, "_vectors": {"palce": [1, 0]}}), "try replacing `_vectors.palce` by `_vectors.place`"),
+        (json!({"id": 9, "_vector": {"place": [1, 0]}}), "try replacing `_vector` by `_vectors`"),
+        (json!({"id": 9, "t": "x"}), "opt-out for a document with `_vectors.place: null`"),
+        (json!({"id": 9, "_vectors": {"colour": [1, 0]}}), "opt-out for a document with `_vectors.place: null`"),
+    ] {
+        let task = server
+            .wait(&server.post("/indexes/v/documents", json!([document, {"id": 10, "_vectors": {"place": [1, 0]}}])));
+        assert_eq!(task["error"]["code"], "vector_embedding_error");
+        let message = task["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with(&format!("\n- Hint: {hint}")), "{document}: {message}");
+    }
+}
+
+#[test]
+fn embedders_that_no_index_can_have_are_refused() {
+    let server = Server::start();
+    let provided = |dimensions: u64| json!({"source": "userProvided", "dimensions": dimensions});
+    let refused = server.patch("/indexes/v/settings/embedders", json!({"e": provided(65_537)}));
+    assert_eq!((refused.status, &refused.body["code"]), (400, &json!("invalid_settings_embedders")));
+    let told = "`.embedders.e.dimensions`: `dimensions` cannot be higher than 65536. Found 65537";
+    assert_eq!(refused.body["message"], told);
+    server.done(&server.patch("/indexes/v/settings/embedders", json!({"e": provided(65_536)})));
+    let nameless = server.patch("/indexes/v/settings/embedders", json!({"": provided(2)}));
+    let nameless = if nameless.status == 202 { server.wait(&nameless)["error"].clone() } else { nameless.body };
+    assert_eq!(nameless["code"], "invalid_settings_embedders");
+    assert!(nameless["message"].as_str().unwrap().ends_with("the name of an embedder cannot be empty"), "{nameless}");
+}
+
+#[test]
 fn a_removed_embedder_leaves_vectors_with_the_documents() {
     let server = plane();
     server.done(&server.patch("/indexes/v/settings/embedders", json!({"e": null})));

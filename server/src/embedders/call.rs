@@ -16,6 +16,8 @@ use crate::outbound::{Outbound, OutboundError};
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// Longest piece of an answer in a message.
 const QUOTE_BYTES_MAX: usize = 300;
+/// A shorter value of a header is no secret, and may occur in any text.
+const SECRET_BYTES_MIN: usize = 8;
 const CALL_TIME: Duration = Duration::from_secs(30);
 const TRIES_MAX: u32 = 10;
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -136,7 +138,7 @@ async fn send(
             return Err(Failed::Retry { failure, at_least: Duration::ZERO });
         }
     };
-    let quote = quote(&reply.body, provider.key.as_deref());
+    let quote = quote(&reply.body, provider);
     match reply.status.as_u16() {
         200..=299 => {}
         401 => {
@@ -160,9 +162,10 @@ async fn send(
             return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
         }
     }
-    read(provider, &reply.body, text_count).map_err(|reason| Failed::Retry {
-        failure: EmbedFailure::runtime(format!("could not read the answer of the embedding server: {reason}{quote}")),
-        at_least: Duration::ZERO,
+    read(provider, &reply.body, text_count).map_err(|reason| {
+        let message = format!("could not read the answer of the embedding server: {reason}");
+        outbound.disappointed(&message);
+        Failed::Retry { failure: EmbedFailure::runtime(format!("{message}{quote}")), at_least: Duration::ZERO }
     })
 }
 
@@ -175,11 +178,12 @@ fn read(provider: &Provider, body: &[u8], text_count: usize) -> Result<Vec<Vec<f
     Ok(vectors)
 }
 
-/// What the server said, for a message: short, and without the secret it was asked with.
-fn quote(body: &[u8], key: Option<&str>) -> String {
+/// What the server said, for a message: short, and without the secrets it was asked with.
+fn quote(body: &[u8], provider: &Provider) -> String {
     let mut text = String::from_utf8_lossy(body).trim().to_owned();
-    if let Some(key) = key.filter(|key| !key.is_empty()) {
-        text = text.replace(key, "XXX...");
+    let headers = provider.headers.iter().map(|(_, value)| value).filter(|value| value.len() >= SECRET_BYTES_MIN);
+    for secret in provider.key.iter().filter(|key| !key.is_empty()).chain(headers) {
+        text = text.replace(secret.as_str(), "XXX...");
     }
     text.truncate(cut(&text, QUOTE_BYTES_MAX).len());
     if text.is_empty() { text } else { format!("\n  - server replied with `{text}`") }

@@ -103,19 +103,22 @@ impl Embedders {
         &self.requests
     }
 
-    /// The vector of a query, by `deadline`.
+    /// The vector of a query, by `deadline`. `dimensions`: those that it must have, where they are known.
     ///
     /// # Errors
-    /// When the embedder does not take such a query, or the provider gives no vector in time.
+    /// When the embedder does not take such a query, or the provider gives no such vector in time.
     pub async fn embed_query(
         &self,
         settings: &EmbedderSettings,
         input: QueryInput<'_>,
+        dimensions: Option<u32>,
         deadline: Instant,
     ) -> Result<Arc<[f32]>, EmbedFailure> {
         let text = &*input.text(&settings.configuration)?;
         let key = key(&settings.configuration, Side::Search);
-        if let Some(vector) = self.queries.get(&key, text) {
+        let expected = dimensions.map(|dimensions| dimensions as usize);
+        let fits = |vector: &[f32]| expected.is_none_or(|expected| expected == vector.len());
+        if let Some(vector) = self.queries.get(&key, text).filter(|vector| fits(vector)) {
             return Ok(vector);
         }
         let vectors = match self.embed_query_here(settings, text, deadline).await {
@@ -123,6 +126,9 @@ impl Embedders {
             None => self.ask(settings, text, deadline).await?,
         };
         let vector = vectors.into_iter().next().ok_or_else(|| EmbedFailure::runtime("a text got no vector"))?;
+        if let Some(expected) = expected.filter(|_| !fits(&vector)) {
+            return Err(EmbedFailure::other_dimensions(expected, vector.len()));
+        }
         let vector: Arc<[f32]> = vector.into();
         self.queries.insert(key, text, Arc::clone(&vector));
         Ok(vector)

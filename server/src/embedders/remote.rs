@@ -48,10 +48,11 @@ impl RemoteEmbedder {
         let expected = self.dimensions as usize;
         match vectors.iter().find(|vector| vector.len() != expected) {
             None => Ok(vectors),
-            Some(vector) => Err(EmbedFailure::runtime(format!(
-                "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{}`",
-                vector.len()
-            ))),
+            Some(vector) => {
+                let failure = EmbedFailure::other_dimensions(expected, vector.len());
+                self.outbound.disappointed(&failure.message);
+                Err(failure)
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -103,6 +104,10 @@ struct Fixture {
 
 impl Fixture {
     fn new(cached_queries: usize) -> Fixture {
+        Fixture::limited(cached_queries, RateLimits::default())
+    }
+
+    fn limited(cached_queries: usize, limits: RateLimits) -> Fixture {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let outbound = {
             let _guard = runtime.enter();
@@ -111,7 +116,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let options = EmbedderOptions {
             cached_queries,
-            limits: RateLimits::default(),
+            limits,
             models_folder: folder.path().join("no models"),
             kept_folder: folder.path().join("embeddings"),
             kept_bytes_max: 0,
@@ -130,10 +135,20 @@ impl Fixture {
     }
 
     fn query(&self, configuration: &Value, text: &str, budget: Duration) -> Result<Vec<f32>, String> {
+        self.query_of(configuration, text, None, budget)
+    }
+
+    fn query_of(
+        &self,
+        configuration: &Value,
+        text: &str,
+        dimensions: Option<u32>,
+        budget: Duration,
+    ) -> Result<Vec<f32>, String> {
         let deadline = Instant::now() + budget;
         let settings = settings(configuration);
         let input = QueryInput { q: Some(text), media: None };
-        let vector = self.runtime.block_on(self.embedders.embed_query(&settings, input, deadline));
+        let vector = self.runtime.block_on(self.embedders.embed_query(&settings, input, dimensions, deadline));
         vector.map(|vector| vector.to_vec()).map_err(|failure| failure.to_string())
     }
 }
@@ -297,6 +312,63 @@ fn queries_have_a_deadline_and_a_memory() {
         assert_eq!(found, [3.0, 1.0]);
     }
     assert_eq!(stub.seen().len(), 1);
+}
+
+#[test]
+fn vectors_of_queries_have_the_size_of_the_others() {
+    let (stub, fixture) = (Stub::start(&[], rest_answer), Fixture::new(10));
+    let query = |dimensions| fixture.query_of(&rest(&stub.url), "abc", dimensions, Duration::from_secs(20));
+    let told = "runtime error: was expecting embeddings of dimension `3`, got embeddings of dimensions `2`";
+    assert_eq!(query(Some(3)).unwrap_err(), told);
+    assert_eq!(query(Some(2)).unwrap(), [3.0, 1.0], "a wrong one was not remembered");
+    assert_eq!((query(None).unwrap(), stub.seen().len()), (vec![3.0, 1.0], 2));
+    assert_eq!(query(Some(3)).unwrap_err(), told, "nor is one of another time taken");
+}
+
+#[test]
+fn documents_wait_for_the_budget_of_their_account_and_queries_do_not() {
+    let stub = Stub::start(&[], rest_answer);
+    let mut configuration = rest(&stub.url);
+    configuration["dimensions"] = json!(2);
+    let limits = |requests: u32| RateLimits { requests_per_minute: NonZeroU32::new(requests), ..RateLimits::default() };
+    // Three requests of ten texts, one each 200 ms.
+    let texts: Vec<String> = (0..30).map(|number| format!("text {number}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let start = Instant::now();
+    Fixture::limited(0, limits(300)).embed(&configuration, &texts).unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(400), "{:?}", start.elapsed());
+    assert_eq!(stub.seen().len(), 3);
+    let fixture = Fixture::limited(0, limits(1));
+    fixture.embed(&configuration, &["a"]).unwrap();
+    fixture.query(&configuration, "b", Duration::from_secs(20)).expect("it is put on the bill, and sent at once");
+}
+
+#[test]
+fn secrets_in_headers_are_not_told() {
+    let stub = Stub::start(&[], |_| (404, "who is long-secret? en-US?".to_owned()));
+    let mut configuration = rest(&stub.url);
+    configuration["headers"] = json!({"x-token": "long-secret", "accept-language": "en-US"});
+    let error = Fixture::new(0).open(&configuration).unwrap_err();
+    assert!(error.ends_with("server replied with `who is XXX...? en-US?`"), "{error}");
+}
+
+#[test]
+fn useless_answers_count_as_failed_requests() {
+    let nonsense = Arc::new(AtomicUsize::new(0));
+    let stub = Stub::start(&[], move |seen| match nonsense.fetch_add(1, Ordering::Relaxed) {
+        0 => (200, "{".to_owned()),
+        _ => rest_answer(seen),
+    });
+    let (fixture, mut configuration) = (Fixture::new(0), rest(&stub.url));
+    configuration["dimensions"] = json!(2);
+    fixture.embed(&configuration, &["a"]).unwrap();
+    let shown = fixture.embedders.requests().show().unwrap();
+    assert_eq!((&shown["total"], &shown["failed"]), (&json!(2), &json!(1)));
+    assert!(shown["lastError"].as_str().unwrap().starts_with("could not read the answer of the embedding server: "));
+    configuration["dimensions"] = json!(3);
+    fixture.embed(&configuration, &["b"]).unwrap_err();
+    let shown = fixture.embedders.requests().show().unwrap();
+    assert_eq!((&shown["total"], &shown["failed"]), (&json!(3), &json!(2)));
 }
 
 #[test]

@@ -163,6 +163,13 @@ impl Outbound {
         Outbound { tally: Some(tally), ..self }
     }
 
+    /// The last answer was of no use after all, although its status said otherwise.
+    pub fn disappointed(&self, why: &str) {
+        if let Some(tally) = &self.tally {
+            tally.answer_failed(why);
+        }
+    }
+
     /// A request to be completed by the caller, who also sets its overall `timeout`.
     ///
     /// # Errors

@@ -30,6 +30,13 @@ impl Tally {
         }
     }
 
+    /// A request that was counted as answered has failed.
+    pub(super) fn answer_failed(&self, why: &str) {
+        let mut counts = self.0.lock();
+        counts.failed += 1;
+        counts.last_error = Some(why.to_owned());
+    }
+
     /// As statistics show it; `None` when there were no requests.
     pub fn show(&self) -> Option<Value> {
         let counts = self.0.lock();
@@ -57,6 +64,8 @@ mod tests {
         tally.add(Some("HTTP 500".to_owned()));
         tally.add(None);
         assert_eq!(tally.show(), Some(json!({ "total": 3, "failed": 1, "lastError": "HTTP 500" })));
+        tally.answer_failed("it is no JSON");
+        assert_eq!(tally.show(), Some(json!({ "total": 3, "failed": 2, "lastError": "it is no JSON" })));
         tally.reset();
         assert_eq!(tally.show(), None);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use lamina_engine::index::settings::{DEFAULT_SEARCH_CUTOFF_MS, EmbedderSettings};
-
+use lamina_engine::search::dimensions;
 use serde_json::Value;
 
 use crate::app::AppState;
@@ -22,6 +22,8 @@ pub(super) struct Wanted {
     settings: EmbedderSettings,
     q: Option<String>,
     media: Option<Value>,
+    /// Of the vectors that it is compared with, if there are any.
+    dimensions: Option<u32>,
     deadline: Instant,
 }
 
@@ -51,7 +53,14 @@ pub(super) fn wanted<'q>(
             let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
             let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
             let deadline = received + Duration::from_millis(cutoff_ms);
-            Some(Wanted { uid: uid.to_owned(), settings, q: query.q.clone(), media: query.media.clone(), deadline })
+            Some(Wanted {
+                uid: uid.to_owned(),
+                dimensions: dimensions(&snapshot, &hybrid.embedder),
+                settings,
+                q: query.q.clone(),
+                media: query.media.clone(),
+                deadline,
+            })
         })
         .collect();
     Ok(wanted)
@@ -70,7 +79,7 @@ pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedText
     }
     let answers = asked.into_iter().map(|((uid, embedder, key), wanted)| async move {
         let input = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() };
-        let result = state.embedders.embed_query(&wanted.settings, input, wanted.deadline).await;
+        let result = state.embedders.embed_query(&wanted.settings, input, wanted.dimensions, wanted.deadline).await;
         (uid, embedder, key, result)
     });
     let mut answers = stream::iter(answers).buffer_unordered(PARALLEL_TEXTS);

@@ -55,6 +55,13 @@ impl EmbedFailure {
         EmbedFailure { fault: Fault::Undecided, message: message.into(), is_of_text: false }
     }
 
+    /// A provider gives vectors of another size than it did, or was said to.
+    pub fn other_dimensions(expected: usize, found: usize) -> EmbedFailure {
+        EmbedFailure::runtime(format!(
+            "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{found}`"
+        ))
+    }
+
     /// The same, about one text.
     pub fn of_text(self) -> EmbedFailure {
         EmbedFailure { is_of_text: true, ..self }
@@ -70,9 +77,10 @@ pub enum EmbeddingError {
     Unusable(EmbedFailure),
     #[error("While embedding documents for embedder `{embedder}`: {failure}")]
     Failed { embedder: String, failure: EmbedFailure },
-    /// Documents of an embedder that makes no vectors came without any; `others` beside the one named.
-    #[error("{}", not_provided(embedder, document_id, *others))]
-    NotProvided { embedder: String, document_id: String, others: u64 },
+    /// Documents of an embedder that makes no vectors came without any; `others` beside the one named, which has `misspelt` a
+    /// name.
+    #[error("{}", not_provided(embedder, document_id, *others, misspelt.as_deref()))]
+    NotProvided { embedder: String, document_id: String, others: u64, misspelt: Option<Box<Misspelt>> },
     #[error("`.embedders.{embedder}.documentTemplate`: cannot parse template: {reason}")]
     Template { embedder: String, reason: String },
     /// `document_id` as JSON.
@@ -80,11 +88,22 @@ pub enum EmbeddingError {
     Render { document_id: String, reason: String },
 }
 
-fn not_provided(embedder: &str, document_id: &str, others: u64) -> String {
+/// A name that looks like another one, which was likely meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misspelt {
+    pub found: String,
+    pub meant: String,
+}
+
+fn not_provided(embedder: &str, document_id: &str, others: u64, misspelt: Option<&Misspelt>) -> String {
+    let hint = match misspelt {
+        Some(Misspelt { found, meant }) => format!("try replacing `{found}` by `{meant}`"),
+        None => format!("opt-out for a document with `_vectors.{embedder}: null`"),
+    };
     let others = if others > 0 { format!(" and at least {others} other document(s)") } else { String::new() };
     format!(
         "While embedding documents for embedder `{embedder}`: no vectors provided for document `{document_id}`{others}\n\
          - Note: `{embedder}` has `source: userProvided`, so documents must provide embeddings as an array in \
-         `_vectors.{embedder}`.\n- Hint: opt-out for a document with `_vectors.{embedder}: null`"
+         `_vectors.{embedder}`.\n- Hint: {hint}"
     )
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use error::{EmbedFailure, EmbeddingError, Fault};
+pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt};
 pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 

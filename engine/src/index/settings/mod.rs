@@ -31,8 +31,8 @@ pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
 pub(crate) use change::SettingsChange;
 pub use embedder::{
-    DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX, INDEXING_FRAGMENTS,
-    SEARCH_FRAGMENTS, fragments_of,
+    DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX,
+    INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
 };
 pub use faceting::{FacetOrder, Faceting, FacetingPatch, Pagination, PaginationPatch};
 pub use filterable::{

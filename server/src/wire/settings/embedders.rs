@@ -3,7 +3,7 @@
 //! The engine keeps a configuration as the JSON that was sent, merged field by field; this module is what gives it a
 //! shape.
 
-use lamina_engine::index::settings::{INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
+use lamina_engine::index::settings::{DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use serde_json::{Map, Value, json};
 
 use crate::embedders::check_fragments;
@@ -109,6 +109,7 @@ pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
         check_fragments(sent).map_err(unusable)?;
     }
     check_openai_model(&place(&at), sent, sent.contains_key("source"), |message| at.error(message))?;
+    check_dimensions(&place(&at), sent, |message| at.error(message))?;
     Ok(at.value().clone())
 }
 
@@ -181,7 +182,8 @@ fn nested(side: &str, at: At<'_>) -> ApiResult<()> {
         );
     }
     check_belonging(&place(&at), Source::of(sent), sent, |message| at.error(message))?;
-    check_openai_model(&place(&at), sent, true, |message| at.error(message))
+    check_openai_model(&place(&at), sent, true, |message| at.error(message))?;
+    check_dimensions(&place(&at), sent, |message| at.error(message))
 }
 
 /// A configuration that could not be used.
@@ -311,6 +313,20 @@ fn check_openai_model(
     }
 }
 
+/// Refuses vectors that no index holds. What a model allows is told first.
+fn check_dimensions(
+    place: &str,
+    configuration: &Map<String, Value>,
+    refuse: impl Fn(String) -> ApiError,
+) -> ApiResult<()> {
+    match configuration.get("dimensions").and_then(Value::as_u64) {
+        Some(found) if found > u64::from(DIMENSIONS_MAX) => Err(refuse(format!(
+            "`{place}.dimensions`: `dimensions` cannot be higher than {DIMENSIONS_MAX}. Found {found}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 const OPENAI_DEFAULT_MODEL: &str = "text-embedding-3-small";
 /// Models of the provider's own service, with the most dimensions that may be asked for (`None`: not to be changed).
 const OPENAI_MODELS: [(&str, Option<u64>); 3] =
@@ -327,6 +343,9 @@ pub(super) fn check_merged(stored: &Map<String, Value>, embedders: &Map<String, 
             "`.embedders`: {} embedders, but an index has at most {EMBEDDER_COUNT_MAX}",
             embedders.len()
         )));
+    }
+    if embedders.contains_key("") {
+        return Err(refuse("`.embedders`: the name of an embedder cannot be empty".to_owned()));
     }
     for (name, configuration) in embedders {
         let Value::Object(configuration) = configuration else { continue };

@@ -8,7 +8,7 @@ use super::super::super::embedding::{
     DocumentTemplate, EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, JsonTemplate, Rendered, TextTemplate,
 };
 use super::super::super::error::IndexError;
-use super::super::super::settings::{EmbedderSettings, Settings, VECTORS_FIELD, covers};
+use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings, VECTORS_FIELD, covers};
 use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
 use crate::document::VectorsError;
@@ -97,6 +97,13 @@ impl ActiveEmbedder {
                 settings.name
             )))
         })?;
+        if dimensions > DIMENSIONS_MAX {
+            return Err(EmbeddingError::Unusable(EmbedFailure::user(format!(
+                "the vectors of embedder `{}` have {dimensions} dimensions, and may have {DIMENSIONS_MAX}",
+                settings.name
+            )))
+            .into());
+        }
         let shape = VectorShape { dimensions, binary: settings.binary_quantized };
         Ok(ActiveEmbedder { settings, shape, maker })
     }

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::super::super::embedding::{EmbedFailure, Embedder, EmbeddingError, EmbeddingLog};
+use super::super::super::embedding::{EmbedFailure, Embedder, EmbeddingError, EmbeddingLog, Misspelt};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{Settings, VECTORS_FIELD};
 use super::super::document_writer::Reading;
@@ -13,10 +14,11 @@ use super::super::resources::Resources;
 use super::super::threads::check;
 use super::Origin;
 use super::active::ActiveEmbedder;
-use super::missing::Missing;
+use super::missing::{Missing, Told};
 use crate::document::{SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders};
 use crate::id::{DocId, InternalId};
 use crate::segment::{StoredVectors, VectorShape, VectorState, VectorsBuilder};
+use crate::text::{TYPOS_MAX, TypoPattern};
 
 /// Texts are handed to an embedder when there are this many, or this many bytes of them.
 const PENDING_COUNT_MAX: usize = 1024;
@@ -180,9 +182,7 @@ impl<'a> DocumentVectors<'a> {
                 target.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
             }
             (None, true, Some(_)) => self.generate(target, number, doc, &taken.json, earlier)?,
-            (None, true, None) => {
-                self.missing.note(embedder.name(), id, || document_id_json(&taken.json, self.primary_key))
-            }
+            (None, true, None) => self.missing.note(embedder.name(), id, || self.told(taken, embedder.name())),
             (None, false, _) => {
                 let vectors = target.vectors(embedder.name(), embedder.shape);
                 match earlier {
@@ -218,7 +218,7 @@ impl<'a> DocumentVectors<'a> {
                 target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
             }
             (_, None) if matches!(origin, Origin::New | Origin::Replaces(..)) => {
-                self.missing.note(embedder.name(), id, || document_id_json(&taken.json, self.primary_key));
+                self.missing.note(embedder.name(), id, || self.told(taken, embedder.name()));
             }
             (earlier, Some(_)) if !matches!(origin, Origin::Rewrites(..)) => {
                 self.generate(target, number, doc, &taken.json, earlier)?;
@@ -226,6 +226,29 @@ impl<'a> DocumentVectors<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What to say of a document without vectors that nobody can make.
+    fn told(&self, taken: &Taken<'_>, embedder: &str) -> Told {
+        let is_like = |name: &str, meant: &str| {
+            let typos = TypoPattern::new(meant, false, TYPOS_MAX).typos_of(name);
+            typos.is_some_and(|typos| (1..meant.chars().count()).contains(&usize::from(typos)))
+        };
+        let is_known = |name: &str| self.embedders.iter().any(|embedder| embedder.name() == name);
+        let mut names = taken.supplied.iter().map(|(name, _)| name);
+        let name = names.find(|name| !is_known(name) && is_like(name, embedder));
+        let misspelt = match name {
+            Some(name) => Some(Misspelt {
+                found: format!("{VECTORS_FIELD}.{name}"),
+                meant: format!("{VECTORS_FIELD}.{embedder}"),
+            }),
+            None => {
+                let document: Map<String, Value> = serde_json::from_slice(&taken.json).unwrap_or_default();
+                let field = document.into_iter().map(|(name, _)| name).find(|name| is_like(name, VECTORS_FIELD));
+                field.map(|found| Misspelt { found, meant: VECTORS_FIELD.to_owned() })
+            }
+        };
+        Told { document_id: document_id_json(&taken.json, self.primary_key), misspelt: misspelt.map(Box::new) }
     }
 
     /// The vector of the document's text: the earlier one if the text is the same, else a new one, later. A document
@@ -311,10 +334,7 @@ fn embed(
     }
     let expected = shape.dimensions as usize;
     let checked = answers.into_iter().map(|answer| match answer {
-        Ok(vector) if vector.len() != expected => Err(EmbedFailure::runtime(format!(
-            "was expecting embeddings of dimension `{expected}`, got embeddings of dimensions `{}`",
-            vector.len()
-        ))),
+        Ok(vector) if vector.len() != expected => Err(EmbedFailure::other_dimensions(expected, vector.len())),
         answer => answer,
     });
     Ok(checked.collect())

@@ -4,24 +4,41 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use super::super::super::embedding::EmbeddingError;
+use super::super::super::embedding::{EmbeddingError, Misspelt};
 use super::super::super::error::IndexError;
 use crate::id::InternalId;
 
-/// By embedder: the first document, and how many there are. Shared by the threads of a batch.
+/// By embedder. Shared by the threads of a batch.
 #[derive(Debug, Default)]
-pub(in super::super) struct Missing(Mutex<BTreeMap<String, (InternalId, String, u64)>>);
+pub(in super::super) struct Missing(Mutex<BTreeMap<String, Noted>>);
+
+#[derive(Debug)]
+struct Noted {
+    /// The first document.
+    first: InternalId,
+    told: Told,
+    /// Documents.
+    count: u64,
+}
+
+/// What is told of a document.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// As JSON.
+    pub(super) document_id: String,
+    pub(super) misspelt: Option<Box<Misspelt>>,
+}
 
 impl Missing {
-    /// Notes a document; `document_id` is its id as JSON.
-    pub(super) fn note(&self, embedder: &str, id: InternalId, document_id: impl FnOnce() -> String) {
+    /// Notes a document.
+    pub(super) fn note(&self, embedder: &str, id: InternalId, told: impl FnOnce() -> Told) {
         let mut missing = self.0.lock();
         match missing.get_mut(embedder) {
-            None => drop(missing.insert(embedder.to_owned(), (id, document_id(), 1))),
-            Some((first, text, count)) => {
-                *count += 1;
-                if id < *first {
-                    (*first, *text) = (id, document_id());
+            None => drop(missing.insert(embedder.to_owned(), Noted { first: id, told: told(), count: 1 })),
+            Some(noted) => {
+                noted.count += 1;
+                if id < noted.first {
+                    (noted.first, noted.told) = (id, told());
                 }
             }
         }
@@ -32,9 +49,9 @@ impl Missing {
     pub(in super::super) fn check(self) -> Result<(), IndexError> {
         match self.0.into_inner().pop_first() {
             None => Ok(()),
-            Some((embedder, (_, document_id, count))) => {
+            Some((embedder, Noted { told: Told { document_id, misspelt }, count, .. })) => {
                 let document_id = document_id.trim_matches('"').to_owned();
-                Err(EmbeddingError::NotProvided { embedder, document_id, others: count - 1 }.into())
+                Err(EmbeddingError::NotProvided { embedder, document_id, others: count - 1, misspelt }.into())
             }
         }
     }
