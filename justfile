@@ -54,6 +54,10 @@ clients:
 objects:
     scripts/test-object-storage.sh
 
+# The image and the compose file, with docker or podman, e.g. `just image` or `just image my-image` for one that is built.
+image name="":
+    scripts/test-image.sh {{name}}
+
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:
     cd fuzz && mkdir -p corpus/{{target}} && cargo +nightly fuzz run {{target}} corpus/{{target}} seeds/{{target}}
