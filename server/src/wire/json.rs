@@ -226,17 +226,6 @@ impl<'a> At<'a> {
         self.value.as_f64().ok_or_else(|| self.wrong_type(&kinds))
     }
 
-    /// A number that 32 bits can hold, rounded to them.
-    pub fn small_number(&self) -> ApiResult<f32> {
-        let number = self.number()?;
-        let small = number as f32;
-        if small.is_finite() {
-            Ok(small)
-        } else {
-            Err(self.invalid(format_args!("`{number:e}` is too large for 32 bits")))
-        }
-    }
-
     /// A string out of a closed list.
     pub fn one_of<T: Copy>(&self, accepted: &[(&str, T)]) -> ApiResult<T> {
         let text = self.value.as_str().ok_or_else(|| self.wrong_type(&[Kind::String]))?;

@@ -185,17 +185,6 @@ impl<'a> Parameter<'a> {
         number.ok_or_else(|| self.invalid(format!("could not parse `{text}` as a number")))
     }
 
-    /// A number that 32 bits can hold, rounded to them.
-    pub fn small_number(&self) -> ApiResult<f32> {
-        let number = self.number()?;
-        let small = number as f32;
-        if small.is_finite() {
-            Ok(small)
-        } else {
-            Err(self.invalid(format_args!("`{number:e}` is too large for 32 bits")))
-        }
-    }
-
     /// The texts between commas. An empty parameter is one empty text.
     pub fn texts(&self) -> ApiResult<Vec<&'a str>> {
         Ok(self.text()?.split(',').collect())

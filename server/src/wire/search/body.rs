@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ExplainQuery, Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
+use super::{ExplainQuery, Hybrid, MATCHING_STRATEGIES, SearchQuery, component, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 use crate::wire::point_in_time::PointInTime;
@@ -152,7 +152,7 @@ fn explain(at: At<'_>) -> ApiResult<Option<ExplainQuery>> {
 }
 
 fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
-    at.list(|element| element.small_number())
+    at.list(|element| component(element.number()?).map_err(|reason| element.invalid(reason)))
 }
 
 fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {

@@ -203,6 +203,12 @@ fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// A number of a vector, rounded to 32 bits, or why it is refused: they can't hold it.
+fn component(number: f64) -> Result<f32, String> {
+    let small = number as f32;
+    if small.is_finite() { Ok(small) } else { Err(format!("`{number:e}` is too large for 32 bits")) }
+}
+
 /// Why a number from 0 to 1 is refused.
 pub(in crate::wire) fn out_of_range(name: &str) -> String {
     format!("the value of `{name}` is invalid, expected a float between `0.0` and `1.0`.")

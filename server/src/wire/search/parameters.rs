@@ -4,7 +4,7 @@ use lamina_engine::text::Language;
 use serde_json::Value;
 
 use super::body::personalization_unavailable;
-use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, out_of_range, size};
+use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, component, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::{locale, point_in_time};
@@ -88,8 +88,10 @@ impl SearchQuery {
         match name {
             "q" => self.q = Some(parameter.code(InvalidSearchQ).text()?.to_owned()),
             "vector" => {
-                let vector = parameter.code(InvalidSearchVector).list(|element| element.small_number())?;
-                self.vector = Some(vector);
+                let vector = parameter
+                    .code(InvalidSearchVector)
+                    .list(|element| component(element.number()?).map_err(|reason| element.invalid(reason)));
+                self.vector = Some(vector?);
             }
             "offset" => self.offset = size(parameter.code(InvalidSearchOffset).positive_integer()?),
             "limit" => self.limit = size(parameter.code(InvalidSearchLimit).positive_integer()?),
