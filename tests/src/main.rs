@@ -10,6 +10,7 @@ mod bad_input;
 mod collector;
 mod command_line;
 mod connections;
+mod described;
 mod documents;
 mod editing;
 mod embedders;

@@ -25,7 +25,7 @@ pub struct FacetSearch {
 }
 
 /// The parameters of a search that matter for the documents selected, and the state that they are selected in.
-const SELECTING: [&str; 10] = [
+pub const SELECTING: [&str; 10] = [
     "q",
     "vector",
     "media",

@@ -32,7 +32,7 @@ use lamina_engine::sort::SortCriterion;
 
 pub use answer::{Answer, Metadata, WrittenAnswer};
 pub use embedded::EmbeddedTexts;
-pub use facet_search::{FacetSearch, run_facet_search};
+pub use facet_search::{FacetSearch, SELECTING, run_facet_search};
 pub use facets::Facets;
 pub(crate) use federation::federated;
 pub use federation::{ValuesWanted, run_federated};

@@ -50,7 +50,7 @@ pub fn check_index_pattern(pattern: &str) -> Result<(), String> {
 /// The text of a document id given as a JSON string or integer, or the public reason of its refusal.
 pub fn document_id(value: &Value) -> Result<String, String> {
     let text = match value {
-        Value::String(text) => Some(text.trim().to_owned()),
+        Value::String(text) => Some(text.clone()),
         Value::Number(number) if !number.is_f64() => Some(number.to_string()),
         _ => None,
     };
@@ -101,7 +101,9 @@ mod tests {
         assert_eq!(document_id(&json!(12)), Ok("12".into()));
         assert_eq!(document_id(&json!(-3)), Ok("-3".into()));
         assert_eq!(document_id(&json!("a-b")), Ok("a-b".into()));
-        for bad in [json!("x/y"), json!(1.5), json!(""), json!(null), json!(["a"]), json!("x".repeat(512))] {
+        for bad in
+            [json!("x/y"), json!(1.5), json!(""), json!(" a "), json!(null), json!(["a"]), json!("x".repeat(512))]
+        {
             let reason = document_id(&bad).unwrap_err();
             assert!(reason.starts_with(&format!("Document identifier `{bad}` is invalid. A document")), "{reason}");
         }

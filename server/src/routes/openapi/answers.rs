@@ -24,7 +24,7 @@ fn values() -> Vec<(&'static str, Value)> {
     let kinds = one_of(&["invalid_request", "auth", "internal", "system"]);
     vec![
         ("Document", json!({ "type": "object" })),
-        ("DocumentId", json!({ "type": ["string", "integer"] })),
+        ("DocumentId", json!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9_-]{1,511}$" })),
         (
             "Filter",
             json!({

@@ -6,6 +6,7 @@ use super::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
     share, text, texts,
 };
+use crate::search::SELECTING;
 use crate::wire::{search, similar};
 
 /// The body of a search.
@@ -16,9 +17,9 @@ pub(super) fn body() -> Value {
 /// The body of a search among the values of a facet: a search may say which documents count.
 pub(super) fn facet_body() -> Value {
     let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
-    // The rest of a search is taken and means nothing here.
-    let ignored = search::FIELDS.into_iter().map(|name| (name, field(name)));
-    exactly(ignored.chain(own), &["facetName"])
+    // The rest of a search is taken, whatever it is, and means nothing here.
+    let of_search = |name| (name, if SELECTING.contains(&name) { field(name) } else { anything() });
+    exactly(search::FIELDS.into_iter().map(of_search).chain(own), &["facetName"])
 }
 
 /// The body of a request for documents like another one.

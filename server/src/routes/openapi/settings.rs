@@ -111,10 +111,14 @@ fn embedder_field(name: &str) -> Value {
         "dimensions" | "documentTemplateMaxBytes" => at_least(1),
         "binaryQuantized" => flag(),
         "headers" => map_of(text()),
-        "distribution" => exactly([("mean", share()), ("sigma", share())], &["mean", "sigma"]),
+        "distribution" => {
+            let sigma = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
+            exactly([("mean", share()), ("sigma", sigma)], &["mean", "sigma"])
+        }
         "searchEmbedder" | "indexingEmbedder" => named("Embedder"),
         // Templates: any JSON with a placeholder somewhere.
-        "request" | "response" | "indexingFragments" | "searchFragments" => anything(),
+        "request" | "response" => anything(),
+        "indexingFragments" | "searchFragments" => map_of(or_null(exactly([("value", anything())], &["value"]))),
         _ => text(),
     }
 }
