@@ -155,10 +155,17 @@ fn browsers_of_any_origin_may_ask() {
     let refused = server.request(Method::GET, "/stats").header("Origin", "https://example.org").send().unwrap();
     assert_eq!(refused.status(), 401);
     assert_eq!(refused.headers()["access-control-allow-origin"], "*");
-    for (method, path, status) in
-        [(Method::HEAD, "/health", 405), (Method::DELETE, "/health", 405), (Method::GET, "/nowhere", 404)]
-    {
-        let answer = server.send(server.request(method, path));
-        assert_eq!((answer.status, answer.text.as_str()), (status, ""), "{path}");
+    for (method, path, status, allowed) in [
+        (Method::HEAD, "/health", 405, Some("GET")),
+        (Method::DELETE, "/health", 405, Some("GET")),
+        (Method::PATCH, "/indexes/films/documents/1", 405, Some("GET, DELETE")),
+        (Method::PUT, "/indexes/films/settings/faceting", 405, Some("GET, PATCH, DELETE")),
+        (Method::OPTIONS, "/keys", 405, Some("GET, POST")),
+        (Method::GET, "/nowhere", 404, None),
+    ] {
+        let answer = server.request(method, path).send().expect("an answer");
+        assert_eq!(answer.status(), status, "{path}");
+        assert_eq!(answer.headers().get("allow").map(|allow| allow.to_str().unwrap()), allowed, "{path}");
+        assert_eq!(answer.text().unwrap(), "", "{path}");
     }
 }

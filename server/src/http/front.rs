@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::app::AppState;
 use crate::features::Feature;
 use crate::observe::Seen;
-use crate::routes::route_of;
+use crate::routes::{methods_of, route_of};
 use crate::telemetry::RequestFacts;
 
 use super::compress::{AnswerBody, Compressing};
@@ -70,9 +70,15 @@ where
             .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
+        let (method, uri) = (request.method().clone(), request.uri().clone());
         let answer = self.routes.call(request);
         Box::pin(async move {
             let mut answer = answer.await?;
+            if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
+                let allowed: Vec<&str> = methods_of(uri.path()).filter(|known| *known != method.as_str()).collect();
+                let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");
+                answer.headers_mut().insert(header::ALLOW, allowed);
+            }
             let seen = answer.extensions_mut().remove::<Seen>();
             if let Some(seen) = &seen {
                 state.observations.seen(seen);

@@ -39,7 +39,7 @@ use crate::tasks::{NewTask, Status};
 use crate::telemetry::Facts;
 use crate::timestamp::Timestamp;
 
-pub use table::{ROUTES, route_of};
+pub use table::{ROUTES, methods_of, route_of};
 
 /// Every route of the server, the most frequent ones first; never rejects.
 pub fn routes(state: &Arc<AppState>) -> Routes {

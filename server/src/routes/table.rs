@@ -76,6 +76,11 @@ pub fn route_of(method: &str, path: &str) -> Option<(&'static str, &'static str)
     ROUTES.iter().copied().find(|(known, pattern)| *known == method && matches(pattern, path))
 }
 
+/// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
+pub fn methods_of(path: &str) -> impl Iterator<Item = &'static str> {
+    ROUTES.iter().filter(move |(_, pattern)| matches(pattern, path)).map(|(method, _)| *method)
+}
+
 fn matches(pattern: &str, path: &str) -> bool {
     let (mut parts, mut wanted) = (path.split('/'), pattern.split('/'));
     loop {
