@@ -26,7 +26,7 @@ pub struct Rule {
 
 /// The two forms.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`searchRules` is neither an array of index patterns nor an object of them")]
 enum WrittenRules {
     Patterns(Vec<String>),
     ByPattern(BTreeMap<String, Option<Rule>>),
@@ -177,7 +177,8 @@ mod tests {
     fn rules_are_required() {
         let error = check(json!({"apiKeyUid": UID})).unwrap_err();
         assert!(error.starts_with("Could not decode tenant token, JSON error: missing field `searchRules`"), "{error}");
-        assert!(check(json!({"searchRules": 1})).unwrap_err().contains("JSON error: "));
+        let error = check(json!({"searchRules": 1})).unwrap_err();
+        assert!(error.contains("JSON error: `searchRules` is neither an array of index patterns nor an"), "{error}");
     }
 
     #[test]
