@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::app::AppState;
 use crate::options::{ByteSize, human_size};
+use crate::outbound::parse_url;
 
 /// Prints the banner on standard error, whatever the log level.
 pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {
@@ -13,7 +14,12 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
     let scheme = if options.tls.resolved().is_some() { "https" } else { "http" };
     let listening = addresses.iter().map(|address| format!("{scheme}://{address}")).collect::<Vec<_>>().join(", ");
     let telemetry = match options.service.collector() {
-        Some(_) => "anonymous usage figures go to --telemetry-url every hour; --no-analytics stops them".to_owned(),
+        Some(url) => {
+            // Without its path and its query, which may hold a secret.
+            let to =
+                parse_url(url).map_or_else(|_| "--telemetry-url".to_owned(), |url| url.origin().ascii_serialization());
+            format!("anonymous usage figures go to {to} every hour; --no-analytics stops them")
+        }
         None => "Disabled".to_owned(),
     };
     let lines = [
@@ -29,6 +35,7 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         ("Indexing threads", options.indexing.threads().to_string()),
         ("Payload limit", ByteSize::new(options.service.payload_bytes_max()).to_string()),
         ("Master key", if options.service.master_key.is_some() { "set" } else { "none" }.to_owned()),
+        ("Help", "lamina --help, lamina manual; all routes: /openapi.json".to_owned()),
     ];
     let mut text = String::from("\nLamina\n\n");
     for (name, value) in lines {

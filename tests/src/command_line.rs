@@ -32,7 +32,13 @@ fn wrong_options_are_explained() {
         (&["--env", "staging"], "production"),
         (&["--log-level", "LOUD"], "LOUD"),
         (&["--http-payload-size-limit", "heavy"], "heavy"),
-        (&["--max-indexing-threads", "many"], "many"),
+        (
+            &["--max-indexing-threads", "many"],
+            "`many` is not a count: expected an integer of at least 1, or `unlimited`",
+        ),
+        (&["--experimental-nb-searches-per-core", "0"], "`0` is not a count: expected an integer of at least 1"),
+        (&["--snapshots-kept", "some"], "`some` is not a count: expected an integer of at least 1"),
+        (&["--telemetry-url", "nowhere"], "relative URL without a base"),
         (&["--config-file-path", "absent.toml"], "absent.toml"),
     ] {
         let output = run(arguments);

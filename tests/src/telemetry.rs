@@ -111,7 +111,10 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     let master = format!("a master key with {MARK} in it");
     let options = [&collector.options()[..], &["--master-key", &master]].concat();
     let mut server = Server::with_options(&options).with_key(&master);
-    assert!(server.log().contains("--no-analytics stops them"), "{}", server.log());
+    // What is sent, where, and how to stop it.
+    let to = collector.options()[1].rsplit_once('/').expect("a path").0.to_owned();
+    let told = format!("anonymous usage figures go to {to} every hour; --no-analytics stops them");
+    assert!(server.log().contains(&told), "{}", server.log());
     use_everything(&server);
     assert!(collector.bodies().is_empty(), "nothing is sent at once");
     let uid = std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();

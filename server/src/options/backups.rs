@@ -43,7 +43,7 @@ pub struct Backups {
     pub schedule_snapshot: Interval,
 
     /// Snapshots that are kept in the folder; a new one removes the oldest.
-    #[arg(long, default_value = "3", value_name = "COUNT")]
+    #[arg(long, default_value = "3", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub snapshots_kept: NonZeroUsize,
 
     /// Start from this snapshot.

@@ -1,6 +1,6 @@
 //! What indexing may use.
 
-use std::num::{NonZeroUsize, ParseIntError};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
@@ -34,7 +34,7 @@ pub struct Indexing {
     experimental_reduce_indexing_memory_usage: bool,
 
     /// Most tasks in one batch. Unlimited by default.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_max_number_of_batched_tasks: Option<NonZeroUsize>,
 
     /// Most bytes of documents in one batch. By default half of the indexing memory, at most 10 GiB.
@@ -87,13 +87,16 @@ impl Indexing {
 struct IndexingThreads(Option<NonZeroUsize>);
 
 impl FromStr for IndexingThreads {
-    type Err = ParseIntError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<IndexingThreads, ParseIntError> {
+    fn from_str(text: &str) -> Result<IndexingThreads, String> {
         match text.trim() {
             "" => Ok(IndexingThreads(None)),
             text if text.eq_ignore_ascii_case("unlimited") => Ok(IndexingThreads(None)),
-            text => text.parse().map(|count| IndexingThreads(Some(count))),
+            text => {
+                let count = super::count(text).map_err(|reason| format!("{reason}, or `unlimited`"))?;
+                Ok(IndexingThreads(Some(count)))
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
@@ -153,6 +154,11 @@ fn command() -> clap::Command {
             _ => argument,
         }
     })
+}
+
+/// A number of at least 1.
+fn count<T: FromStr>(text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| format!("`{text}` is not a count: expected an integer of at least 1"))
 }
 
 /// Logical cores that the process may use.

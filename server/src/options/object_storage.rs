@@ -52,7 +52,7 @@ pub struct ObjectStorageOptions {
     pub s3_sts_url: Option<String>,
 
     /// Parts of a snapshot that are sent at the same time; each is in memory.
-    #[arg(long, default_value = "10", value_name = "COUNT")]
+    #[arg(long, default_value = "10", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_s3_max_in_flight_parts: NonZeroUsize,
 
     /// How hard snapshots are compressed, from 0 (not at all) to 9; their largest files are compressed already.
@@ -60,7 +60,7 @@ pub struct ObjectStorageOptions {
     pub experimental_s3_compression_level: u32,
 
     /// Accepted for the sake of other servers of the protocol: here every attempt is signed anew.
-    #[arg(long, default_value = "28800", value_name = "SECONDS")]
+    #[arg(long, default_value = "28800", value_name = "SECONDS", value_parser = super::count::<NonZeroU64>)]
     pub experimental_s3_signature_duration_seconds: NonZeroU64,
 
     /// Largest part of a snapshot. Smaller ones are sent where so many parts would not fit an eighth of the indexing memory.

@@ -40,11 +40,11 @@ pub struct OutboundRequests {
     pub embedding_cache_size: ByteSize,
 
     /// Requests a minute that each account (address and key) of an embedding provider is sent at most.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroU32>)]
     pub embedder_requests_per_minute: Option<NonZeroU32>,
 
     /// Tokens a minute that each account (address and key) of an embedding provider is sent at most; they are estimated.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroU32>)]
     pub embedder_tokens_per_minute: Option<NonZeroU32>,
 }
 

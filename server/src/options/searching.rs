@@ -16,7 +16,7 @@ pub struct Searching {
     pub experimental_search_queue_size: usize,
 
     /// Searches that run at the same time, for each core.
-    #[arg(long, default_value = "4", value_name = "COUNT")]
+    #[arg(long, default_value = "4", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_nb_searches_per_core: NonZeroUsize,
 
     /// Seconds (or `2m`) after which a search that still waits is refused.

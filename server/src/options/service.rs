@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::byte_size::ByteSize;
 use super::interval;
 use crate::error::ErrorDocs;
+use crate::outbound::parse_url;
 
 /// Folder, address, key.
 #[derive(Clone, Debug, Args)]
@@ -56,7 +57,7 @@ pub struct Service {
     upgrade_db: bool,
 
     /// Share anonymous usage figures with the collector at this address, once an hour. Nothing is gathered without it.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = collector_url)]
     pub telemetry_url: Option<String>,
 
     /// Share no usage figures, whatever else is set.
@@ -79,6 +80,14 @@ impl Service {
     pub fn collector(&self) -> Option<&str> {
         self.telemetry_url.as_deref().filter(|url| !self.no_analytics && !url.is_empty())
     }
+}
+
+/// An address, or nothing.
+fn collector_url(text: &str) -> Result<String, String> {
+    if !text.is_empty() {
+        parse_url(text)?;
+    }
+    Ok(text.to_owned())
 }
 
 /// How careful to be.
