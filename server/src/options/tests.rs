@@ -79,7 +79,7 @@ fn bad_values_are_refused() {
     assert!(error(None, &["--env", "staging"]).contains("[possible values: development, production]"));
     assert!(error(None, &["--http-payload-size-limit", "many"]).contains("`many` is not a size"));
     assert!(error(None, &["--experimental-logs-mode", "x"]).contains("Supported values are `HUMAN` and `JSON`."));
-    assert!(error(None, &["--experimental-nb-searches-per-core", "0"]).contains("number would be zero"));
+    assert!(error(None, &["--experimental-nb-searches-per-core", "0"]).contains("`0` is not a count"));
 }
 
 #[test]
