@@ -1,6 +1,6 @@
 //! One search on another server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
@@ -23,7 +23,12 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// Of an answer that is shown in a message.
 const EXCERPT_BYTES: usize = 500;
 
-/// How long a remote may take; `SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS` when the server started.
+/// A remote that can't be reached or fails is asked so often.
+const TRIES_MAX: u32 = 3;
+/// Before the second try; twice as long before the third.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a remote may take, all tries together; `SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS` when the server started.
 pub(super) fn patience() -> Duration {
     static PATIENCE: std::sync::OnceLock<Duration> = std::sync::OnceLock::new();
     *PATIENCE.get_or_init(|| {
@@ -52,7 +57,7 @@ pub(crate) fn values_wanted(header: &str) -> ValuesWanted {
     header.trim().parse().map_or(ValuesWanted::AsSet, ValuesWanted::UpTo)
 }
 
-/// Sends the body of a multi-search.
+/// Sends the body of a multi-search, again if the remote could not be reached or failed, as long as there is time.
 ///
 /// # Errors
 /// One of the `remote_*` codes.
@@ -63,11 +68,38 @@ pub(super) async fn multi_search(
     wanted: ValuesWanted,
     with_metadata: bool,
 ) -> Result<Answered, ApiError> {
+    let deadline = Instant::now() + patience();
+    let mut tries = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let answered = ask(outbound, remote, body, wanted, with_metadata, left).await;
+        tries += 1;
+        let may_pass =
+            |error: &ApiError| matches!(error.code, Code::RemoteCouldNotSendRequest | Code::RemoteRemoteError);
+        let pause = PAUSE * tries;
+        match answered {
+            Err(error) if may_pass(&error) && tries < TRIES_MAX && Instant::now() + pause < deadline => {
+                tokio::time::sleep(pause).await;
+            }
+            answered => return answered,
+        }
+    }
+}
+
+/// One try, which may take `left`.
+async fn ask(
+    outbound: &Outbound,
+    remote: &Remote,
+    body: &Value,
+    wanted: ValuesWanted,
+    with_metadata: bool,
+    left: Duration,
+) -> Result<Answered, ApiError> {
     let url = format!("{}/multi-search", remote.url.trim_end_matches('/'));
     let mut request = outbound
         .request(Method::POST, &url)
         .map_err(|error| unreachable_remote(&error))?
-        .timeout(patience())
+        .timeout(left)
         .header(PROXY_HEADER, "true")
         .header(VALUES_HEADER, written(wanted))
         .json(body);

@@ -35,6 +35,8 @@ pub struct IndexQuery {
     pub options: Option<FederationOptions>,
     /// The first field that pages through hits, by name: allowed only where hits are not merged.
     pub paging_field: Option<String>,
+    /// Whether it has `personalize`, which is refused everywhere, in another way where hits are merged.
+    pub is_personalized: bool,
     /// The server of the network that runs it.
     pub remote: Option<String>,
     /// Where it stood in the request that this one is a part of.
@@ -61,8 +63,15 @@ impl MultiSearch {
             distinct: query.distinct.clone(),
             show_performance_details: false,
         };
-        let query =
-            IndexQuery { index_uid, query, options: None, paging_field: None, remote: None, query_position: None };
+        let query = IndexQuery {
+            index_uid,
+            query,
+            options: None,
+            paging_field: None,
+            is_personalized: false,
+            remote: None,
+            query_position: None,
+        };
         MultiSearch { queries: vec![query], federation: Some(federation), point_in_time: None }
     }
 
@@ -136,7 +145,11 @@ impl MultiSearch {
             }
             Ok(())
         })?;
-        Ok(MultiSearch { queries: required(queries, &root, "queries", Code::BadRequest)?, federation, point_in_time })
+        let queries = required(queries, &root, "queries", Code::BadRequest)?;
+        if federation.is_none() && queries.iter().any(|asked| asked.is_personalized) {
+            return Err(search::personalization_unavailable());
+        }
+        Ok(MultiSearch { queries, federation, point_in_time })
     }
 }
 
@@ -157,6 +170,7 @@ impl IndexQuery {
         let accepted: Vec<&str> = ["indexUid"].into_iter().chain(search::FIELDS).chain(["federationOptions"]).collect();
         let (mut index_uid, mut options, mut paging_field) = (None, None, None);
         let (mut remote, mut query_position) = (None, None);
+        let mut is_personalized = false;
         let mut query = SearchQuery::default();
         at.fields(&accepted, |name, field| {
             let pages = ["offset", "limit", "page", "hitsPerPage"].contains(&name);
@@ -165,6 +179,7 @@ impl IndexQuery {
             }
             match name {
                 "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
+                "personalize" => is_personalized = search::is_personalized(field)?,
                 "federationOptions" => {
                     let field = field.code(Code::InvalidMultiSearchFederationOptions);
                     options =
@@ -180,7 +195,7 @@ impl IndexQuery {
             Ok(())
         })?;
         let index_uid = required(index_uid, &at, "indexUid", Code::MissingIndexUid)?;
-        Ok(IndexQuery { index_uid, query, options, paging_field, remote, query_position })
+        Ok(IndexQuery { index_uid, query, options, paging_field, is_personalized, remote, query_position })
     }
 }
 

@@ -32,6 +32,13 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
             ),
         );
     }
+    if asked.is_personalized {
+        return refuse(
+            Code::InvalidMultiSearchQueryPersonalization,
+            "`personalize`".into(),
+            "this server reranks no search results by a user's context".into(),
+        );
+    }
     if asked.query.distinct.is_some() && federation.distinct.is_some() {
         return refuse(
             Code::InvalidMultiSearchDistinct,
@@ -182,6 +189,8 @@ mod tests {
         assert_eq!(refused(json!({"limit": 1}), json!({})), Code::InvalidMultiSearchQueryPagination);
         assert_eq!(refused(json!({"page": 1}), json!({})), Code::InvalidMultiSearchQueryPagination);
         assert_eq!(refused(json!({"facets": ["x"]}), json!({})), Code::InvalidMultiSearchQueryFacets);
+        let personalized = json!({"personalize": {"userContext": "x"}});
+        assert_eq!(refused(personalized, json!({})), Code::InvalidMultiSearchQueryPersonalization);
         assert_eq!(refused(json!({"distinct": "x"}), json!({"distinct": "y"})), Code::InvalidMultiSearchDistinct);
         assert_eq!(refused(json!({"pointInTime": {}}), json!({})), Code::InvalidSearchPointInTime);
         let (asked, federation) = first(json!({"federation": {}, "queries": [{"indexUid": "a", "facets": []}]}));

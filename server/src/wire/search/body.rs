@@ -120,10 +120,7 @@ impl SearchQuery {
             "useNetwork" => {
                 self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }
-            "personalize" if !field.value().is_null() => {
-                personalize(field.code(InvalidSearchPersonalize))?;
-                return Err(personalization_unavailable());
-            }
+            "personalize" if is_personalized(field)? => return Err(personalization_unavailable()),
             _ => {}
         }
         Ok(())
@@ -175,16 +172,20 @@ fn unit_interval(name: &str, at: At<'_>) -> ApiResult<f64> {
     if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(at.invalid(out_of_range(name))) }
 }
 
-fn personalize(at: At<'_>) -> ApiResult<()> {
-    let mut context = None;
-    at.fields(&["userContext"], |_, field| {
-        context = Some(field.code(Code::InvalidSearchPersonalizeUserContext).string()?);
-        Ok(())
+/// Whether a field `personalize` asks for anything.
+pub(in crate::wire) fn is_personalized(at: At<'_>) -> ApiResult<bool> {
+    let context = at.code(Code::InvalidSearchPersonalize).optional(|at| {
+        let mut context = None;
+        at.fields(&["userContext"], |_, field| {
+            context = Some(field.code(Code::InvalidSearchPersonalizeUserContext).string()?);
+            Ok(())
+        })?;
+        required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext)
     })?;
-    required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext).map(drop)
+    Ok(context.is_some())
 }
 
 /// Personalisation needs an outside service that this server does not know.
-pub(super) fn personalization_unavailable() -> ApiError {
+pub(in crate::wire) fn personalization_unavailable() -> ApiError {
     ApiError::feature_not_enabled("reranking search results with `personalize`", "personalization")
 }

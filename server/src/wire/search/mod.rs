@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::point_in_time::PointInTime;
 
 pub use body::FIELDS;
+pub(super) use body::{is_personalized, personalization_unavailable};
 pub use kind::{Hybrid, SearchKind};
 pub use parameters::PARAMETERS;
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
