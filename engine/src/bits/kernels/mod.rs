@@ -3,7 +3,8 @@
 //!
 //! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second time for
 //! AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows of vectors
-//! are the little-endian bytes of a mapped file, so nothing has to be aligned or copied.
+//! are the little-endian bytes of a mapped file, so nothing has to be aligned or copied. [`fetch`] asks for bytes of such a
+//! file before they are read.
 
 mod dispatch;
 mod loops;

@@ -1,7 +1,7 @@
 //! Decodes the codes of consecutive tokens.
 
 use super::codes::{CLASS_COUNT, CodeShape};
-use crate::id::TermOrdinal;
+use crate::id::{GAP, TermOrdinal};
 
 /// Tokens whose classes fit one 64-bit load.
 pub(super) const TOKENS_PER_WORD: usize = 32;
@@ -158,6 +158,8 @@ impl Decoder {
             *out = [value(0), value(1), value(2), value(3)];
             bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
         }
+        // Only a damaged document has fewer classes than tokens: what is not read is not what was there before.
+        whole.iter_mut().skip(classes.len()).for_each(|out| out.fill(GAP));
         if !tail.is_empty() {
             let entry = self.four_at(packed, class_byte + whole.len());
             let window = window(packed.values, bit >> 3, &mut padded);
