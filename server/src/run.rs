@@ -25,13 +25,15 @@ use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION};
 use crate::logs;
-use crate::options::{MasterKeyError, Options, check_master_key, suggested_master_key};
+use crate::options::{MasterKeyError, Options, check_master_key, core_count, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
 use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
 use crate::telemetry;
 use crate::webhooks::{Deliveries, Webhooks};
 
+/// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
+const CORES_PER_CONNECTION_THREAD: usize = 2;
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
 /// again at the next start.
 const BATCH_GRACE: Duration = Duration::from_secs(5);
@@ -92,7 +94,12 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode);
     // Documents, keys and dumps are nobody else's to read, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime
+        .worker_threads(core_count().div_ceil(CORES_PER_CONNECTION_THREAD))
+        .enable_all()
+        .thread_name("http")
+        .build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.
     let listeners = runtime

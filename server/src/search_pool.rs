@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use lamina_engine::text::Tokenizer;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -76,6 +77,8 @@ impl SearchPool {
         let threads = rayon::ThreadPoolBuilder::new()
             .num_threads(cores)
             .thread_name(|index| format!("search-{index}"))
+            // The first search need not wait for the tables of the text analysis.
+            .start_handler(|_| drop(Tokenizer::default()))
             .build()
             .expect("the process may start threads");
         let slots = Slots::new(

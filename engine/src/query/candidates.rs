@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::expand::{Expansion, expand, sequence};
+use super::expand::{Expansion, expand, needs_walk, sequence};
 use super::graph::QueryGraph;
 use super::level::Level;
 use super::options::{NOT_SEARCHED, QueryOptions};
@@ -19,8 +19,8 @@ use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted.
 const DENSE_SHARE: u64 = 64;
-/// Nodes that are expanded one after the other: they take about as long as waking a thread.
-const NODES_PER_JOB: usize = 3;
+/// Walks of the dictionary that take about as long as waking a thread.
+const WALKS_PER_JOB: usize = 3;
 /// A word in fewer than one document in this many makes it cheaper to find those that have all words.
 const RAREST_SHARE: u64 = 16;
 
@@ -54,9 +54,13 @@ impl<'a> SegmentQuery<'a> {
         let mut stop: Vec<_> =
             options.stop_words.iter().filter_map(|w| reader.terms().ordinal(normalize_word(w).as_bytes())).collect();
         stop.sort_unstable();
+        let expanded = |node| expand(reader, node, options, &stop);
         // Long queries walk the dictionary for each of their words and concatenations.
-        let nodes = graph.nodes.par_iter().with_min_len(NODES_PER_JOB);
-        let expansions = nodes.map(|node| expand(reader, node, options, &stop)).collect();
+        let walks = graph.nodes.iter().filter(|node| needs_walk(reader, node)).count();
+        let expansions = match walks {
+            0..WALKS_PER_JOB => graph.nodes.iter().map(expanded).collect(),
+            _ => graph.nodes.par_iter().map(expanded).collect(),
+        };
         let allowed = |accept: &dyn Fn(FieldId) -> bool| {
             let table = reader.postings().field_sets().allowed(accept);
             (!table.iter().all(|&b| b)).then_some(table)

@@ -63,8 +63,7 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
     if node.budget == 0 {
         return out;
     }
-    let key = TypoKey { word: node.text.as_str().into(), prefix: node.prefix, budget: node.budget };
-    let near = reader.typo_cache().get_or_find(key, || near(terms, node));
+    let near = reader.typo_cache().get_or_find(typo_key(node), || near(terms, node));
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
         allowed(ordinal) && !(options.typos.exact_numbers && number())
@@ -73,6 +72,16 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
     out.one_typo = one.iter().copied().filter(|&ordinal| counts(ordinal)).collect();
     out.two_typos = two.iter().copied().filter(|&ordinal| counts(ordinal)).collect();
     out
+}
+
+/// Whether to expand a node takes a walk of the dictionary, because nobody asked for its typos lately.
+pub(super) fn needs_walk(reader: &SegmentReader, node: &Node) -> bool {
+    let has_typos = node.budget > 0 && node.phrase.is_none() && node.text.len() <= WORD_BYTES_MAX;
+    has_typos && !reader.typo_cache().contains(&typo_key(node))
+}
+
+fn typo_key(node: &Node) -> TypoKey {
+    TypoKey { word: node.text.as_str().into(), prefix: node.prefix, budget: node.budget }
 }
 
 /// The terms with as many typos as the node accepts. A different first character costs two.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
-use super::expand::sequence;
 use super::graph::{Node, QueryGraph};
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
+use crate::segment::{Cut, SegmentReader};
 
 /// The documents of a pair of neighbouring words in one segment; `None` when it does not know both words.
 type PairDocs = Option<([TermOrdinal; 2], Arc<DocSet>)>;
@@ -32,17 +32,20 @@ impl Split {
 /// Finds for every word of the graph the cut whose two words stand next to each other in most documents, over all
 /// segments, and adds it to the expansions. The first of equal cuts wins; a cut that no document has is none.
 ///
-/// Cost per word and segment: one walk down the dictionary, one look-up per cut whose left part is a term, and a
-/// token-column scan of the documents that hold both words, for the cuts that could still win.
+/// Cost per word and segment, the first time: one walk down the dictionary, one look-up per cut whose left part is a term,
+/// and a token-column scan of the documents that hold both words, for the cuts that could still win. Later some look-ups
+/// in the caches of the segments.
 pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
     let shared: &[&mut SegmentQuery<'_>] = segments;
-    let splits: Vec<(usize, Split)> = graph
-        .nodes
-        .par_iter()
-        .enumerate()
-        .filter(|(_, node)| node.can_split)
-        .filter_map(|(index, node)| Some((index, best_split(node, shared)?)))
-        .collect();
+    let nodes: Vec<(usize, &Node)> = graph.nodes.iter().enumerate().filter(|(_, node)| node.can_split).collect();
+    let best = |&(index, node): &(usize, &Node)| Some((index, best_split(node, shared)?));
+    let are_cut = |node: &Node| shared.iter().all(|s| s.reader().cut_cache().contains(node.text.as_str()));
+    // Waking a thread takes longer than to look up what is at hand.
+    let splits: Vec<(usize, Split)> = if nodes.iter().all(|(_, node)| are_cut(node)) {
+        nodes.iter().filter_map(best).collect()
+    } else {
+        nodes.par_iter().filter_map(best).collect()
+    };
     for (index, split) in splits {
         for (segment, docs) in segments.iter_mut().zip(split.docs) {
             if let Some((words, docs)) = docs {
@@ -54,68 +57,79 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
 
 fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> {
     let joined = (node.joined.len() == 2).then(|| node.joined[0].len());
+    let known: Vec<Arc<Vec<Cut>>> = segments.iter().map(|segment| cuts(segment.reader(), &node.text)).collect();
+    let segments: Vec<Cuts<'_, '_>> =
+        segments.iter().zip(&known).map(|(segment, known)| Cuts { segment, known }).collect();
     // By length of the left part: no more documents than this can have both parts next to each other.
-    let mut cuts: BTreeMap<usize, u64> = BTreeMap::new();
-    for segment in segments {
-        let terms = segment.reader().terms();
-        let mut lefts = Vec::new();
-        let text = node.text.as_bytes();
-        let step = |at: usize, byte| (text.get(at) == Some(&byte)).then_some(at + 1);
-        // Past the end of the text nothing follows.
-        let only = |at: usize| Some(text.get(at..=at).unwrap_or_default());
-        terms.walk(0, step, only, |cut, _, ordinal| lefts.push((cut, ordinal)));
-        for (cut, left) in lefts.into_iter().filter(|&(cut, _)| cut < node.text.len() && Some(cut) != joined) {
-            if let Some([_, right]) = words_of(segment, node, cut) {
-                let postings = segment.reader().postings();
-                let stored = segment.reader().pairs().doc_freq([left, right]);
-                let most = stored.unwrap_or_else(|| postings.doc_freq(left).min(postings.doc_freq(right)));
-                *cuts.entry(cut).or_default() += u64::from(most);
-            }
-        }
+    let mut bounds: BTreeMap<usize, u64> = BTreeMap::new();
+    for cut in segments.iter().flat_map(Cuts::allowed).filter(|cut| Some(cut.at) != joined) {
+        *bounds.entry(cut.at).or_default() += u64::from(cut.docs_max);
     }
-    let mut cuts: Vec<(usize, u64)> = cuts.into_iter().collect();
-    cuts.sort_by_key(|&(cut, bound)| (std::cmp::Reverse(bound), cut));
+    let mut bounds: Vec<(usize, u64)> = bounds.into_iter().collect();
+    bounds.sort_by_key(|&(at, bound)| (std::cmp::Reverse(bound), at));
     let mut best: Option<Split> = None;
-    for (cut, bound) in cuts {
-        if let Some(split) = count(node, cut, bound, best.as_ref(), segments) {
+    for (at, bound) in bounds {
+        if let Some(split) = count(at, bound, best.as_ref(), &segments) {
             best = Some(split);
         }
     }
     // The two words of the query themselves are no split of their concatenation, but where they are the best one there
     // is none. They are often frequent, so they are counted only against another cut.
     let best = best?;
-    let own = joined.and_then(|cut| count(node, cut, u64::MAX, Some(&best), segments));
+    let own = joined.and_then(|at| count(at, u64::MAX, Some(&best), &segments));
     if own.is_some() { None } else { Some(best) }
 }
 
-/// The words of a cut, if a segment knows both.
-fn words_of(segment: &SegmentQuery<'_>, node: &Node, cut: usize) -> Option<[TermOrdinal; 2]> {
-    let (left, right) = node.text.split_at(cut);
-    match sequence(segment.reader().terms(), [Some(left), Some(right)], segment.stop())?.as_slice() {
-        [Some(left), Some(right)] => Some([*left, *right]),
-        _ => None,
+/// All ways to read a text as two terms of a segment.
+fn cuts(reader: &SegmentReader, text: &str) -> Arc<Vec<Cut>> {
+    reader.cut_cache().get_or_find(text.into(), || {
+        let (terms, bytes) = (reader.terms(), text.as_bytes());
+        let mut lefts = Vec::new();
+        let step = |at: usize, byte| (bytes.get(at) == Some(&byte)).then_some(at + 1);
+        // Past the end of the text nothing follows.
+        let only = |at: usize| Some(bytes.get(at..=at).unwrap_or_default());
+        terms.walk(0, step, only, |at, _, ordinal| lefts.push((at, ordinal)));
+        let cut = |(at, left)| {
+            let right = terms.ordinal(bytes.get(at..).filter(|right| !right.is_empty())?)?;
+            let stored = reader.pairs().doc_freq([left, right]);
+            let docs = |word| reader.postings().doc_freq(word);
+            Some(Cut { at, words: [left, right], docs_max: stored.unwrap_or_else(|| docs(left).min(docs(right))) })
+        };
+        let mut cuts: Vec<Cut> = lefts.into_iter().filter_map(cut).collect();
+        cuts.shrink_to_fit();
+        cuts
+    })
+}
+
+/// The cuts of a word that one segment knows.
+struct Cuts<'q, 'a> {
+    segment: &'q SegmentQuery<'a>,
+    known: &'q [Cut],
+}
+
+impl Cuts<'_, '_> {
+    /// Without those that would need a stop word.
+    fn allowed(&self) -> impl Iterator<Item = &Cut> {
+        let stop = self.segment.stop();
+        self.known.iter().filter(|cut| cut.words.iter().all(|word| stop.binary_search(word).is_err()))
     }
 }
 
 /// Counts a cut, if it is better than `best`; `bound`: no more documents have it.
-fn count(
-    node: &Node,
-    cut: usize,
-    bound: u64,
-    best: Option<&Split>,
-    segments: &[&mut SegmentQuery<'_>],
-) -> Option<Split> {
-    let hopeless = |count| count == 0 || best.is_some_and(|b| b.beats(cut, count));
+fn count(at: usize, bound: u64, best: Option<&Split>, segments: &[Cuts<'_, '_>]) -> Option<Split> {
+    let hopeless = |count| count == 0 || best.is_some_and(|b| b.beats(at, count));
     if hopeless(bound) {
         return None;
     }
-    let docs: Vec<PairDocs> = segments
-        .iter()
-        .map(|s| words_of(s, node, cut).map(|words| (words, s.pair(words, || s.docs_with_all(&words.map(Some))))))
-        .collect();
-    let live = |(segment, docs): (&&mut SegmentQuery<'_>, &PairDocs)| {
-        docs.as_ref().map_or(0, |(_, docs)| u64::from(segment.live_len(docs)))
+    let docs = |cuts: &Cuts<'_, '_>| {
+        let words = cuts.allowed().find(|cut| cut.at == at)?.words;
+        let both = || cuts.segment.docs_with_all(&words.map(Some));
+        Some((words, cuts.segment.pair(words, both)))
+    };
+    let docs: Vec<PairDocs> = segments.iter().map(docs).collect();
+    let live = |(cuts, docs): (&Cuts<'_, '_>, &PairDocs)| {
+        docs.as_ref().map_or(0, |(_, docs)| u64::from(cuts.segment.live_len(docs)))
     };
     let count = segments.iter().zip(&docs).map(live).sum();
-    (!hopeless(count)).then_some(Split { cut, count, docs })
+    (!hopeless(count)).then_some(Split { cut: at, count, docs })
 }

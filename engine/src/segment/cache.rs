@@ -3,6 +3,7 @@
 //! People type the same words again and again: each key typed asks for the typos and the splits of all words before it
 //! once more.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -28,6 +29,19 @@ pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
 
 /// Terms near a word. Finding them takes a walk of the dictionary.
 pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
+
+/// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
+pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
+
+/// A word read as two terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Bytes of the left one.
+    pub(crate) at: usize,
+    pub(crate) words: [TermOrdinal; 2],
+    /// No more documents have them next to each other.
+    pub(crate) docs_max: u32,
+}
 
 /// The word of a query and how far terms may be from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +74,12 @@ impl HeapBytes for TypoTerms {
     }
 }
 
+impl HeapBytes for Vec<Cut> {
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<Cut>()
+    }
+}
+
 /// A cache bounded in bytes; the oldest entries leave first.
 pub(crate) struct BoundedCache<K, V> {
     bytes_max: usize,
@@ -79,6 +99,14 @@ impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
             bytes_max: (BYTES_BASE + BYTES_PER_DOC * doc_count as usize).min(BYTES_MAX),
             state: Mutex::new(state),
         }
+    }
+
+    /// Whether the value of a key is at hand.
+    pub(crate) fn contains<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.state.lock().entries.contains_key(key)
     }
 
     /// The value of a key, from the cache or from `find`, which runs without a lock.

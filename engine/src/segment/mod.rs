@@ -50,7 +50,7 @@ mod verify;
 mod writer;
 
 pub use boxes::{BoxRelation, GeoBox};
-pub(crate) use cache::{TypoKey, TypoTerms};
+pub(crate) use cache::{Cut, TypoKey, TypoTerms};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
 pub use geo::Geo;

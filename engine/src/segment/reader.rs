@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::cache::{PairCache, TypoCache};
+use super::cache::{CutCache, PairCache, TypoCache};
 use super::columns::Column;
 use super::doc_bytes::DocBytes;
 use super::error::Damage;
@@ -38,6 +38,7 @@ pub struct SegmentReader {
     store: Store,
     keys: Keys,
     pair_cache: PairCache,
+    cut_cache: CutCache,
     typo_cache: TypoCache,
     field_lengths: OnceLock<FieldLengths>,
     doc_bytes: DocBytes,
@@ -148,6 +149,7 @@ impl SegmentReader {
             store,
             keys,
             pair_cache: PairCache::new(doc_count),
+            cut_cache: CutCache::new(doc_count),
             typo_cache: TypoCache::new(doc_count),
             field_lengths: OnceLock::new(),
             doc_bytes: DocBytes::default(),
@@ -178,6 +180,11 @@ impl SegmentReader {
     /// Whether the caller is the first to fill the caches beforehand.
     pub(crate) fn begin_warm_up(&self) -> bool {
         !self.warm_up_begun.swap(true, Ordering::Relaxed)
+    }
+
+    /// Words read as two that were asked for lately.
+    pub(crate) fn cut_cache(&self) -> &CutCache {
+        &self.cut_cache
     }
 
     /// Terms near words that were asked for lately.

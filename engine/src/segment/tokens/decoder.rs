@@ -1,7 +1,9 @@
 //! Decodes the codes of consecutive tokens.
 
 use super::codes::{CLASS_COUNT, CodeShape};
+use super::places::FourFields;
 use crate::id::{GAP, TermOrdinal};
+use std::sync::OnceLock;
 
 /// Tokens whose classes fit one 64-bit load.
 pub(super) const TOKENS_PER_WORD: usize = 32;
@@ -46,12 +48,6 @@ impl Packed<'_> {
     #[inline(always)]
     pub(super) fn class(&self, place: usize) -> u8 {
         self.class_byte(place / TOKENS_PER_BYTE) >> (2 * (place % TOKENS_PER_BYTE)) & 3
-    }
-
-    /// The classes of 32 tokens from the one numbered `first` on, a multiple of four: two bits each, lowest first.
-    #[inline(always)]
-    pub(super) fn classes(&self, first: usize) -> u64 {
-        load(self.classes, first / TOKENS_PER_BYTE)
     }
 }
 
@@ -109,6 +105,8 @@ pub(super) struct Decoder {
     widths: [usize; CLASS_COUNT],
     starts: [u32; CLASS_COUNT],
     four: Box<[FourTokens; 256]>,
+    /// By class; 4 kB each, made when the places of a word of that class are first looked for.
+    fields: [OnceLock<Box<[FourFields; 256]>>; CLASS_COUNT],
 }
 
 impl Decoder {
@@ -126,7 +124,7 @@ impl Decoder {
             }
             entry.offsets[TOKENS_PER_BYTE] = bit;
         }
-        Decoder { widths: shape.widths.map(usize::from), starts: shape.starts, four }
+        Decoder { widths: shape.widths.map(usize::from), starts: shape.starts, four, fields: Default::default() }
     }
 
     /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
@@ -174,6 +172,12 @@ impl Decoder {
         &self.four[usize::from(packed.class_byte(at))]
     }
 
+    /// Where the values of a class are among those of four tokens, by their classes.
+    #[inline(always)]
+    pub(super) fn fields(&self, class: u8) -> &[FourFields; 256] {
+        self.fields[usize::from(class & 3)].get_or_init(|| FourFields::of_class(class, self.widths))
+    }
+
     /// What a value of a class stands for.
     #[inline(always)]
     pub(super) fn ordinal(&self, table: &[[u8; 4]], class: u8, value: u32) -> TermOrdinal {
@@ -193,7 +197,7 @@ impl Decoder {
     }
 
     /// Bits of the values of the first `count` tokens.
-    fn bits_before(&self, classes: &[u8], count: usize) -> usize {
+    pub(super) fn bits_before(&self, classes: &[u8], count: usize) -> usize {
         let mut counts = [0usize; CLASS_COUNT];
         for start in (0..count).step_by(TOKENS_PER_WORD) {
             let tokens = (count - start).min(TOKENS_PER_WORD);

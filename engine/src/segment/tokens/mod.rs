@@ -20,6 +20,7 @@ mod codes;
 mod decoder;
 mod lengths;
 mod nearest;
+mod places;
 mod reader;
 mod sequence;
 mod writer;
