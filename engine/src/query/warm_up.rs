@@ -55,7 +55,7 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
 mod tests {
     use super::*;
     use crate::oracle::Corpus;
-    use crate::segment::TypoKey;
+    use crate::segment::{Cut, TypoKey};
 
     #[test]
     fn words_are_looked_up_with_their_typos_and_splits() {
@@ -77,6 +77,8 @@ mod tests {
         let near = reader.typo_cache().get_or_find(key, || panic!("it was looked up"));
         assert_eq!(*near, [vec![word("sunflowers")], Vec::new()]);
         let pair = [word("sun"), word("flower")];
+        let cuts = reader.cut_cache().get_or_find("sunflower".into(), || panic!("it was cut"));
+        assert_eq!(*cuts, [Cut { at: 3, words: pair, docs_max: 2 }]);
         let docs = reader.pair_cache().get_or_find(pair, || panic!("it was counted"));
         assert_eq!(docs.to_vec(), [1, 2]);
         warm(&Weak::new(), &options);
