@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
-use super::graph::{Node, QueryGraph};
+use super::graph::{Node, QueryGraph, WORD_BYTES_MAX};
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 use crate::segment::{Cut, SegmentReader};
@@ -82,6 +82,9 @@ fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> 
 
 /// All ways to read a text as two terms of a segment.
 fn cuts(reader: &SegmentReader, text: &str) -> Arc<Vec<Cut>> {
+    if text.len() > 2 * WORD_BYTES_MAX {
+        return Arc::default();
+    }
     reader.cut_cache().get_or_find(text.into(), || {
         let (terms, bytes) = (reader.terms(), text.as_bytes());
         let mut lefts = Vec::new();

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 
-/// Bytes of an entry besides what it has on the heap, roughly.
+/// Bytes of an entry besides what key and value have on the heap, roughly. A key stands in it twice.
 const ENTRY_BYTES: usize = 128;
 /// The cache of a segment takes so many bytes, and some for every document, up to the maximum.
 const BYTES_BASE: usize = 32 << 10;
@@ -56,10 +56,28 @@ pub(crate) struct TypoKey {
 /// Terms by their number of typos: one, two; ascending.
 pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// What an entry of a cache takes.
+/// What a key or a value of a cache takes.
 pub(crate) trait HeapBytes {
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
+}
+
+impl HeapBytes for [TermOrdinal; 2] {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl HeapBytes for TypoKey {
+    fn heap_bytes(&self) -> usize {
+        self.word.len()
+    }
+}
+
+impl HeapBytes for Box<str> {
+    fn heap_bytes(&self) -> usize {
+        self.len()
+    }
 }
 
 impl HeapBytes for DocSet {
@@ -92,7 +110,7 @@ struct State<K, V> {
     bytes: usize,
 }
 
-impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
+impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
     pub(super) fn new(doc_count: u32) -> BoundedCache<K, V> {
         let state = State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
         BoundedCache {
@@ -115,7 +133,7 @@ impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
             return value.clone();
         }
         let value = Arc::new(find());
-        let bytes = bytes_of(&*value);
+        let bytes = bytes_of(&key, &*value);
         if bytes <= self.bytes_max / ENTRY_SHARE {
             let mut state = self.state.lock();
             if state.entries.insert(key.clone(), value.clone()).is_none() {
@@ -125,15 +143,15 @@ impl<K: Clone + Eq + Hash, V: HeapBytes> BoundedCache<K, V> {
             while state.bytes > self.bytes_max {
                 let Some(oldest) = state.order.pop_front() else { break };
                 let removed = state.entries.remove(&oldest);
-                state.bytes -= removed.map_or(0, |value| bytes_of(&*value));
+                state.bytes -= removed.map_or(0, |value| bytes_of(&oldest, &*value));
             }
         }
         value
     }
 }
 
-fn bytes_of(value: &impl HeapBytes) -> usize {
-    ENTRY_BYTES + value.heap_bytes()
+fn bytes_of(key: &impl HeapBytes, value: &impl HeapBytes) -> usize {
+    ENTRY_BYTES + 2 * key.heap_bytes() + value.heap_bytes()
 }
 
 impl<K, V> std::fmt::Debug for BoundedCache<K, V> {
@@ -159,14 +177,26 @@ mod tests {
         let state = cache.state.lock();
         assert_eq!(state.entries.len(), state.order.len());
         assert!(!state.entries.contains_key(&[1, 2]), "the oldest left");
-        assert_eq!(state.bytes, state.entries.values().map(|docs| bytes_of(&**docs)).sum::<usize>());
+        assert_eq!(state.bytes, state.entries.iter().map(|(key, docs)| bytes_of(key, &**docs)).sum::<usize>());
+    }
+
+    #[test]
+    fn keys_count() {
+        let cache = CutCache::new(0);
+        for word in 0..1000 {
+            cache.get_or_find(format!("{word:0400}").into(), Vec::new);
+        }
+        let kept = cache.state.lock().entries.len();
+        assert!(kept * 800 <= cache.bytes_max, "{kept} keys are kept");
+        assert!(cache.contains(format!("{:0400}", 999).as_str()));
+        assert!(!cache.contains(format!("{:0400}", 0).as_str()));
     }
 
     #[test]
     fn large_sets_are_not_kept() {
         let cache = PairCache::new(0);
         let large = || DocSet::from_sorted((0..100_000).step_by(33).collect());
-        assert!(bytes_of(&large()) > cache.bytes_max / ENTRY_SHARE);
+        assert!(bytes_of(&[1, 2], &large()) > cache.bytes_max / ENTRY_SHARE);
         cache.get_or_find([1, 2], large);
         let mut asked = false;
         cache.get_or_find([1, 2], || {
