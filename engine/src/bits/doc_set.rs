@@ -4,6 +4,8 @@
 //! rounded up to 64, and bits at or past the document count are zero. A list of `k` documents costs `4k` bytes, a
 //! bitset of `n` documents `n/8`: below one document in 32 the list is smaller, and that is where the forms switch.
 
+use std::ops::Range;
+
 use super::bitset::{bits_to_list, clear_tail, has_bit, words_for};
 use super::kernels::{and_not_words, and_words, count_common, count_ones, or_words};
 use super::sorted_list::{intersect_lists, subtract_lists, union_lists};
@@ -109,6 +111,77 @@ impl DocSet {
                         rest &= rest - 1;
                     }
                 }
+            }
+        }
+    }
+
+    /// Calls `f` with the documents of `within` in ascending order, as runs of neighbours that are as long as can be.
+    #[inline]
+    pub fn for_each_run(&self, within: Range<DocId>, mut f: impl FnMut(Range<DocId>)) {
+        let mut run = within.start..within.start;
+        let mut add = |more: Range<DocId>| {
+            if more.start == run.end {
+                run.end = more.end;
+            } else {
+                let done = std::mem::replace(&mut run, more);
+                if !done.is_empty() {
+                    f(done);
+                }
+            }
+        };
+        match self {
+            DocSet::Sorted(docs) => {
+                let start = docs.partition_point(|doc| *doc < within.start);
+                docs[start..].iter().take_while(|doc| **doc < within.end).for_each(|&doc| add(doc..doc + 1));
+            }
+            DocSet::Bitset { words, .. } => {
+                for (index, &word) in words.iter().enumerate().skip(within.start as usize / 64) {
+                    let base = index as u32 * 64;
+                    if base >= within.end {
+                        break;
+                    }
+                    let mut at = within.start.saturating_sub(base);
+                    let end = (within.end - base).min(64);
+                    while at < end {
+                        let rest = word >> at;
+                        let first = at + rest.trailing_zeros();
+                        if first >= end {
+                            break;
+                        }
+                        let length = (word >> first).trailing_ones();
+                        let next = (first + length).min(end);
+                        add(base + first..base + next);
+                        at = next;
+                    }
+                }
+            }
+        }
+        if !run.is_empty() {
+            f(run);
+        }
+    }
+
+    /// Ranges of ids in ascending order that together hold the set, each `size` of its documents: a bitset's up to 63
+    /// more, the last one fewer. Costs a count of the bits.
+    pub fn parts(&self, size: u32) -> Vec<Range<DocId>> {
+        match self {
+            DocSet::Sorted(docs) => {
+                let chunks = docs.chunks(size.max(1) as usize);
+                chunks.map(|docs| docs[0]..docs[docs.len() - 1] + 1).collect()
+            }
+            DocSet::Bitset { words, .. } => {
+                let (mut parts, mut start, mut held) = (Vec::new(), 0, 0);
+                for (end, word) in (1..).map(|index: u32| index * 64).zip(words) {
+                    held += word.count_ones();
+                    if held >= size.max(1) {
+                        parts.push(start..end);
+                        (start, held) = (end, 0);
+                    }
+                }
+                if held > 0 {
+                    parts.push(start..words.len() as u32 * 64);
+                }
+                parts
             }
         }
     }
@@ -420,6 +493,22 @@ mod tests {
         let mut seen = Vec::new();
         set.for_each(|doc| seen.push(doc));
         assert_eq!(seen, docs);
+        for size in [1, 64, 100] {
+            let parts = set.parts(size);
+            assert!(parts.is_sorted_by(|one, next| one.end <= next.start));
+            let mut runs: Vec<Range<u32>> = Vec::new();
+            for part in parts {
+                let before = runs.len();
+                set.for_each_run(part.clone(), |run| runs.push(run));
+                assert!(runs[before..].is_sorted_by(|one, next| one.end < next.start), "as long as can be");
+                assert!(runs[before..].iter().map(|run| run.end - run.start).sum::<u32>() < size + 64);
+                assert!(runs[before..].iter().all(|run| part.start <= run.start && run.end <= part.end));
+            }
+            assert_eq!(runs.into_iter().flatten().collect::<Vec<_>>(), docs);
+        }
+        let mut inner = Vec::new();
+        set.for_each_run(70..500, |run| inner.extend(run));
+        assert_eq!(inner, docs.into_iter().filter(|doc| (70..500).contains(doc)).collect::<Vec<_>>());
     }
 
     fn model() -> impl Strategy<Value = BTreeSet<u32>> {

@@ -12,7 +12,7 @@ use crate::index::settings::RankingRule;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
-use crate::vector::{Pairing, QueryVector, nearest, similarities};
+use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
 
 /// What documents are compared with.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl SemanticQuery {
 /// Searches by nearness. The text of the request is not looked at, its other parameters are.
 ///
 /// In large segments the nearest documents are found by their codes ([`nearest`]) where nothing but nearness counts.
-/// Else vectors are compared one by one on all threads of the pool; see [`similarities`] for the cost.
+/// Else vectors are compared one by one on all threads of the pool; see [`nearest_by_scan`] for the cost.
 ///
 /// # Errors
 /// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size.
@@ -246,8 +246,10 @@ impl Entry {
     }
 }
 
-/// Documents that one thread looks at before it takes more: some hundred thousand products.
-const CHUNK_DOCS: u32 = 4096;
+/// Bytes of vectors that one thread compares before it takes more, and the fewest documents. (Few in tests, which so search
+/// in several parts.)
+const PART_BYTES: usize = if cfg!(test) { 64 } else { 512 << 10 };
+const PART_DOCS_MIN: u32 = if cfg!(test) { 2 } else { 4096 };
 
 /// The candidates of a segment with their nearness; only the best where `keeps` says how many are enough.
 fn entries(
@@ -274,15 +276,12 @@ fn entries(
         best(&mut found, keeps);
         return found;
     }
-    let docs = docs.to_vec();
-    let chunks = docs.par_chunks(CHUNK_DOCS as usize).map(|chunk| {
-        let mut found = Vec::with_capacity(chunk.len());
-        let chunk = DocSet::from_sorted(chunk.to_vec());
-        similarities(vectors, queries, pairing, &chunk, |doc, similarity| found.push(entry(doc, similarity)));
-        best(&mut found, keeps);
-        found
+    let part_docs = u32::try_from(PART_BYTES / vectors.shape().row_bytes()).unwrap_or(u32::MAX).max(PART_DOCS_MIN);
+    let parts = docs.parts(part_docs).into_par_iter().map(|part| {
+        let found = nearest_by_scan(vectors, queries, pairing, docs, part, keeps.unwrap_or(usize::MAX));
+        found.into_iter().map(|(doc, similarity)| entry(doc, similarity))
     });
-    let mut all: Vec<Entry> = chunks.flatten_iter().collect();
+    let mut all: Vec<Entry> = parts.flatten_iter().collect();
     best(&mut all, keeps);
     all
 }

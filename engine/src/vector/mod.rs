@@ -4,4 +4,4 @@ mod nearest;
 mod scan;
 
 pub use nearest::nearest;
-pub use scan::{Pairing, QueryVector, similarities};
+pub use scan::{Pairing, QueryVector, nearest_by_scan, similarities};

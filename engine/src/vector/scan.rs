@@ -67,78 +67,162 @@ pub fn similarities(
     docs: &DocSet,
     mut f: impl FnMut(DocId, Option<f32>),
 ) {
-    let dimensions = vectors.shape().dimensions as usize;
-    let queries: Vec<&QueryVector> = queries.iter().filter(|query| query.dimensions() == dimensions).collect();
-    let mut scan = Scan { vectors, products: vec![Vec::new(); queries.len()], queries, pairing };
-    let mut run: Range<DocId> = 0..0;
-    docs.for_each(|doc| {
-        if doc == run.end && doc - run.start < RUN_LENGTH_MAX {
-            run.end = doc + 1;
-        } else {
-            scan.run(std::mem::replace(&mut run, doc..doc + 1), &mut f);
+    let mut scan = Scan::new(vectors, queries, pairing);
+    docs.for_each_run(0..DocId::MAX, |run| {
+        for docs in pieces(run) {
+            scan.compare(docs.clone());
+            scan.each(docs, &mut f);
         }
     });
-    scan.run(run, &mut f);
+}
+
+/// The `count` documents of `docs` nearest to `queries` among those of `within`, in no order, with their [`similarities`]; of
+/// equal ones the first.
+///
+/// Costs the comparisons, and next to nothing for documents that are farther than `count` others before them.
+pub fn nearest_by_scan(
+    vectors: &Vectors,
+    queries: &[QueryVector],
+    pairing: Pairing,
+    docs: &DocSet,
+    within: Range<DocId>,
+    count: usize,
+) -> Vec<(DocId, Option<f32>)> {
+    let mut scan = Scan::new(vectors, queries, pairing);
+    let mut best = Best { count, found: Vec::new(), least: f32::NEG_INFINITY };
+    docs.for_each_run(within, |run| {
+        for docs in pieces(run) {
+            scan.compare(docs.clone());
+            if best.least < 0.0 || scan.reaches_beyond(best.least) {
+                scan.each(docs, &mut |doc, similarity| best.add(doc, similarity.unwrap_or(NO_VECTOR)));
+            }
+        }
+    });
+    best.cut();
+    best.found.into_iter().map(|(doc, similarity)| (doc, (similarity >= 0.0).then_some(similarity))).collect()
+}
+
+/// Instead of the similarity of a document without vectors: any that has one is nearer.
+const NO_VECTOR: f32 = -1.0;
+
+/// The nearest documents seen so far, and some that no longer are among them.
+struct Best {
+    count: usize,
+    found: Vec<(DocId, f32)>,
+    /// Who is no nearer than this comes too late.
+    least: f32,
+}
+
+impl Best {
+    fn add(&mut self, doc: DocId, similarity: f32) {
+        if similarity > self.least {
+            self.found.push((doc, similarity));
+            if self.found.len() >= self.count.saturating_mul(2) {
+                self.cut();
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.found.len() > self.count {
+            let nearest_first =
+                |one: &(DocId, f32), other: &(DocId, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+            if let Some(last) = self.count.checked_sub(1) {
+                self.least = self.found.select_nth_unstable_by(last, nearest_first).1.1;
+            }
+            self.found.truncate(self.count);
+        }
+    }
 }
 
 /// Documents of one call of the kernel: enough that its cost disappears, few enough that results stay in the cache.
 const RUN_LENGTH_MAX: u32 = 256;
 
+fn pieces(run: Range<DocId>) -> impl Iterator<Item = Range<DocId>> {
+    let starts = run.clone().step_by(RUN_LENGTH_MAX as usize);
+    starts.map(move |start| start..run.end.min(start.saturating_add(RUN_LENGTH_MAX)))
+}
+
 struct Scan<'a> {
     vectors: &'a Vectors,
     queries: Vec<&'a QueryVector>,
     pairing: Pairing,
-    /// By query, the cosines of the rows of a run.
-    products: Vec<Vec<f32>>,
+    /// The vectors that were compared last.
+    rows: Range<u32>,
+    /// By query, the similarities of these.
+    similarities: Vec<Vec<f32>>,
+    /// Of one query, the bits in which these differ.
+    differing: Vec<u32>,
 }
 
-impl Scan<'_> {
-    fn run(&mut self, docs: Range<DocId>, f: &mut impl FnMut(DocId, Option<f32>)) {
-        if docs.is_empty() {
-            return;
-        }
-        let first = self.vectors.of(docs.start).start;
-        let rows = first..self.vectors.of(docs.end - 1).end.max(first);
-        self.cosines(rows.clone());
-        for doc in docs {
-            let own = self.vectors.of(doc);
-            let at = |row: u32, products: &[f32]| {
-                row.checked_sub(rows.start).and_then(|at| products.get(at as usize).copied())
-            };
-            let best = match self.pairing {
-                Pairing::All => {
-                    let each = self.products.iter();
-                    each.flat_map(|products| own.clone().filter_map(|row| at(row, products))).reduce(f32::max)
+impl<'a> Scan<'a> {
+    fn new(vectors: &'a Vectors, queries: &'a [QueryVector], pairing: Pairing) -> Scan<'a> {
+        let dimensions = vectors.shape().dimensions as usize;
+        let queries: Vec<&QueryVector> = queries.iter().filter(|query| query.dimensions() == dimensions).collect();
+        let similarities = vec![Vec::new(); queries.len()];
+        Scan { vectors, queries, pairing, rows: 0..0, similarities, differing: Vec::new() }
+    }
+
+    /// Compares the vectors of these documents.
+    fn compare(&mut self, docs: Range<DocId>) {
+        self.rows = if self.vectors.is_one_each() {
+            docs
+        } else {
+            let first = self.vectors.of(docs.start).start;
+            first..self.vectors.of(docs.end - 1).end.max(first)
+        };
+        let count = self.rows.len();
+        let bytes = self.vectors.rows(self.rows.clone());
+        let shape = self.vectors.shape();
+        for (query, similarities) in self.queries.iter().zip(&mut self.similarities) {
+            similarities.clear();
+            similarities.resize(count, 0.0);
+            if shape.binary {
+                self.differing.clear();
+                self.differing.resize(count, 0);
+                kernels::differing_bits(bytes, &query.bits, &mut self.differing);
+                for (differing, similarity) in self.differing.iter().zip(similarities.iter_mut()) {
+                    *similarity = 1.0 - 2.0 * *differing as f32 / shape.dimensions as f32;
                 }
-                Pairing::ByPosition => {
-                    own.zip(&self.products).filter_map(|(row, products)| at(row, products)).reduce(f32::max)
+            } else {
+                kernels::dots(bytes, &query.unit, similarities);
+                for (row, similarity) in self.rows.clone().zip(similarities.iter_mut()) {
+                    *similarity *= self.vectors.inverse_norm(row);
                 }
-            };
+            }
             // All queries of a search shift alike.
-            f(doc, best.and_then(|cosine| Some(self.queries.first()?.similarity(cosine))));
+            similarities.iter_mut().for_each(|similarity| *similarity = query.similarity(*similarity));
         }
     }
 
-    /// The cosine of each row with each of the queries.
-    fn cosines(&mut self, rows: Range<u32>) {
-        let count = (rows.end - rows.start) as usize;
-        let bytes = self.vectors.rows(rows.clone());
-        let shape = self.vectors.shape();
-        for (query, products) in self.queries.iter().zip(&mut self.products) {
-            products.clear();
-            products.resize(count, 0.0);
-            if shape.binary {
-                let each = bytes.chunks_exact(shape.row_bytes()).zip(products);
-                each.for_each(|(row, product)| {
-                    let differing = kernels::differing_bits(row, &query.bits);
-                    *product = 1.0 - 2.0 * differing as f32 / shape.dimensions as f32;
-                });
-            } else {
-                kernels::dots(bytes, &query.unit, products);
-                for (row, product) in rows.clone().zip(products) {
-                    *product *= self.vectors.inverse_norm(row);
+    /// Whether one of the vectors that were compared is nearer than that.
+    fn reaches_beyond(&self, similarity: f32) -> bool {
+        // Counted to the end, many are compared at once.
+        let beyond = |similarities: &Vec<f32>| similarities.iter().filter(|other| **other > similarity).count();
+        self.similarities.iter().any(|similarities| beyond(similarities) > 0)
+    }
+
+    /// Calls `f` with each of the documents that were compared.
+    fn each(&self, docs: Range<DocId>, f: &mut impl FnMut(DocId, Option<f32>)) {
+        if let (true, [similarities]) = (self.vectors.is_one_each(), &self.similarities[..]) {
+            docs.zip(similarities).for_each(|(doc, similarity)| f(doc, Some(*similarity)));
+            return;
+        }
+        for doc in docs {
+            let own = self.vectors.of(doc);
+            let at = |row: u32, similarities: &[f32]| {
+                row.checked_sub(self.rows.start).and_then(|at| similarities.get(at as usize).copied())
+            };
+            let best = match self.pairing {
+                Pairing::All => {
+                    let each = self.similarities.iter();
+                    each.flat_map(|similarities| own.clone().filter_map(|row| at(row, similarities))).reduce(f32::max)
                 }
-            }
+                Pairing::ByPosition => {
+                    own.zip(&self.similarities).filter_map(|(row, similarities)| at(row, similarities)).reduce(f32::max)
+                }
+            };
+            f(doc, best);
         }
     }
 }

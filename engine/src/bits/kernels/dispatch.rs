@@ -57,8 +57,9 @@ compiled_twice! {
     common_bits, common_bits_avx2, (words: &[u64], bits: &[u8]) -> u32
 }
 compiled_twice! {
-    /// The number of bits in which the two differ, over the length of the shorter.
-    differing_bits, differing_bits_avx2, (a: &[u8], b: &[u8]) -> u32
+    /// For each of the rows, which follow each other without gaps, the number of bits in which it differs from `query`. Both
+    /// are whole words of 64 bits.
+    differing_bits, differing_bits_avx2, (rows: &[u8], query: &[u8], out: &mut [u32]) -> ()
 }
 
 /// The scalar products of `query` with each of the rows (little-endian `f32`), which follow each other without gaps.

@@ -38,15 +38,17 @@ pub(super) fn dots<const FUSED: bool>(rows: &[u8], query: &[f32], out: &mut [f32
     }
 }
 
-/// The number of bits in which the two differ, over the length of the shorter.
+/// See [`super::differing_bits`].
 #[inline(always)]
-pub(super) fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
-    let count = a.len().min(b.len());
-    let (a_words, a_rest) = a[..count].as_chunks::<8>();
-    let (b_words, b_rest) = b[..count].as_chunks::<8>();
-    let words = a_words.iter().zip(b_words);
-    let sum: u32 = words.map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones()).sum();
-    sum + a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
+pub(super) fn differing_bits(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    let ((rows, _), (query, _)) = (rows.as_chunks::<8>(), query.as_chunks::<8>());
+    for (row, out) in rows.chunks_exact(query.len().max(1)).zip(out) {
+        let mut differing = 0;
+        for (a, b) in row.iter().zip(query) {
+            differing += (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones();
+        }
+        *out = differing;
+    }
 }
 
 /// See [`super::common_bits`].

@@ -60,8 +60,13 @@ mod tests {
             let found = dot(&bytes(&a), &b);
             prop_assert!((f64::from(found) - naive(&a, &b)).abs() < 1e-3);
             let other: Vec<u8> = seed.iter().rev().copied().collect();
-            let expected: u32 = seed.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones()).sum();
-            prop_assert_eq!(differing_bits(&seed, &other), expected);
+            // Rows of two words.
+            let expected: Vec<u32> = seed.chunks_exact(16).map(|row| {
+                row.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones()).sum()
+            }).collect();
+            let mut found = vec![0; expected.len()];
+            differing_bits(&seed, &other[..other.len().min(16)], &mut found);
+            prop_assert_eq!(found, expected);
             let words: Vec<u64> = seed.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
             let common: u32 = seed.iter().zip(&other).take(words.len() * 8).map(|(a, b)| (a & b).count_ones()).sum();
             prop_assert_eq!(common_bits(&words, &other), common);

@@ -80,12 +80,47 @@ proptest! {
         let mut found = Vec::new();
         let query = [QueryVector::new(&query, None)];
         let vectors = reader.vectors_of("e").unwrap();
-        similarities(vectors, &query, Pairing::All, &DocSet::from_sorted(docs), |doc, similarity| found.push((doc, similarity)));
+        let docs = DocSet::from_sorted(docs);
+        similarities(vectors, &query, Pairing::All, &docs, |doc, similarity| found.push((doc, similarity)));
         prop_assert_eq!(found.len(), expected.len());
         for ((doc, similarity), (expected_doc, expected)) in found.into_iter().zip(expected) {
             prop_assert_eq!(doc, expected_doc);
             prop_assert_eq!(similarity.is_some(), expected.is_some());
             prop_assert!((similarity.unwrap_or(0.0) - expected.unwrap_or(0.0)).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn the_nearest_are_those_of_all_similarities(
+        documents in prop_oneof![
+            prop::collection::vec(prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 5), 0..3), 1..600),
+            // A vector for each document, as most collections have it.
+            prop::collection::vec(prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 5), 1), 300..1500),
+        ],
+        queries in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 5), 1..3),
+        is_by_position in any::<bool>(),
+        binary in any::<bool>(),
+        left_out in prop_oneof![Just(0), any::<u32>()],
+        within in (0u32..200, 100u32..2000),
+        count in prop_oneof![Just(1usize), Just(10), 0usize..40, Just(usize::MAX)],
+    ) {
+        let reader = segment(binary, &documents);
+        let vectors = reader.vectors_of("e").unwrap();
+        let queries: Vec<QueryVector> = queries.iter().map(|query| QueryVector::new(query, None)).collect();
+        let pairing = if is_by_position { Pairing::ByPosition } else { Pairing::All };
+        let within = within.0..within.1.max(within.0);
+        let docs: Vec<u32> = (0..documents.len() as u32).filter(|doc| left_out >> (doc % 32) & 1 == 0).collect();
+        let docs = DocSet::from_sorted(docs);
+        let mut expected = Vec::new();
+        similarities(vectors, &queries, pairing, &docs, |doc, similarity| expected.push((doc, similarity)));
+        expected.retain(|(doc, _)| within.contains(doc));
+        // Equal ones, of which bits have many, stay in the order of the documents.
+        expected.sort_by(|one, other| other.1.partial_cmp(&one.1).unwrap());
+        expected.truncate(count);
+        for docs in [docs.clone(), docs.into_bitset(documents.len() as u32)] {
+            let mut found = nearest_by_scan(vectors, &queries, pairing, &docs, within.clone(), count);
+            found.sort_by(|one, other| other.1.partial_cmp(&one.1).unwrap().then(one.0.cmp(&other.0)));
+            prop_assert_eq!(&found, &expected);
         }
     }
 }
