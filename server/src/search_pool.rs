@@ -82,7 +82,7 @@ impl SearchPool {
             .build()
             .expect("the process may start threads");
         let slots = Slots::new(
-            cores * options.searching.experimental_nb_searches_per_core.get(),
+            cores.saturating_mul(options.searching.experimental_nb_searches_per_core.get()),
             options.searching.experimental_search_queue_size,
             options.searching.experimental_drop_search_after,
         );

@@ -21,6 +21,8 @@ use thiserror::Error;
 use judgement::{Judgement, JudgementError, read_judgements};
 use measure::{Quality, ndcg, reciprocal_rank};
 
+use crate::options;
+
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 
 /// Measure the quality of answers with judged queries.
@@ -45,17 +47,22 @@ pub struct Args {
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
     /// Hits that are looked at.
-    #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = options::count::<u16>)]
     depth: u16,
     /// Fail when another way of searching has a higher nDCG than the last one.
     #[arg(long)]
     last_is_best: bool,
     /// Fail when nDCG is lower for the last way of searching.
-    #[arg(long, value_name = "0..1")]
+    #[arg(long, value_name = "0..1", value_parser = share)]
     min_ndcg: Option<f64>,
     /// Fail when MRR is lower for the last way of searching.
-    #[arg(long, value_name = "0..1")]
+    #[arg(long, value_name = "0..1", value_parser = share)]
     min_mrr: Option<f64>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.trim().parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("`{text}` is not a share: expected a number from 0 to 1"))
 }
 
 /// A way of searching.

@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use crate::options;
+
 /// Load documents from files or standard input into an index.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
@@ -43,14 +45,14 @@ pub struct Args {
     #[arg(long)]
     update: bool,
     /// Bytes of a request; a larger document makes a request of its own.
-    #[arg(long, value_name = "BYTES", default_value = "20000000")]
+    #[arg(long, value_name = "BYTES", default_value = "20000000", value_parser = options::count::<usize>)]
     batch_bytes: usize,
     /// Requests in flight. With more than one, two versions of the same document that fall into different requests may
     /// be applied in either order; 1 keeps the order of the input.
-    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
     /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = patience)]
     patience: Option<u64>,
     /// Return when everything is accepted, without waiting for the tasks.
     #[arg(long)]
@@ -58,6 +60,15 @@ pub struct Args {
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+}
+
+fn in_flight(text: &str) -> Result<u16, String> {
+    options::within(text, 1..=64)
+}
+
+/// At most a day.
+fn patience(text: &str) -> Result<u64, String> {
+    options::within(text, 0..=86_400)
 }
 
 /// What the bytes of the input are.

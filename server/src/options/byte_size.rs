@@ -23,14 +23,24 @@ impl ByteSize {
 
 /// A text that is no size.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a size: expected bytes, or a number with a unit such as `100 MB` or `2 GiB`")]
-pub struct NotASize(String);
+#[non_exhaustive]
+pub enum ByteSizeError {
+    /// Of another form than a size.
+    #[error("`{0}` is not a size: expected bytes, or a number with a unit such as `100 MB` or `2 GiB`")]
+    NotASize(String),
+    /// More than can be counted.
+    #[error("`{0}` is too large: expected at most 8192 TiB")]
+    TooLarge(String),
+}
+
+/// No machine has that many bytes, and sums of some of them fit a `u64`, and a float that holds every integer up to them.
+const BYTES_MAX: u64 = 8192 << 40;
 
 impl FromStr for ByteSize {
-    type Err = NotASize;
+    type Err = ByteSizeError;
 
-    fn from_str(text: &str) -> Result<ByteSize, NotASize> {
-        let refuse = || NotASize(text.to_owned());
+    fn from_str(text: &str) -> Result<ByteSize, ByteSizeError> {
+        let refuse = || ByteSizeError::NotASize(text.to_owned());
         let trimmed = text.trim();
         let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(split);
@@ -47,16 +57,12 @@ impl FromStr for ByteSize {
             "ti" | "tib" => 1 << 40,
             _ => return Err(refuse()),
         };
-        if let Ok(whole) = number.parse::<u64>() {
-            return whole.checked_mul(factor).map(ByteSize).ok_or_else(refuse);
-        }
-        let number: f64 = number.parse().map_err(|_| refuse())?;
-        let bytes = number * factor as f64;
-        // Above 2^53 a float does not hold every integer, and no machine has that many bytes.
-        if !(0.0..9e15).contains(&bytes) {
-            return Err(refuse());
-        }
-        Ok(ByteSize(bytes as u64))
+        // Of what is longer than a `u64`, a float tells at least that it is too large.
+        let bytes = match number.parse::<u64>() {
+            Ok(whole) => whole.saturating_mul(factor),
+            Err(_) => (number.parse::<f64>().map_err(|_| refuse())? * factor as f64) as u64,
+        };
+        if bytes <= BYTES_MAX { Ok(ByteSize(bytes)) } else { Err(ByteSizeError::TooLarge(text.to_owned())) }
     }
 }
 
@@ -110,9 +116,15 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
-        for text in ["", "MB", "ten", "1 XB", "-1", "1.2.3", "99999999999 TB"] {
-            assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        for text in ["", "MB", "ten", "1 XB", "-1", "1.2.3", "-99999999999 TiB", "."] {
+            assert_eq!(text.parse::<ByteSize>(), Err(ByteSizeError::NotASize(text.to_owned())));
         }
+        assert_eq!("8192 TiB".parse(), Ok(ByteSize(BYTES_MAX)));
+        for text in ["99999999999 TiB", "9007199254740993", "8193 TiB", "99999999999999999999999999", "9e9 TB"] {
+            let expected = if text.contains('e') { ByteSizeError::NotASize } else { ByteSizeError::TooLarge };
+            assert_eq!(text.parse::<ByteSize>(), Err(expected(text.to_owned())));
+        }
+        assert_eq!("9999999.5 TiB".parse::<ByteSize>(), Err(ByteSizeError::TooLarge("9999999.5 TiB".to_owned())));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Times: an interval (`--schedule-snapshot`), which may be never, and how long something may take.
 
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,31 +10,46 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval(pub Option<Duration>);
 
-/// A text that is no interval.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not an interval: expected seconds, or a number with `s`, `m`, `h` or `d`, or `true` or `false`")]
-pub struct NotAnInterval(String);
+/// More than anything runs for, and little enough to be added to any time.
+const DAYS_MAX: u64 = 36_500;
 
-/// A text that is no time.
+/// A text that is no interval, or no time.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a time: expected seconds, or a number with `s`, `m`, `h` or `d`")]
-pub(super) struct NotATime(String);
+#[non_exhaustive]
+pub enum IntervalError {
+    /// Of another form than an interval.
+    #[error("`{0}` is not an interval: expected seconds, or a number with `s`, `m`, `h` or `d`, or `true` or `false`")]
+    NotAnInterval(String),
+    /// Of another form than a time.
+    #[error("`{0}` is not a time: expected seconds, or a number with `s`, `m`, `h` or `d`")]
+    NotATime(String),
+    /// A number that is too large.
+    #[error("`{0}` is too long: expected at most {DAYS_MAX} days (`{DAYS_MAX}d`)")]
+    TooLong(String),
+}
 
 /// Reads how long something may take: as an interval, but neither for ever nor no time at all.
-pub(super) fn time(text: &str) -> Result<Duration, NotATime> {
-    let has_number = text.bytes().any(|byte| byte.is_ascii_digit());
-    let interval = text.parse::<Interval>().ok().filter(|_| has_number);
-    interval.and_then(|interval| interval.0).ok_or_else(|| NotATime(text.to_owned()))
+pub(super) fn time(text: &str) -> Result<Duration, IntervalError> {
+    let not_a_time = || IntervalError::NotATime(text.to_owned());
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Err(not_a_time());
+    }
+    match text.parse::<Interval>() {
+        Ok(interval) => interval.0.ok_or_else(not_a_time),
+        Err(IntervalError::NotAnInterval(_)) => Err(not_a_time()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What the switch alone means, in seconds.
 pub(super) const DAILY: &str = "86400";
 
 impl FromStr for Interval {
-    type Err = NotAnInterval;
+    type Err = IntervalError;
 
-    fn from_str(text: &str) -> Result<Interval, NotAnInterval> {
-        let refuse = || NotAnInterval(text.to_owned());
+    fn from_str(text: &str) -> Result<Interval, IntervalError> {
+        let refuse = || IntervalError::NotAnInterval(text.to_owned());
+        let too_long = || IntervalError::TooLong(text.to_owned());
         let text = text.trim().to_ascii_lowercase();
         let (number, factor) = match text.as_str() {
             "" | "false" => return Ok(Interval(None)),
@@ -44,10 +60,16 @@ impl FromStr for Interval {
                 units.into_iter().find_map(with_unit).unwrap_or((other, 1))
             }
         };
-        let number: u64 = number.parse().map_err(|_| refuse())?;
-        let seconds = number.checked_mul(factor).ok_or_else(refuse)?;
-        // Nothing can be done every 0 seconds.
-        if seconds == 0 { Err(refuse()) } else { Ok(Interval(Some(Duration::from_secs(seconds)))) }
+        let number: u64 = number.parse().map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => too_long(),
+            _ => refuse(),
+        })?;
+        match number.checked_mul(factor) {
+            // Nothing can be done every 0 seconds.
+            Some(0) => Err(refuse()),
+            Some(seconds) if seconds <= DAYS_MAX * 86_400 => Ok(Interval(Some(Duration::from_secs(seconds)))),
+            _ => Err(too_long()),
+        }
     }
 }
 
@@ -62,8 +84,13 @@ mod tests {
         }
         assert_eq!("".parse(), Ok(Interval(None)));
         assert_eq!("FALSE".parse(), Ok(Interval(None)));
-        for text in ["0", "-1", "soon", "1.5h", "m", "1w", "99999999999999999999"] {
-            assert!(text.parse::<Interval>().is_err(), "{text}");
+        for text in ["0", "-1", "soon", "1.5h", "m", "1w", "-99999999999999999999"] {
+            assert_eq!(text.parse::<Interval>(), Err(IntervalError::NotAnInterval(text.to_owned())));
+        }
+        assert!("36500d".parse::<Interval>().is_ok());
+        for text in ["36501d", "99999999999999999999", "9999999999999999999d", "3153600001"] {
+            assert_eq!(text.parse::<Interval>(), Err(IntervalError::TooLong(text.to_owned())));
+            assert_eq!(time(text), Err(IntervalError::TooLong(text.to_owned())));
         }
     }
 
@@ -72,7 +99,7 @@ mod tests {
         assert_eq!(time("90"), Ok(Duration::from_secs(90)));
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
         for text in ["", "true", "false", "0", "soon"] {
-            assert_eq!(time(text), Err(NotATime(text.to_owned())));
+            assert_eq!(time(text), Err(IntervalError::NotATime(text.to_owned())));
         }
     }
 }

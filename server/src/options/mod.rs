@@ -19,7 +19,8 @@ mod unavailable;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{IntErrorKind, NonZeroUsize};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -151,14 +152,40 @@ fn command() -> clap::Command {
         };
         match argument.get_action() {
             ArgAction::SetTrue => argument.value_parser(FalseyValueParser::new()),
-            _ => argument,
+            // Otherwise `-1` is taken for an option, and the one that it is the value of is not named.
+            _ => argument.allow_negative_numbers(true),
         }
     })
 }
 
 /// A number of at least 1.
-fn count<T: FromStr>(text: &str) -> Result<T, String> {
-    text.trim().parse().map_err(|_| format!("`{text}` is not a count: expected an integer of at least 1"))
+pub(crate) fn count<T: FromStr>(text: &str) -> Result<T, String> {
+    within(text, 1..=u64::MAX)
+}
+
+/// A number, or 0.
+fn count_or_none<T: FromStr>(text: &str) -> Result<T, String> {
+    within(text, 0..=u64::MAX)
+}
+
+/// A number of this range, and of what `T`, which has no sign, holds of it.
+pub(crate) fn within<T: FromStr>(text: &str, range: RangeInclusive<u64>) -> Result<T, String> {
+    let (least, type_max) = (range.start(), u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>()));
+    let number = text.trim().parse::<u64>();
+    let is_good = number.as_ref().is_ok_and(|number| range.contains(number));
+    text.trim().parse().ok().filter(|_| is_good).ok_or_else(|| {
+        let most = *range.end().min(&type_max);
+        let is_too_large = match number {
+            Ok(number) => number > most,
+            Err(error) => *error.kind() == IntErrorKind::PosOverflow,
+        };
+        match (is_too_large, most == type_max) {
+            (true, true) => format!("`{text}` is too large: expected an integer of at most {most}"),
+            (true, false) => format!("`{text}` is too large: expected an integer from {least} to {most}"),
+            (false, true) => format!("`{text}` is not a count: expected an integer of at least {least}"),
+            (false, false) => format!("`{text}` is not a count: expected an integer from {least} to {most}"),
+        }
+    })
 }
 
 /// Logical cores that the process may use.
@@ -184,6 +211,12 @@ pub enum OptionsError {
         /// The one that is not.
         needed: &'static str,
     },
+    /// A secret that cannot be sent, and is not shown.
+    #[error("the value of `{option}` is no value of a header: expected one line of visible characters")]
+    HeaderValue {
+        /// The option.
+        option: &'static str,
+    },
     /// Something that this server does not do.
     #[error("`{option}` cannot be used: this server has no {what}")]
     Unavailable {
@@ -208,6 +241,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<Pa
 fn check_combination(options: &Options) -> Result<(), OptionsError> {
     if let Some((option, what)) = options.unavailable.first_set() {
         return Err(OptionsError::Unavailable { option, what });
+    }
+    if !options.outbound.authorization_is_sendable() {
+        return Err(OptionsError::HeaderValue { option: "--task-webhook-authorization-header" });
     }
     let (tls, backups) = (&options.tls, &options.backups);
     let (cert, has_cert) = ("--ssl-cert-path", tls.ssl_cert_path.is_some());

@@ -56,7 +56,7 @@ pub struct ObjectStorageOptions {
     pub experimental_s3_max_in_flight_parts: NonZeroUsize,
 
     /// How hard snapshots are compressed, from 0 (not at all) to 9; their largest files are compressed already.
-    #[arg(long, default_value = "0", value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
+    #[arg(long, default_value = "0", value_name = "LEVEL", value_parser = compression_level)]
     pub experimental_s3_compression_level: u32,
 
     /// Accepted for the sake of other servers of the protocol: here every attempt is signed anew.
@@ -66,6 +66,10 @@ pub struct ObjectStorageOptions {
     /// Largest part of a snapshot. Smaller ones are sent where so many parts would not fit an eighth of the indexing memory.
     #[arg(long, default_value = "375 MiB", value_name = "SIZE")]
     pub experimental_s3_multipart_part_size: ByteSize,
+}
+
+fn compression_level(text: &str) -> Result<u32, String> {
+    super::within(text, 0..=9)
 }
 
 type Given = (&'static str, bool);

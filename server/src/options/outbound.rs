@@ -18,7 +18,7 @@ pub struct OutboundRequests {
     task_webhook_url: Option<String>,
 
     /// Sent to that address as `Authorization`, as it is.
-    #[arg(long, hide_env_values = true, value_name = "VALUE", value_parser = header_value)]
+    #[arg(long, hide_env_values = true, value_name = "VALUE")]
     task_webhook_authorization_header: Option<String>,
 
     /// Compresses what webhooks are sent (`Content-Encoding: gzip`).
@@ -31,7 +31,7 @@ pub struct OutboundRequests {
     pub experimental_allowed_ip_networks: IpPolicy,
 
     /// Texts of queries whose vectors are remembered; 0 remembers none.
-    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    #[arg(long, default_value = "0", value_name = "COUNT", value_parser = super::count_or_none::<usize>)]
     pub experimental_embedding_cache_entries: usize,
 
     /// Disk space for embeddings of documents that are kept after they were committed, so that the same texts need not be
@@ -57,6 +57,13 @@ impl OutboundRequests {
         }
     }
 
+    /// Whether what is sent along to the webhook can be sent. Not a check of the option alone, whose refusal would show the
+    /// secret.
+    pub(super) fn authorization_is_sendable(&self) -> bool {
+        let value = self.task_webhook_authorization_header.as_deref();
+        value.is_none_or(|value| reqwest::header::HeaderValue::from_str(value).is_ok())
+    }
+
     /// The webhook that the options name.
     pub fn task_webhook(&self) -> Option<Webhook> {
         let url = self.task_webhook_url.clone()?;
@@ -66,8 +73,4 @@ impl OutboundRequests {
 
 fn webhook_url(text: &str) -> Result<String, String> {
     parse_url(text).map(|_| text.to_owned())
-}
-
-fn header_value(text: &str) -> Result<String, String> {
-    reqwest::header::HeaderValue::from_str(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -12,7 +12,7 @@ use super::{ByteSize, interval};
 #[command(next_help_heading = "Search")]
 pub struct Searching {
     /// Searches that may wait for a free slot; one more makes a random one be refused. 0: none may wait.
-    #[arg(long, default_value = "1000", value_name = "COUNT")]
+    #[arg(long, default_value = "1000", value_name = "COUNT", value_parser = super::count_or_none::<usize>)]
     pub experimental_search_queue_size: usize,
 
     /// Searches that run at the same time, for each core.

@@ -83,6 +83,72 @@ fn bad_values_are_refused() {
 }
 
 #[test]
+fn a_secret_that_is_refused_is_not_shown() {
+    let said = error(None, &["--task-webhook-authorization-header", "Bearer secret\n"]);
+    assert!(said.contains("`--task-webhook-authorization-header`") && !said.contains("secret"), "{said}");
+}
+
+/// With one of these words, each option that takes a number says which it is, what it was given, and what it takes.
+#[test]
+fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
+    const SIZE: [&str; 2] =
+        ["is not a size: expected bytes, or a number with a unit", "is too large: expected at most"];
+    const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
+    const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
+    let numbers = [
+        ("http-payload-size-limit", SIZE),
+        ("max-indexing-memory", SIZE),
+        ("experimental-limit-batched-tasks-total-size", SIZE),
+        ("answer-cache-size", SIZE),
+        ("embedding-cache-size", SIZE),
+        ("experimental-s3-multipart-part-size", SIZE),
+        ("client-timeout", TIME),
+        ("experimental-drop-search-after", TIME),
+        ("schedule-snapshot", TIME),
+        ("max-indexing-threads", COUNT),
+        ("experimental-max-number-of-batched-tasks", COUNT),
+        ("snapshots-kept", COUNT),
+        ("experimental-s3-max-in-flight-parts", COUNT),
+        ("experimental-s3-compression-level", COUNT),
+        ("experimental-s3-signature-duration-seconds", COUNT),
+        ("experimental-search-queue-size", COUNT),
+        ("experimental-nb-searches-per-core", COUNT),
+        ("experimental-embedding-cache-entries", COUNT),
+        ("embedder-requests-per-minute", COUNT),
+        ("embedder-tokens-per-minute", COUNT),
+    ];
+    // Whoever adds an option of numbers adds it here.
+    let takes_numbers = |argument: &&clap::Arg| {
+        let names = argument.get_value_names().unwrap_or_default();
+        names.iter().any(|name| ["COUNT", "SECONDS", "SIZE", "LEVEL"].contains(&name.as_str()))
+    };
+    let command = command();
+    let listed = command.get_arguments().filter(takes_numbers).filter_map(clap::Arg::get_long);
+    assert_eq!(listed.filter(|name| *name != "log-level").count(), numbers.len());
+    for (name, [form, largest]) in numbers {
+        let flag = format!("--{name}");
+        for (value, expected) in [("x", form), ("-1", form), ("1x9", form), ("99999999999999999999999999", largest)] {
+            let id = name.replace('-', "_");
+            for said in [
+                error(None, &[&flag, value]),
+                error(None, &[&format!("{flag}={value}")]),
+                error(Some(&format!("{id} = \"{value}\"")), &[]),
+            ] {
+                assert!(said.contains(&format!("{flag} ")) || said.contains(&format!("{flag}=")), "{flag}: {said}");
+                assert!(said.contains(&format!("`{value}`")) && said.contains(expected), "{flag} {value}: {said}");
+            }
+        }
+    }
+    let level = error(None, &["--experimental-s3-compression-level", "10"]);
+    assert!(level.contains("`10` is too large: expected an integer from 0 to 9"), "{level}");
+    let requests = error(None, &["--embedder-requests-per-minute", "4294967296"]);
+    assert!(requests.contains("expected an integer of at most 4294967295"), "{requests}");
+    assert_eq!(options(None, &["--experimental-search-queue-size=0"]).searching.experimental_search_queue_size, 0);
+    // What other servers of the protocol write for "no limit".
+    options(None, &["--experimental-max-number-of-batched-tasks=18446744073709551615"]);
+}
+
+#[test]
 fn unlimited_threads_are_the_default() {
     let default = options(None, &[]).indexing.threads();
     assert_eq!(options(None, &["--max-indexing-threads", "unlimited"]).indexing.threads(), default);
