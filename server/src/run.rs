@@ -129,6 +129,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         Arc::clone(embedders.requests()),
         limits(&options),
     )?;
+    let https = outbound.check_https();
     let state = Arc::new(AppState::new(options, instance, queue, outbound, embedders, keys, webhooks));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
@@ -138,6 +139,9 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         tracing::warn!(
             "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
         );
+    }
+    if let Err(missing) = https {
+        tracing::warn!("{missing}. Webhooks, embedders and whatever else has an address with `https` will fail.");
     }
     open_indexes(&state);
     schedule_snapshots(&state);

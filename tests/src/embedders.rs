@@ -395,6 +395,27 @@ fn secrets_and_features_are_kept() {
 }
 
 #[test]
+fn without_ca_certificates_the_server_says_what_to_install_and_http_goes_on_working() {
+    let model = Model::start();
+    let missing = ["SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent"];
+    let server = Server::with_options(&[LOCAL[0], LOCAL[1], missing[0], missing[1]]);
+    server.wait_for_log("WARN");
+    let advice = |said: &str| said.contains("`ca-certificates`") && said.contains("`SSL_CERT_FILE`");
+    assert!(server.log().lines().any(advice), "{}", server.log());
+    let with = |url: &str| {
+        let mut configuration = model.configuration();
+        configuration["url"] = url.into();
+        json!({ "m": configuration })
+    };
+    server.add("pets", json!([{"id": 1, "text": "a cat sleeps"}]));
+    let task = server.wait(&server.patch("/indexes/pets/settings/embedders", with("https://127.0.0.1:1")));
+    assert_eq!(task["error"]["code"], "vector_embedding_error", "{task}");
+    assert!(advice(&task["error"]["message"].to_string()), "{task}");
+    server.done(&server.patch("/indexes/pets/settings/embedders", with(&model.url)));
+    assert_eq!(model.take_texts(), ["a cat sleeps"]);
+}
+
+#[test]
 fn private_addresses_need_permission() {
     let model = Model::start();
     let server = Server::bare(&[]);

@@ -404,19 +404,21 @@ fn watched(options: &[&str], watch: &Watch) -> Vec<String> {
     all
 }
 
-/// The command with the options every test uses: its own folder, a port that the system chooses. Options that look like `SVC_NAME=value` go into the environment.
+/// The command with the options every test uses: its own folder, a port that the system chooses. Options that look like
+/// `SVC_NAME=value` or `SSL_CERT_NAME=value` go into the environment.
 pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
+    let is_variable = |option: &&String| option.starts_with("SVC_") || option.starts_with("SSL_CERT_");
     let mut command = Command::new(binary());
     command
         .args(["--db-path"])
         .arg(folder.join("data"))
         .args(["--http-addr", "127.0.0.1:0"])
-        .args(options.iter().filter(|option| !option.starts_with("SVC_")))
+        .args(options.iter().filter(|option| !is_variable(option)))
         // A configuration file or variables of the developer must not reach the test.
         .current_dir(folder)
         .env_clear()
         .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_")))
-        .envs(options.iter().filter(|option| option.starts_with("SVC_")).filter_map(|option| option.split_once('=')));
+        .envs(options.iter().filter(is_variable).filter_map(|option| option.split_once('=')));
     command
 }
 

@@ -132,7 +132,9 @@ async fn send(
     let sent = unless_cancelled(cancelled, outbound.send(request, ANSWER_BYTES_MAX)).await;
     let reply = match sent.map_err(Failed::GiveUp)? {
         Ok(reply) => reply,
-        Err(error @ (OutboundError::Rejected(_) | OutboundError::Url { .. })) => return Err(unusable(&error)),
+        Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_) | OutboundError::Url { .. })) => {
+            return Err(unusable(&error));
+        }
         Err(error) => {
             let failure = EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"));
             return Err(Failed::Retry { failure, at_least: Duration::ZERO });

@@ -22,6 +22,7 @@ use judgement::{Judgement, JudgementError, read_judgements};
 use measure::{Quality, ndcg, reciprocal_rank};
 
 use crate::options;
+use crate::outbound::{NoCaCertificates, with_ca_certificates};
 
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 
@@ -95,6 +96,8 @@ enum EvaluateError {
     Judgement { file: String, source: JudgementError },
     #[error("{0}")]
     Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    NoCaCertificates(#[from] NoCaCertificates),
     #[error("the server refuses: {status} {message}")]
     Refused { status: u16, message: String },
     #[error("index `{0}` has no primary key, so its documents cannot be told apart")]
@@ -121,7 +124,14 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let opened = File::open(&args.file).map_err(|source| EvaluateError::Read { file: file.clone(), source })?;
     let judgements =
         read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file, source })?;
-    let server = Server { http: Client::builder().timeout(REQUEST_TIME).build()?, args };
+    let (http, has_ca_certificates) = with_ca_certificates(|has| {
+        let builder = Client::builder().timeout(REQUEST_TIME);
+        if has { builder.build() } else { builder.tls_certs_only([]).build() }
+    })?;
+    if !has_ca_certificates && args.url.starts_with("https:") {
+        return Err(NoCaCertificates.into());
+    }
+    let server = Server { http, args };
     let words = [Variant { name: "words".to_owned(), index: None, parameters: Map::new() }];
     let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
     let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);

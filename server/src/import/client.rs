@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::split::Batch;
 use super::{Args, ImportError};
+use crate::outbound::{NoCaCertificates, with_ca_certificates};
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
@@ -83,11 +84,16 @@ impl Client {
         if let Some(key) = &args.primary_key {
             documents.query_pairs_mut().append_pair("primaryKey", key);
         }
-        let http = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("lamina-import/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(ImportError::Client)?;
+        let (http, has_ca_certificates) = with_ca_certificates(|has| {
+            let builder = reqwest::Client::builder()
+                .connect_timeout(Duration::from_secs(10))
+                .user_agent(concat!("lamina-import/", env!("CARGO_PKG_VERSION")));
+            if has { builder.build() } else { builder.tls_certs_only([]).build() }
+        })
+        .map_err(ImportError::Client)?;
+        if !has_ca_certificates && base.scheme() == "https" {
+            return Err(NoCaCertificates.into());
+        }
         Ok(Client {
             http,
             base,

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::options;
+use crate::outbound::NoCaCertificates;
 
 /// Load documents from files or standard input into an index.
 #[derive(Debug, Clone, ClapArgs)]
@@ -99,6 +100,8 @@ pub(crate) enum ImportError {
     Delimiter(char),
     #[error("the address `{url}` is not an HTTP address: {reason}")]
     Address { url: String, reason: String },
+    #[error(transparent)]
+    NoCaCertificates(#[from] NoCaCertificates),
     #[error("{url} did not answer for {seconds} seconds: {reason}")]
     Unreachable { url: String, seconds: u64, reason: String },
     #[error("the server refuses the import: {status} {message}")]

@@ -64,7 +64,9 @@ pub(crate) enum StorageError {
 impl From<OutboundError> for StorageError {
     fn from(error: OutboundError) -> StorageError {
         match error {
-            OutboundError::Rejected(_) | OutboundError::Url { .. } => StorageError::Parameters(error.to_string()),
+            OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_) | OutboundError::Url { .. } => {
+                StorageError::Parameters(error.to_string())
+            }
             other => StorageError::Failed(other.to_string()),
         }
     }

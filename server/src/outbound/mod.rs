@@ -6,6 +6,7 @@
 //! connection is made, and at both again for each redirect. Proxies of the environment are not used, since behind one
 //! the server would not see where a request ends up.
 
+mod authorities;
 mod policy;
 mod resolver;
 mod tally;
@@ -19,6 +20,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
 use thiserror::Error;
 
+pub use authorities::{NoCaCertificates, with_ca_certificates};
 pub use policy::{IpPolicy, IpPolicyError};
 pub use tally::Tally;
 
@@ -38,6 +40,7 @@ pub struct Outbound {
     policy: Arc<IpPolicy>,
     runtime: tokio::runtime::Handle,
     tally: Option<Arc<Tally>>,
+    has_ca_certificates: bool,
 }
 
 /// An answer, read to its end.
@@ -66,6 +69,9 @@ pub enum OutboundError {
     /// The address is not one that this server may reach.
     #[error(transparent)]
     Rejected(#[from] Rejected),
+    /// The address, or one that it redirects to, is `https`, and nobody's certificate can be checked.
+    #[error(transparent)]
+    NoCaCertificates(#[from] NoCaCertificates),
     /// Nothing came in time.
     #[error("the request timed out")]
     Timeout,
@@ -87,6 +93,9 @@ impl From<reqwest::Error> for OutboundError {
         while let Some(source) = cause {
             if let Some(rejected) = source.downcast_ref::<Rejected>() {
                 return rejected.clone().into();
+            }
+            if let Some(missing) = source.downcast_ref::<NoCaCertificates>() {
+                return (*missing).into();
             }
             cause = source.source();
         }
@@ -129,32 +138,48 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
     }
 }
 
+fn client(policy: &Arc<IpPolicy>, has_ca_certificates: bool) -> reqwest::Result<Client> {
+    let of_redirects = Arc::clone(policy);
+    let redirects = redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > REDIRECTS_MAX {
+            return attempt.error(format!("more than {REDIRECTS_MAX} redirects"));
+        }
+        if !has_ca_certificates && attempt.url().scheme() == "https" {
+            return attempt.error(NoCaCertificates);
+        }
+        match of_redirects.check_url(attempt.url()) {
+            Ok(()) => attempt.follow(),
+            Err(rejected) => attempt.error(rejected),
+        }
+    });
+    let builder = Client::builder()
+        .user_agent(concat!("Lamina/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIME)
+        .read_timeout(READ_TIME)
+        .no_proxy()
+        .redirect(redirects)
+        .dns_resolver(Arc::new(GuardedResolver::new(Arc::clone(policy))));
+    if has_ca_certificates { builder.build() } else { builder.tls_certs_only([]).build() }
+}
+
 impl Outbound {
     /// A client that reaches what `policy` allows. To be called within a runtime, on which blocking calls will run.
     ///
     /// # Errors
-    /// When TLS cannot be set up.
+    /// When TLS cannot be set up. Without CA certificates there is a client, for `http` only.
     pub fn new(policy: IpPolicy) -> Result<Outbound, OutboundError> {
         let policy = Arc::new(policy);
-        let of_redirects = Arc::clone(&policy);
-        let redirects = redirect::Policy::custom(move |attempt| {
-            if attempt.previous().len() > REDIRECTS_MAX {
-                return attempt.error(format!("more than {REDIRECTS_MAX} redirects"));
-            }
-            match of_redirects.check_url(attempt.url()) {
-                Ok(()) => attempt.follow(),
-                Err(rejected) => attempt.error(rejected),
-            }
-        });
-        let client = Client::builder()
-            .user_agent(concat!("Lamina/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIME)
-            .read_timeout(READ_TIME)
-            .no_proxy()
-            .redirect(redirects)
-            .dns_resolver(Arc::new(GuardedResolver::new(Arc::clone(&policy))))
-            .build()?;
-        Ok(Outbound { client, policy, runtime: tokio::runtime::Handle::current(), tally: None })
+        let (client, has_ca_certificates) = with_ca_certificates(|has| client(&policy, has))?;
+        let runtime = tokio::runtime::Handle::current();
+        Ok(Outbound { client, policy, runtime, tally: None, has_ca_certificates })
+    }
+
+    /// Fails when `https` cannot be used.
+    ///
+    /// # Errors
+    /// What to do about it.
+    pub fn check_https(&self) -> Result<(), NoCaCertificates> {
+        if self.has_ca_certificates { Ok(()) } else { Err(NoCaCertificates) }
     }
 
     /// The same client, whose requests are counted.
@@ -173,10 +198,14 @@ impl Outbound {
     /// A request to be completed by the caller, who also sets its overall `timeout`.
     ///
     /// # Errors
-    /// [`OutboundError::Url`], or [`OutboundError::Rejected`] when the URL holds a forbidden address itself.
+    /// [`OutboundError::Url`], [`OutboundError::Rejected`] when the URL holds a forbidden address itself, or
+    /// [`OutboundError::NoCaCertificates`].
     pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
         let url = parse_url(url).map_err(|reason| OutboundError::Url { url: url.to_owned(), reason })?;
         self.policy.check_url(&url)?;
+        if url.scheme() == "https" {
+            self.check_https()?;
+        }
         Ok(self.client.request(method, url))
     }
 

@@ -113,3 +113,19 @@ async fn errors_do_not_show_the_url() {
     assert!(error.is_transient(), "{error:?}");
     assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
 }
+
+#[tokio::test]
+async fn without_ca_certificates_there_is_still_http() {
+    let port = peer(vec![answer("hello"), redirect_to("https://127.0.0.1:1/")]);
+    let policy = Arc::new("127.0.0.0/8".parse().unwrap());
+    let (client, runtime) = (client(&policy, false).unwrap(), tokio::runtime::Handle::current());
+    let outbound = Outbound { client, policy, runtime, tally: None, has_ca_certificates: false };
+    assert_eq!(outbound.check_https(), Err(NoCaCertificates));
+    let get = async |url: &str| outbound.send(outbound.request(Method::GET, url)?, 1000).await;
+    assert_eq!(&get(&format!("http://127.0.0.1:{port}/")).await.unwrap().body[..], b"hello");
+    for url in ["https://127.0.0.1:1/".to_owned(), format!("http://127.0.0.1:{port}/")] {
+        let error = get(&url).await.unwrap_err();
+        assert!(matches!(error, OutboundError::NoCaCertificates(_)) && !error.is_transient(), "{url}: {error:?}");
+        assert!(error.to_string().contains("`ca-certificates`") && error.to_string().contains("`SSL_CERT_FILE`"));
+    }
+}
