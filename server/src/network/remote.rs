@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Remote;
 use crate::error::{ApiError, Code};
 use crate::http::LIMITS_HEADER;
+use crate::options::within;
 use crate::outbound::{Outbound, OutboundError};
 use crate::search::ValuesWanted;
 
@@ -32,9 +33,21 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn patience() -> Duration {
     static PATIENCE: std::sync::OnceLock<Duration> = std::sync::OnceLock::new();
     *PATIENCE.get_or_init(|| {
-        let seconds = std::env::var("SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS").ok();
-        Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(30))
+        let variable = "SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS";
+        std::env::var(variable).ok().map_or(DEFAULT_PATIENCE, |text| {
+            patience_of(&text).unwrap_or_else(|reason| {
+                tracing::warn!("{variable}: {reason}. Remotes may take {} seconds.", DEFAULT_PATIENCE.as_secs());
+                DEFAULT_PATIENCE
+            })
+        })
     })
+}
+
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// At most a day: more could not be added to any time.
+fn patience_of(seconds: &str) -> Result<Duration, String> {
+    within(seconds, 0..=86_400).map(Duration::from_secs)
 }
 
 /// What a remote answered.
@@ -57,6 +70,19 @@ pub(crate) fn values_wanted(header: &str) -> ValuesWanted {
     header.trim().parse().map_or(ValuesWanted::AsSet, ValuesWanted::UpTo)
 }
 
+/// Why a try came to nothing.
+struct Failure {
+    error: ApiError,
+    /// Whether another try may fare better.
+    may_pass: bool,
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        Failure { error, may_pass: false }
+    }
+}
+
 /// Sends the body of a multi-search, again if the remote could not be reached or failed, as long as there is time.
 ///
 /// # Errors
@@ -74,14 +100,12 @@ pub(super) async fn multi_search(
         let left = deadline.saturating_duration_since(Instant::now());
         let answered = ask(outbound, remote, body, wanted, with_metadata, left).await;
         tries += 1;
-        let may_pass =
-            |error: &ApiError| matches!(error.code, Code::RemoteCouldNotSendRequest | Code::RemoteRemoteError);
         let pause = PAUSE * tries;
         match answered {
-            Err(error) if may_pass(&error) && tries < TRIES_MAX && Instant::now() + pause < deadline => {
+            Err(failure) if failure.may_pass && tries < TRIES_MAX && Instant::now() + pause < deadline => {
                 tokio::time::sleep(pause).await;
             }
-            answered => return answered,
+            answered => return answered.map_err(|failure| failure.error),
         }
     }
 }
@@ -94,7 +118,7 @@ async fn ask(
     wanted: ValuesWanted,
     with_metadata: bool,
     left: Duration,
-) -> Result<Answered, ApiError> {
+) -> Result<Answered, Failure> {
     let url = format!("{}/multi-search", remote.url.trim_end_matches('/'));
     let mut request = outbound
         .request(Method::POST, &url)
@@ -123,7 +147,8 @@ async fn ask(
             Code::RemoteInvalidApiKey,
             "could not authenticate against the remote host\n  - hint: check that the remote instance was registered \
              with a valid API key having the `search` action",
-        )),
+        )
+        .into()),
         status if status.is_client_error() => Err(ApiError::new(
             Code::RemoteBadRequest,
             format!(
@@ -132,11 +157,13 @@ async fn ask(
                 status.as_u16(),
                 excerpt()
             ),
-        )),
-        status => Err(ApiError::new(
-            Code::RemoteRemoteError,
-            format!("remote host responded with code {}\n  - response from remote: {}", status.as_u16(), excerpt()),
-        )),
+        )
+        .into()),
+        status => {
+            let message =
+                format!("remote host responded with code {}\n  - response from remote: {}", status.as_u16(), excerpt());
+            Err(Failure { error: ApiError::new(Code::RemoteRemoteError, message), may_pass: true })
+        }
     }
 }
 
@@ -146,13 +173,20 @@ fn cuts(headers: &HeaderMap) -> Vec<String> {
     cuts.map(str::to_owned).collect()
 }
 
-fn unreachable_remote(error: &OutboundError) -> ApiError {
+fn unreachable_remote(error: &OutboundError) -> Failure {
     match error {
-        OutboundError::Timeout => ApiError::new(Code::RemoteTimeout, "remote did not answer before the deadline"),
+        OutboundError::Timeout => {
+            ApiError::new(Code::RemoteTimeout, "remote did not answer before the deadline").into()
+        }
         OutboundError::TooLong { .. } => {
             ApiError::new(Code::RemoteBadResponse, format!("could not read response from the remote host: {error}"))
+                .into()
         }
-        error => ApiError::new(Code::RemoteCouldNotSendRequest, format!("error while sending the request: {error}")),
+        error => {
+            let message = format!("error while sending the request: {error}");
+            let refused = ApiError::new(Code::RemoteCouldNotSendRequest, message);
+            Failure { error: refused, may_pass: error.is_transient() }
+        }
     }
 }
 
@@ -167,6 +201,31 @@ mod tests {
         }
         for odd in ["", "-1", "1.5", "many", "99999999999999999999999"] {
             assert_eq!(values_wanted(odd), ValuesWanted::AsSet, "{odd}");
+        }
+    }
+
+    #[test]
+    fn patience_has_an_end() {
+        assert_eq!(patience_of(" 7 "), Ok(Duration::from_secs(7)));
+        for bad in ["", "soon", "-1", "1.5", "86401", "18446744073709551615", "99999999999999999999999"] {
+            let reason = patience_of(bad).unwrap_err();
+            assert!(reason.contains(&format!("`{bad}`")) && reason.ends_with("from 0 to 86400"), "{reason}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_may_pass_is_tried_again() {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for (networks, tries) in [("", 1), ("127.0.0.0/8,::1", TRIES_MAX)] {
+            let tally = std::sync::Arc::default();
+            let outbound = Outbound::new(networks.parse().unwrap()).unwrap().counted_by(std::sync::Arc::clone(&tally));
+            // By a name: an address is refused before a request is made, and counted.
+            let url = format!("http://localhost:{nobody}");
+            let remote = Remote { url, search_api_key: None, write_api_key: None };
+            let asked = multi_search(&outbound, &remote, &Value::Null, ValuesWanted::AsSet, false).await;
+            let error = asked.err().expect("nobody answers");
+            assert_eq!(error.code, Code::RemoteCouldNotSendRequest);
+            assert_eq!(tally.show().unwrap()["total"], tries, "{networks}: {}", error.message);
         }
     }
 
