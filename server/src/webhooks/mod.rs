@@ -17,7 +17,7 @@ pub use delivery::Deliveries;
 pub use store::{WebhookPatch, Webhooks};
 pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
-use crate::wire::secret::redacted;
+use crate::wire::secret::{AUTHORIZATION, shown_header};
 
 /// An address and what is sent along.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,15 +58,10 @@ impl Webhook {
 
     /// The public object; the value of an `Authorization` header is made unreadable.
     pub fn view(&self) -> WebhookView {
-        let shown = self.headers.iter().map(|(name, value)| {
-            let is_secret = name.eq_ignore_ascii_case(AUTHORIZATION);
-            (name.clone(), if is_secret { redacted(value) } else { value.clone() })
-        });
+        let shown = self.headers.iter().map(|(name, value)| (name.clone(), shown_header(name, value)));
         WebhookView { uuid: self.uuid, is_editable: self.is_editable, url: self.url.clone(), headers: shown.collect() }
     }
 }
-
-const AUTHORIZATION: &str = "Authorization";
 
 #[cfg(test)]
 mod tests {

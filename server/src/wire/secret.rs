@@ -16,6 +16,14 @@ pub fn redacted(secret: &str) -> String {
     scheme.chars().chain(secret.chars().take(shown)).chain(mask.chars()).collect()
 }
 
+/// The request header that carries a secret.
+pub const AUTHORIZATION: &str = "Authorization";
+
+/// The value of a request header as clients see it: [`redacted`] when it is a secret.
+pub fn shown_header(name: &str, value: &str) -> String {
+    if name.eq_ignore_ascii_case(AUTHORIZATION) { redacted(value) } else { value.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

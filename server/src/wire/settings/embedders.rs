@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::embedders::check_fragments;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::At;
-use crate::wire::secret::redacted;
+use crate::wire::secret::{redacted, shown_header};
 
 /// Where vectors come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -409,10 +409,17 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
     }
 }
 
-/// Replaces the secret of a configuration by something that shows which one it is without giving it away.
+/// Replaces the secrets of a configuration by something that shows which ones they are without giving them away.
 pub(super) fn redact(configuration: &mut Value) {
     if let Some(Value::String(key)) = configuration.get_mut("apiKey") {
         *key = redacted(key);
+    }
+    if let Some(Value::Object(headers)) = configuration.get_mut("headers") {
+        for (name, value) in headers.iter_mut() {
+            if let Value::String(text) = value {
+                *text = shown_header(name, text);
+            }
+        }
     }
     for nested in ["searchEmbedder", "indexingEmbedder"] {
         if let Some(nested) = configuration.get_mut(nested) {

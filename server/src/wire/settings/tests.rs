@@ -354,6 +354,19 @@ fn embedders_are_shown_with_their_defaults_and_without_their_secret() {
 }
 
 #[test]
+fn headers_that_carry_a_secret_are_masked_like_the_key() {
+    let rest = json!({"source": "rest", "url": "http://localhost", "request": "{{text}}", "response": "{{embedding}}",
+        "headers": {"authorization": "Bearer 1234567890", "x-tenant": "t1"}});
+    let masked = json!({"authorization": "Bearer 12XXXX...", "x-tenant": "t1"});
+    assert_eq!(super::embedders::show(&rest)["headers"], masked);
+    // In a pair, and in the details of a task.
+    let mut pair = json!({"source": "composite", "searchEmbedder": rest, "indexingEmbedder": rest});
+    super::embedders::redact(&mut pair);
+    assert_eq!(pair["searchEmbedder"]["headers"], masked);
+    assert_eq!(pair["indexingEmbedder"]["headers"], masked);
+}
+
+#[test]
 fn secrets_are_masked_by_length() {
     for (key, masked) in [
         ("123456789", "XXX..."),
