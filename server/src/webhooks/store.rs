@@ -216,6 +216,18 @@ fn patched(old: &Webhook, patch: WebhookPatch) -> ApiResult<Webhook> {
     Ok(webhook)
 }
 
+/// Most characters of a name that is wrong and shown.
+const SHOWN_MAX: usize = 100;
+
+/// A name that may be anything, so that it fits a message: escaped, and cut where it is long.
+fn excerpt(name: &str) -> String {
+    let mut shown: String = name.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect();
+    if name.chars().nth(SHOWN_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 fn check(webhook: &Webhook) -> ApiResult<()> {
     let bad_headers = |message: String| Err(ApiError::new(Code::InvalidWebhookHeaders, message));
     if webhook.headers.len() > HEADERS_MAX {
@@ -227,7 +239,7 @@ fn check(webhook: &Webhook) -> ApiResult<()> {
     }
     for (name, value) in &webhook.headers {
         match HeaderName::from_str(name) {
-            Err(error) => return bad_headers(format!("Invalid header name `{name}`: {error}")),
+            Err(error) => return bad_headers(format!("Invalid header name `{}`: {error}", excerpt(name))),
             Ok(known) if FRAMING.contains(&known.as_str()) => {
                 return bad_headers(format!("Invalid header name `{name}`: the server sets it itself"));
             }
@@ -339,6 +351,13 @@ mod tests {
             (Code::InvalidWebhookHeaders, "Invalid header value `good-name`: failed to parse header value".into())
         );
         assert_eq!(create(patch(URL, &[("Content-Length", Some("1"))])).0, Code::InvalidWebhookHeaders);
+        let odd = create(patch(URL, &[("a\r\nb\u{7}\u{202e}", Some("x"))])).1;
+        assert_eq!(odd, "Invalid header name `a\\r\\nb\\u{7}\\u{202e}`: invalid HTTP header name");
+        let long = create(patch(URL, &[(&"é".repeat(10_000), Some("x"))])).1;
+        assert!(long.contains(&format!("`{}…`", "é".repeat(SHOWN_MAX))), "{long}");
+        // A name that is none but for its length.
+        let long = create(patch(URL, &[(&"x".repeat(100_000), Some("a\nb"))])).1;
+        assert!(long.len() < 300, "{long}");
         let names: Vec<String> = (0..201).map(|i| format!("h{i}")).collect();
         let many: Vec<(&str, Option<&str>)> = names.iter().map(|name| (name.as_str(), Some("x"))).collect();
         assert!(create(patch(URL, &many)).1.starts_with("Too many headers for the webhook `"));
