@@ -151,7 +151,7 @@ fn remove_leftovers(directory: &dyn Directory, names: &[String], manifest: &str,
         .collect();
     for name in names {
         let ours = manifest_generation(name).is_some()
-            || (name.ends_with(".lam") && (name.starts_with("seg-") || name.starts_with("del-")));
+            || (name.ends_with(".lam") && ["seg-", "del-", "rows-"].iter().any(|kind| name.starts_with(kind)));
         if ours && name != manifest && !named.contains(name.as_str()) {
             match directory.delete(name) {
                 Ok(()) => tracing::info!(file = name, "removed the leftover of an interrupted commit"),

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::embedding::{EmbedFailure, Embedded, Embedder, EmbedderProvider};
 use super::super::settings::EmbedderSettings;
 use super::*;
-use crate::storage::{Fault, FaultyDirectory, MemoryDirectory};
+use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
 
 /// Refuses texts that hold a `!`, unless it is tolerant.
 const PICKY: u8 = 0;
@@ -302,4 +302,40 @@ fn vectors_that_do_not_fit_into_memory_are_put_into_files() {
     };
     // 260 bytes each, and a quarter of the memory for them.
     assert_eq!(syncs(4 * 50_000), syncs(64 << 20) + 5);
+}
+
+#[test]
+fn vectors_put_aside_by_a_process_that_was_killed_are_removed() {
+    let documents: Vec<Value> = (0..200).map(|id| json!({"id": id, "_vectors": {"e": vec![0.5; 64]}})).collect();
+    let embedder = || settings(json!({"embedders": {"e": {"source": "userProvided", "dimensions": 64}}}));
+    let rows = |directory: &dyn Directory| {
+        let names = directory.list().unwrap();
+        names.into_iter().filter(|name| name.starts_with("rows-")).collect::<Vec<_>>()
+    };
+    let options = || IndexOptions { indexing_memory_bytes: 4 * 20_000, ..options() };
+    let filled = |fault: Fault| {
+        let directory = FaultyDirectory::new(fault);
+        let index = Index::create_in(Arc::new(directory.clone()), options()).unwrap();
+        apply_one(&index, add(&documents)).unwrap();
+        index.compact(&AtomicBool::new(false)).unwrap();
+        (directory, index)
+    };
+    let (directory, index) = filled(Fault::None);
+    let first = directory.sync_count() + 1;
+    apply_one(&index, embedder()).unwrap();
+    let mut left = 0;
+    for sync in first..=directory.sync_count() {
+        let (directory, index) = filled(Fault::PowerLossAtSync(sync));
+        // It may fail as a whole or only this operation.
+        let _ = try_apply(&index, 1, &[embedder()]);
+        drop(index);
+        let after = directory.after_crash(Survival::Everything);
+        left += rows(&after).len();
+        let index = Index::open_in(Arc::new(after.clone()), options()).unwrap();
+        assert_eq!(rows(&after), [""; 0], "after sync {sync}");
+        // Nothing stands in the way of the same names.
+        apply_one(&index, embedder()).unwrap();
+        index.verify().unwrap();
+    }
+    assert!(left > 0, "no crash hit a file that was put aside");
 }
