@@ -33,7 +33,7 @@ pub enum ByteSizeError {
     TooLarge(String),
 }
 
-/// No machine has that many bytes, and sums of some of them fit a `u64`, and a float that holds every integer up to them.
+/// No machine has that many bytes; sums of some of them fit a `u64`, and a float holds every integer up to them.
 const BYTES_MAX: u64 = 8192 << 40;
 
 impl FromStr for ByteSize {

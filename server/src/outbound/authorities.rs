@@ -10,8 +10,8 @@ use thiserror::Error;
 )]
 pub struct NoCaCertificates;
 
-/// What `build` makes of the CA certificates of the machine (`true`), or, where there are none, of no certificates at all
-/// (`false`): `http` works without. Also tells which it was.
+/// What `build` makes of the CA certificates of the machine (`true`), or, where there are none, of no certificates at
+/// all (`false`): `http` works without. Also tells which it was.
 ///
 /// # Errors
 /// When `build` fails for another reason.

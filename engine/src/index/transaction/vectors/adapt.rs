@@ -112,7 +112,7 @@ impl Beside {
             return Ok(());
         }
         for vectors in self.0.iter_mut().filter(|vectors| vectors.movable_bytes() > 0) {
-            // A number that no segment gets makes a name that no file has. One that a crash leaves is found by its ending.
+            // A number that no segment gets makes a name that no file has. A crash may leave one.
             let name = format!("rows-{:016x}.lam", resources.new_segment_id().0);
             vectors.put_aside(&**resources.directory, &name)?;
         }
