@@ -3,8 +3,8 @@
 //! Two words that most documents hold are the worst case of everything that looks at neighbours: phrases, words read as
 //! two, and the order by proximity would have to scan the tokens of nearly every document. For the most frequent words of
 //! a segment the documents of each pair of neighbours are therefore kept as a list of their own. There are few such
-//! words, so the lists take one to two percent of the documents' size. Lists that would hold many of the documents are
-//! left out: there a scan soon finds what it looks for.
+//! words, so the lists take one to two percent of the documents' size. Lists that would hold most of the documents are
+//! left out: they tell little.
 //!
 //! The layout is in `segment-format.md`.
 
@@ -22,11 +22,11 @@ const FREQUENT_DOCS: u32 = 16_384;
 /// Words of fewer than one document in this many are never frequent: their pairs would take too much room.
 const FREQUENT_SHARE_MIN: u32 = 32;
 /// Words of at least one document in this many always are.
-const FREQUENT_SHARE_MAX: u32 = 14;
+const FREQUENT_SHARE_MAX: u32 = 12;
 /// No more words than this are frequent.
 pub(crate) const WORDS_MAX: usize = 192;
 /// A pair of more than one document in this many is not listed.
-const UNLISTED_SHARE: u32 = 8;
+const UNLISTED_SHARE: u32 = 2;
 
 /// Place of a word that is not frequent.
 const NOWHERE: u8 = u8::MAX;
@@ -267,7 +267,7 @@ pub(super) mod tests {
         let mut builder = PairsBuilder::of(vec![3, 5], 100, 8);
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
-        (20..40).for_each(|doc| builder.push(doc, &[3, 3]));
+        (20..72).for_each(|doc| builder.push(doc, &[3, 3]));
         OwnedBytes::from(builder.finish().expect("there are frequent words"))
     }
 
@@ -287,7 +287,7 @@ pub(super) mod tests {
     #[test]
     fn frequent_words_are_chosen_by_their_share() {
         let words = |counts: &[u32], docs| PairsBuilder::new((2..).zip(counts.iter().copied()), docs, 1000).words;
-        assert_eq!(words(&[90_000, 14_285, 14_284], 200_000), [2, 3]);
+        assert_eq!(words(&[90_000, 10_000, 9_999], 120_000), [2, 3]);
         assert_eq!(words(&[900_000, 31_250, 31_249], 1_000_000), [2, 3]);
         assert_eq!(words(&[20_000, 16_384, 16_383], 300_000), [2, 3]);
         assert!(words(&[4000], 4095).is_empty());
