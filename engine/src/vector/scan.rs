@@ -94,7 +94,9 @@ pub fn nearest_by_scan(
         for docs in pieces(run) {
             scan.compare(docs.clone());
             if best.least < 0.0 || scan.reaches_beyond(best.least) {
-                scan.each(docs, &mut |doc, similarity| best.add(doc, similarity.unwrap_or(NO_VECTOR)));
+                // Numbers near the largest there are may have a similarity that is none: such a document comes last.
+                let known = |similarity: Option<f32>| similarity.filter(|similarity| !similarity.is_nan());
+                scan.each(docs, &mut |doc, similarity| best.add(doc, known(similarity).unwrap_or(NO_VECTOR)));
             }
         }
     });

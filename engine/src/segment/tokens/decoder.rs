@@ -6,9 +6,9 @@ use crate::id::{GAP, TermOrdinal};
 use std::sync::OnceLock;
 
 /// Tokens whose classes fit one 64-bit load.
-pub(super) const TOKENS_PER_WORD: usize = 32;
+const TOKENS_PER_WORD: usize = 32;
 /// The lower bit of each class in such a load.
-pub(super) const LOW_BITS: u64 = 0x5555_5555_5555_5555;
+const LOW_BITS: u64 = 0x5555_5555_5555_5555;
 
 /// Classes and values of consecutive tokens. Both slices reach to the end of the section, which is padded, so that whole
 /// 64-bit words can be loaded anywhere in a document.

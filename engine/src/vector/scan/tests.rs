@@ -124,3 +124,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_document_whose_similarity_is_none_comes_last() {
+    // The sum of the products is larger than any number, and so is the length: neither says how near it is.
+    let reader = segment(false, &[vec![vec![f32::MAX; 5]], vec![vec![1.0; 5]], vec![vec![-1.0; 5]]]);
+    let query = [QueryVector::new(&[1.0; 5], None)];
+    let found = nearest_by_scan(reader.vectors_of("e").unwrap(), &query, Pairing::All, &DocSet::full(3), 0..3, 3);
+    let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
+    assert_eq!(docs, [0, 1, 2], "none is left out: {found:?}");
+}
