@@ -7,7 +7,7 @@ use super::graph::{Node, WORD_BYTES_MAX};
 use super::options::{QueryOptions, is_number};
 use crate::id::TermOrdinal;
 use crate::segment::{SegmentReader, Terms, TypoKey, TypoTerms};
-use crate::text::TypoPattern;
+use crate::text::{Letters, TypoPattern};
 use std::ops::Range;
 
 /// Terms of one segment that a node stands for. Lists are ascending and disjoint.
@@ -113,7 +113,10 @@ fn same_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl Fn
         }
         pattern.step(reading, byte).map(|reading| (depth + 1, reading))
     };
-    let only = |(depth, reading): (usize, _)| first.get(depth..=depth).or_else(|| pattern.only(reading));
+    let only = |(depth, reading): (usize, _)| match first.get(depth) {
+        Some(&byte) => Some(Letters::one(byte)),
+        None => pattern.only(reading),
+    };
     terms.walk((0, pattern.start()), step, only, |(depth, reading), _, ordinal| {
         if let (true, Some(typos)) = (depth >= first.len(), pattern.typos(reading)) {
             f(ordinal, typos);

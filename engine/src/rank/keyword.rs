@@ -240,33 +240,30 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
-            self.degraded = self.scan_all(tops, number, count(&groups), false, |index| {
-                Groups::whole(vec![(bound, groups[index].clone())])
-            });
+            self.degraded = self
+                .scan_all(tops, number, &groups, false, |index| Groups::whole(vec![(bound, groups[index].clone())]));
             return;
         }
         let level = &self.levels[usize::from(number)].level;
         let exact: Vec<DocSet> =
             self.per_segment(|index| self.segments[index].query.level_docs(level, &groups[index], true));
         self.levels[usize::from(number)].without_typo = Some(count(&exact));
-        self.degraded =
-            self.scan_all(tops, number, count(&exact), true, |index| self.groups(index, &exact[index], number));
+        self.degraded = self.scan_all(tops, number, &exact, true, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
-            self.degraded = self.scan_all(tops, number, count(&groups), false, |index| {
+            self.degraded = self.scan_all(tops, number, &groups, false, |index| {
                 Groups::whole(vec![(bound, groups[index].and_not(&exact[index]))])
             });
         }
     }
 
-    /// Scans groups of `docs` documents of all segments, in parallel when there are many, and tells whether the time ran
-    /// out.
+    /// Scans groups of the documents of each segment, in parallel where two have many, and tells whether the time ran out.
     /// Groups come best first, each with the smallest key of its documents.
     fn scan_all<'s>(
         &'s self,
         tops: &mut [TopK],
         number: u16,
-        docs: u32,
+        docs: &[DocSet],
         without_typo: bool,
         groups: impl Fn(usize) -> Groups<'s> + Sync,
     ) -> bool {
@@ -286,7 +283,7 @@ impl Ranked<'_> {
             }
             false
         };
-        if docs <= SCANNED_WHOLE_MAX {
+        if docs.iter().filter(|docs| docs.len() > SCANNED_WHOLE_MAX).count() < 2 {
             return tops.iter_mut().enumerate().any(scan_segment);
         }
         tops.par_iter_mut().enumerate().map(scan_segment).reduce(|| false, |a, b| a || b)

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::explain::Explainer;
 use super::{
-    Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, segment_input,
+    Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, per_segment,
+    segment_input,
 };
 use crate::index::Snapshot;
 use crate::query::split::choose_splits;
@@ -111,6 +112,5 @@ fn queries<'a>(
     graph: &'a QueryGraph,
     options: &'a crate::query::QueryOptions,
 ) -> Vec<SegmentQuery<'a>> {
-    let views = snapshot.segments.par_iter();
-    views.map(|view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, options)).collect()
+    per_segment(snapshot, |view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, options))
 }

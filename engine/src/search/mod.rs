@@ -41,6 +41,9 @@ pub use explain::{
 pub use hybrid::{HybridResult, search_hybrid};
 pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 
+/// Documents of a segment in which words are looked up about as long as a thread takes to wake up.
+const LARGE_SEGMENT: u32 = 1 << 14;
+
 /// One search over one snapshot, all names and values already checked for shape.
 #[derive(Clone, Debug)]
 pub struct SearchRequest {
@@ -228,14 +231,10 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let all_words = request.matching == MatchingStrategy::All;
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
     let graph = QueryGraph::new(parsed.terms, &options);
-    let mut segments: Vec<SegmentInput<'_>> = snapshot
-        .segments
-        .par_iter()
-        .map(|view| {
-            let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
-            segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan)
-        })
-        .collect();
+    let mut segments: Vec<SegmentInput<'_>> = per_segment(snapshot, |view| {
+        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
+        segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan)
+    });
     clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
     clock.lap("split words", None);
@@ -320,6 +319,15 @@ struct Prepared<'a> {
     clock: Clock,
 }
 
+/// `f` of each segment, in order; in parallel where two are so large that it takes longer than waking a thread.
+fn per_segment<'a, T: Send>(snapshot: &'a Snapshot, f: impl Fn(&'a SegmentView) -> T + Sync + Send) -> Vec<T> {
+    let is_large = |view: &&SegmentView| view.reader.doc_count() >= LARGE_SEGMENT;
+    match snapshot.segments.iter().filter(is_large).count() {
+        0..2 => snapshot.segments.iter().map(f).collect(),
+        _ => snapshot.segments.par_iter().map(f).collect(),
+    }
+}
+
 /// One segment of a search: its documents that pass the filter and hold nothing excluded.
 fn segment_input<'a>(
     snapshot: &'a Snapshot,
@@ -346,9 +354,8 @@ fn matching_universe(
         Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
         None => None,
     };
-    let passing = snapshot.segments.par_iter();
-    let mut universe: Vec<DocSet> =
-        passing.map(|view| filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view))).collect();
+    let passing = |view: &SegmentView| filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
+    let mut universe: Vec<DocSet> = per_segment(snapshot, passing);
     let text = request.query.as_deref().filter(|text| excludes_words && text.contains('-'));
     let Some(text) = text else { return Ok(universe) };
     let resolved = ResolvedSettings::of(&snapshot.settings);

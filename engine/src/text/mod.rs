@@ -20,7 +20,7 @@ pub use normalize::{normalize_facet, normalize_word, normalize_word_in};
 pub use segment::dictionary_heap_bytes;
 pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
-pub(crate) use typos::{TYPOS_MAX, TypoPattern};
+pub(crate) use typos::{Letters, TYPOS_MAX, TypoPattern};
 
 /// Longest word that is indexed, in bytes of its normalised form. A longer one takes a position and nothing else.
 pub const WORD_BYTES_MAX: usize = 250;

@@ -19,8 +19,6 @@ const FAR: u8 = TYPOS_MAX + 1;
 const SWAPS: std::ops::RangeInclusive<usize> = 1..=BAND - 2;
 /// No character.
 const NONE: u32 = u32::MAX;
-/// A character that no word has.
-const OTHER: u32 = u32::MAX - 1;
 
 /// A row of the band, and what follows from it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,12 +72,14 @@ struct Rows {
     cells: Vec<[u8; BAND]>,
     /// By number of typos: which cells have at most so many.
     within: Vec<[u8; TYPOS_MAX as usize + 1]>,
+    /// By number of typos: characters at which cells of the next row lead to one that is within so many.
+    leads: Vec<[u8; TYPOS_MAX as usize + 1]>,
 }
 
 static ROWS: LazyLock<Rows> = LazyLock::new(|| {
     let mut numbers: HashMap<Row, u16> = HashMap::from([(Row::FIRST, 0)]);
     let mut found = vec![Row::FIRST];
-    let mut rows = Rows { next: Vec::new(), cells: Vec::new(), within: Vec::new() };
+    let mut rows = Rows { next: Vec::new(), cells: Vec::new(), within: Vec::new(), leads: Vec::new() };
     while let Some(row) = found.get(rows.next.len()).copied() {
         rows.next.push(std::array::from_fn(|places| {
             let next = row.next(places);
@@ -94,8 +94,56 @@ static ROWS: LazyLock<Rows> = LazyLock::new(|| {
             cells.fold(0, |all, (cell, _)| all | 1 << cell)
         }));
     }
+    // The typos of a cell are the fewest of ways that look at one character each, so that two characters lead where one
+    // of them does.
+    rows.leads = rows.next.iter().map(|next| leads(next, &rows.within)).collect();
     rows
 });
+
+fn leads(next: &[u16; 1 << BAND], within: &[[u8; TYPOS_MAX as usize + 1]]) -> [u8; TYPOS_MAX as usize + 1] {
+    std::array::from_fn(|typos| {
+        let near = |&cell: &usize| within[usize::from(next[1 << cell])][typos] != 0;
+        (0..BAND).filter(near).fold(0, |all, cell| all | 1 << cell)
+    })
+}
+
+/// A few different bytes, ascending.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Letters {
+    bytes: [u8; BAND],
+    len: u8,
+}
+
+impl Letters {
+    /// Only this one.
+    pub(crate) fn one(byte: u8) -> Letters {
+        let mut letters = Letters::default();
+        letters.add(byte);
+        letters
+    }
+
+    /// At most as many as a row has cells.
+    #[inline]
+    fn add(&mut self, byte: u8) {
+        let mut at = usize::from(self.len);
+        if self.bytes[..at].contains(&byte) {
+            return;
+        }
+        while at > 0 && self.bytes[at - 1] > byte {
+            self.bytes[at] = self.bytes[at - 1];
+            at -= 1;
+        }
+        self.bytes[at] = byte;
+        self.len += 1;
+    }
+}
+
+impl AsRef<[u8]> for Letters {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
 
 /// A word, and how far others may be from it: the optimal string alignment distance, in characters.
 #[derive(Clone, Debug)]
@@ -106,23 +154,6 @@ pub(crate) struct TypoPattern {
     /// Whether others may go on: the nearest of their beginnings counts.
     prefix: bool,
     typos_max: u8,
-    /// By number of characters read: the different ones of the word in the band of the next row, ascending; `None` where
-    /// they are not all of one byte.
-    bands: Vec<Option<([u8; BAND], usize)>>,
-}
-
-/// The different characters of a band, ascending, if all are of one byte.
-fn one_byte_each(band: &[u32]) -> Option<([u8; BAND], usize)> {
-    let (mut bytes, mut len) = ([0; BAND], 0);
-    for &character in band.iter().filter(|&&character| character != NONE) {
-        let byte = u8::try_from(character).ok().filter(u8::is_ascii)?;
-        if let Err(at) = bytes[..len].binary_search(&byte) {
-            bytes.copy_within(at..len, at + 1);
-            bytes[at] = byte;
-            len += 1;
-        }
-    }
-    Some((bytes, len))
 }
 
 /// How far the bytes read so far lead.
@@ -148,8 +179,7 @@ impl TypoPattern {
         padded.extend(word.chars().map(u32::from));
         let len = padded.len() - around;
         padded.resize(padded.len() + BAND, NONE);
-        let bands = padded.windows(BAND).map(one_byte_each).collect();
-        TypoPattern { padded, len, prefix, typos_max: typos_max.min(TYPOS_MAX), bands }
+        TypoPattern { padded, len, prefix, typos_max: typos_max.min(TYPOS_MAX) }
     }
 
     /// Nothing read.
@@ -183,14 +213,34 @@ impl TypoPattern {
         self.read(reading, character)
     }
 
-    /// The only bytes that can follow, ascending, if that is known: once no typo is left to make, those of the word.
+    /// The only bytes that can follow, if that is known: once no typo is left to make, some of the word.
     #[inline]
-    pub(crate) fn only(&self, reading: Reading) -> Option<&[u8]> {
-        if reading.missing > 0 || self.read(reading, OTHER).is_some() {
+    pub(crate) fn only(&self, reading: Reading) -> Option<Letters> {
+        let (rows, row) = (&*ROWS, usize::from(reading.row));
+        let can_err = self.is_near(rows, rows.next[row][0], reading.chars + 1);
+        if reading.missing > 0 || can_err || (self.prefix && reading.best <= self.typos_max) {
             return None;
         }
-        let (bytes, len) = self.bands.get(reading.chars as usize)?.as_ref()?;
-        bytes.get(..*len)
+        let around = self.padded.get(reading.chars as usize..)?.first_chunk::<BAND>()?;
+        let mut leads = rows.leads[row][usize::from(self.typos_max)];
+        let mut letters = Letters::default();
+        while leads != 0 {
+            let character = around[leads.trailing_zeros() as usize];
+            if character != NONE {
+                letters.add(u8::try_from(character).ok().filter(u8::is_ascii)?);
+            }
+            leads &= leads - 1;
+        }
+        Some(letters)
+    }
+
+    /// Whether a row after so many characters can still lead to the end of the word.
+    #[inline]
+    fn is_near(&self, rows: &Rows, row: u16, chars: u32) -> bool {
+        // Cells past the end of the word stand for nothing.
+        let Some(last) = (self.len + usize::from(TYPOS_MAX)).checked_sub(chars as usize) else { return false };
+        let within = rows.within[usize::from(row)][usize::from(self.typos_max)];
+        u32::from(within) & ((2 << last.min(BAND)) - 1) != 0
     }
 
     #[inline]
@@ -203,13 +253,8 @@ impl TypoPattern {
         let row = rows.next[usize::from(reading.row)][places];
         let read = Reading { row, chars: reading.chars + 1, ..reading };
         let read = Reading { best: reading.best.min(self.cell(rows, read)), ..read };
-        if self.prefix && read.best <= self.typos_max {
-            return Some(read);
-        }
-        // Cells past the end of the word stand for nothing.
-        let last = (self.len + usize::from(TYPOS_MAX)).checked_sub(read.chars as usize)?;
-        let within = rows.within[usize::from(row)][usize::from(self.typos_max)];
-        (u32::from(within) & ((2 << last.min(BAND)) - 1) != 0).then_some(read)
+        let is_open = self.prefix && read.best <= self.typos_max;
+        (is_open || self.is_near(rows, row, read.chars)).then_some(read)
     }
 
     /// Typos between the whole word and what was read.
@@ -272,8 +317,8 @@ mod tests {
                     let Some(before) = reading else { break };
                     reading = pattern.step(before, byte);
                     let only = pattern.only(before);
-                    assert!(only.is_none_or(<[u8]>::is_sorted));
-                    let is_told = only.is_none_or(|only| only.contains(&byte));
+                    assert!(only.is_none_or(|only| only.as_ref().is_sorted()));
+                    let is_told = only.is_none_or(|only| only.as_ref().contains(&byte));
                     // The first of several bytes is read without a look at what follows.
                     assert!(is_told || byte >= 0x80 || reading.is_none(), "{word} {text} {typos_max} {byte}");
                 }

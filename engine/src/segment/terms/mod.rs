@@ -92,17 +92,17 @@ impl Terms {
     /// Walks down the dictionary: `step` answers the state after a byte, or `None` to leave out all terms below, and
     /// `found` is called with the state of each term that was reached, in order of the terms. `only` may tell of a state
     /// which bytes `step` accepts, at most, ascending: no other one is looked at then.
-    pub fn walk<'s, S: Copy>(
+    pub fn walk<S: Copy, L: AsRef<[u8]>>(
         &self,
         start: S,
         step: impl Fn(S, u8) -> Option<S>,
-        only: impl Fn(S) -> Option<&'s [u8]>,
+        only: impl Fn(S) -> Option<L>,
         mut found: impl FnMut(S, &[u8], TermOrdinal),
     ) {
-        struct Place<'a, S> {
+        struct Place<'a, S, L> {
             node: Node<'a>,
             next: usize,
-            only: Option<&'a [u8]>,
+            only: Option<L>,
             state: S,
             rank: u64,
         }
@@ -115,10 +115,10 @@ impl Terms {
                 found(place.state, &term, FIRST_TERM + rank as u32);
             }
             let below = loop {
-                let transition = match place.only {
+                let transition = match &place.only {
                     None if place.next >= place.node.len() => break None,
                     None => Some(place.next),
-                    Some(bytes) => match bytes.get(place.next) {
+                    Some(bytes) => match bytes.as_ref().get(place.next) {
                         Some(&byte) => place.node.find_input(byte),
                         None => break None,
                     },
