@@ -18,8 +18,8 @@ use crate::id::TermOrdinal;
 const ENTRY_BYTES: usize = 128;
 /// The cache of a segment takes so many bytes, and some for every document, up to the maximum.
 const BYTES_BASE: usize = 32 << 10;
-const BYTES_PER_DOC: usize = 3;
-const BYTES_MAX: usize = 3 << 20;
+const BYTES_PER_DOC: usize = 6;
+const BYTES_MAX: usize = 6 << 20;
 /// An entry may take this share of the cache at most.
 const ENTRY_SHARE: usize = 4;
 
