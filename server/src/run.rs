@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lamina_engine::index::embedding::EmbedderProvider;
 use lamina_engine::index::{IndexOptions, MergePolicy};
+use lamina_engine::search::warm_up;
 use rustix::fs::Mode;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -34,6 +35,9 @@ use crate::webhooks::{Deliveries, Webhooks};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
+/// Indexes whose frequent words are looked up at the start, which takes megabytes for each; those of others are when they
+/// are searched.
+const WARMED_UP: usize = 8;
 /// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
 /// again at the next start.
 const BATCH_GRACE: Duration = Duration::from_secs(5);
@@ -276,13 +280,16 @@ fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHand
     Some((stopped, tokio::spawn(telemetry::run(Arc::clone(state), url, receiver))))
 }
 
-/// Opens the indexes beside the first requests, so that the first search of each does not wait for it.
+/// Opens the indexes beside the first requests, so that the first search of each does not wait for it, and looks up the
+/// frequent words of the first of them.
 fn open_indexes(state: &Arc<AppState>) {
     let state = Arc::clone(state);
     tokio::task::spawn_blocking(move || {
-        for uid in state.instance.uids() {
-            if let Err(error) = state.instance.index(&uid) {
-                tracing::error!(index = uid, error = %error.message, "cannot open an index");
+        for (place, uid) in state.instance.uids().into_iter().enumerate() {
+            match state.instance.snapshot(&uid) {
+                Ok(snapshot) if place < WARMED_UP => warm_up(&snapshot),
+                Ok(_) => {}
+                Err(error) => tracing::error!(index = uid, error = %error.message, "cannot open an index"),
             }
         }
     });

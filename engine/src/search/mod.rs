@@ -260,6 +260,16 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
 }
 
+/// Looks up the frequent words of large segments beforehand, on a thread that works when nobody else does; the first search
+/// does it otherwise.
+pub fn warm_up(snapshot: &Snapshot) {
+    let options = resolve(snapshot, &ResolvedSettings::of(&snapshot.settings), None);
+    // Only attributes that a request names can be unknown.
+    if let Ok(options) = options {
+        warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
+    }
+}
+
 fn limits(is_query_cut: bool, is_late: bool) -> Vec<Limit> {
     let query = is_query_cut.then_some(Limit::QueryTerms);
     query.into_iter().chain(is_late.then_some(Limit::TimeBudget)).collect()
