@@ -61,6 +61,24 @@ mod tests {
     use crate::segment::{Cut, TypoKey};
 
     #[test]
+    fn a_start_begins_with_large_segments_only() {
+        let documents =
+            |count: u32| (0..count).map(|id| serde_json::json!({ "id": id, "text": "sunflower" })).collect();
+        let corpus = Corpus::new(serde_json::json!({}), &[documents(DOCS_MIN), documents(1)], &[]);
+        let snapshot = &corpus.snapshot;
+        crate::search::warm_up(snapshot);
+        let begun: Vec<(u32, bool)> =
+            snapshot.segments.iter().map(|s| (s.reader.doc_count(), !s.reader.begin_warm_up())).collect();
+        assert_eq!(begun, [(DOCS_MIN, true), (1, false)]);
+        let cuts = snapshot.segments[0].reader.cut_cache();
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !cuts.contains("sunflower") {
+            assert!(std::time::Instant::now() < patience, "nobody works");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    #[test]
     fn words_are_looked_up_with_their_typos_and_splits() {
         let documents: Vec<_> = ["sunflower sunflowers", "sun flower", "a sun flower there"]
             .iter()
