@@ -150,6 +150,11 @@ fn count(sets: &[DocSet]) -> u32 {
     sets.iter().map(DocSet::len).sum()
 }
 
+/// The sum of some numbers of documents without the largest: a second thread can take that much off the first one.
+pub(crate) fn beside_largest(counts: impl Iterator<Item = u32> + Clone) -> u64 {
+    counts.clone().map(u64::from).sum::<u64>() - u64::from(counts.max().unwrap_or_default())
+}
+
 fn collected(tops: &[TopK]) -> usize {
     tops.iter().map(TopK::len).sum()
 }
@@ -257,7 +262,8 @@ impl Ranked<'_> {
         }
     }
 
-    /// Scans groups of the documents of each segment, in parallel where two have many, and tells whether the time ran out.
+    /// Scans groups of the documents of each segment, in parallel where there are many beside those of the largest, and
+    /// tells whether the time ran out.
     /// Groups come best first, each with the smallest key of its documents.
     fn scan_all<'s>(
         &'s self,
@@ -283,7 +289,7 @@ impl Ranked<'_> {
             }
             false
         };
-        if docs.iter().filter(|docs| docs.len() > SCANNED_WHOLE_MAX).count() < 2 {
+        if beside_largest(docs.iter().map(DocSet::len)) <= u64::from(SCANNED_WHOLE_MAX) {
             return tops.iter_mut().enumerate().any(scan_segment);
         }
         tops.par_iter_mut().enumerate().map(scan_segment).reduce(|| false, |a, b| a || b)

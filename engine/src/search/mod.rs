@@ -25,7 +25,7 @@ use crate::index::{DocumentAddress, SegmentView, Snapshot};
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
-use crate::rank::keyword::{KeywordSearch, SegmentInput, rank};
+use crate::rank::keyword::{KeywordSearch, SegmentInput, beside_largest, rank};
 use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
 use crate::rank::plan::Plan;
 use crate::rank::{RuleCandidates, ScoreDetail};
@@ -41,8 +41,8 @@ pub use explain::{
 pub use hybrid::{HybridResult, search_hybrid};
 pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 
-/// Documents of a segment in which words are looked up about as long as a thread takes to wake up.
-const LARGE_SEGMENT: u32 = 1 << 14;
+/// Documents of segments in which words are looked up about as long as a thread takes to wake up.
+const MANY_DOCS: u64 = 1 << 14;
 
 /// One search over one snapshot, all names and values already checked for shape.
 #[derive(Clone, Debug)]
@@ -329,12 +329,12 @@ struct Prepared<'a> {
     clock: Clock,
 }
 
-/// `f` of each segment, in order; in parallel where two are so large that it takes longer than waking a thread.
+/// `f` of each segment, in order; in parallel where those beside the largest take longer than waking a thread.
 fn per_segment<'a, T: Send>(snapshot: &'a Snapshot, f: impl Fn(&'a SegmentView) -> T + Sync + Send) -> Vec<T> {
-    let is_large = |view: &&SegmentView| view.reader.doc_count() >= LARGE_SEGMENT;
-    match snapshot.segments.iter().filter(is_large).count() {
-        0..2 => snapshot.segments.iter().map(f).collect(),
-        _ => snapshot.segments.par_iter().map(f).collect(),
+    if beside_largest(snapshot.segments.iter().map(|view| view.reader.doc_count())) < MANY_DOCS {
+        snapshot.segments.iter().map(f).collect()
+    } else {
+        snapshot.segments.par_iter().map(f).collect()
     }
 }
 
