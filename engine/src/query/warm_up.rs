@@ -56,25 +56,39 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::id::{Gap, SegmentId};
     use crate::oracle::Corpus;
-    use crate::segment::{Cut, TypoKey};
+    use crate::segment::{Cut, SegmentWriter, SegmentWriterOptions, TypoKey};
+    use crate::storage::MemoryDirectory;
+
+    /// A segment of so many documents that all say the same.
+    fn segment(documents: u32) -> Arc<SegmentReader> {
+        let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+        for id in 0..documents {
+            writer.begin_document(u64::from(id), &id.to_string(), b"{}");
+            writer.word(0, "sunflower", Gap::Soft);
+            writer.end_document();
+        }
+        let directory = MemoryDirectory::new();
+        let meta = writer.finish(&directory, SegmentId(1)).expect("memory takes it");
+        Arc::new(SegmentReader::open(&directory, &meta).expect("it is whole"))
+    }
 
     #[test]
-    fn a_start_begins_with_large_segments_only() {
-        let documents =
-            |count: u32| (0..count).map(|id| serde_json::json!({ "id": id, "text": "sunflower" })).collect();
-        let corpus = Corpus::new(serde_json::json!({}), &[documents(DOCS_MIN), documents(1)], &[]);
-        let snapshot = &corpus.snapshot;
-        crate::search::warm_up(snapshot);
-        let begun: Vec<(u32, bool)> =
-            snapshot.segments.iter().map(|s| (s.reader.doc_count(), !s.reader.begin_warm_up())).collect();
-        assert_eq!(begun, [(DOCS_MIN, true), (1, false)]);
-        let cuts = snapshot.segments[0].reader.cut_cache();
-        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !cuts.contains("sunflower") {
-            assert!(std::time::Instant::now() < patience, "nobody works");
-            std::thread::sleep(std::time::Duration::from_millis(5));
+    fn large_segments_are_begun_with_and_small_ones_are_not() {
+        let segments = [segment(DOCS_MIN), segment(DOCS_MIN - 1)];
+        let corpus = Corpus::new(serde_json::json!({}), &[vec![serde_json::json!({ "id": 1 })]], &[]);
+        let resolved = crate::query::resolve::ResolvedSettings::of(&corpus.snapshot.settings);
+        let options = crate::query::resolve::resolve(&corpus.snapshot, &resolved, None).expect("nothing is named");
+        begin(segments.iter(), &options);
+        assert_eq!(segments.each_ref().map(|segment| segment.begin_warm_up()), [false, true]);
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !segments[0].cut_cache().contains("sunflower") {
+            assert!(Instant::now() < patience, "nobody works");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
