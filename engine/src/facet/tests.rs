@@ -192,6 +192,8 @@ fn facet_search_finds_prefixes_and_typos() {
     assert_eq!(found(Some("FICT")), "Fiction:2");
     assert_eq!(found(Some("ecl")), "Éclair:1");
     assert_eq!(found(Some("wst")), "");
+    assert_eq!(found(Some("wesn")), "", "four letters are too few for a typo");
+    assert_eq!(found(Some("westn")), "Western:1", "five are enough");
     assert_eq!(found(Some("westrn")), "Western:1");
     assert_eq!(found(Some("zestern")), "Western:1");
     assert_eq!(found(Some("42")), "42:1");

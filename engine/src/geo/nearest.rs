@@ -68,3 +68,62 @@ pub fn opposite(point: Coordinates) -> Coordinates {
     let longitude = if point.longitude() > 0.0 { point.longitude() - 180.0 } else { point.longitude() + 180.0 };
     Coordinates::new(-point.latitude(), longitude).expect("the opposite of a point of the globe is on the globe")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::id::SegmentId;
+    use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
+    use crate::storage::MemoryDirectory;
+
+    /// A segment of documents of which some have a point.
+    fn segment(points: &[Option<(f64, f64)>]) -> SegmentReader {
+        let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+        for (id, point) in (0u64..).zip(points) {
+            writer.begin_document(id, &id.to_string(), b"{}");
+            if let &Some((lat, lng)) = point {
+                writer.geo(lat, lng);
+            }
+            writer.end_document();
+        }
+        let directory = MemoryDirectory::new();
+        let meta = writer.finish(&directory, SegmentId(1)).expect("memory takes it");
+        SegmentReader::open(&directory, &meta).expect("it is whole")
+    }
+
+    /// Spread over the globe, or close to each other: the first circle holds many of these.
+    fn point() -> impl Strategy<Value = (f64, f64)> {
+        prop_oneof![(-90.0..=90.0, -180.0..=180.0), (-0.05..0.05, -0.05..0.05), (89.9..=90.0, -180.0..=180.0)]
+    }
+
+    proptest! {
+        #[test]
+        fn the_wanted_end_of_all_distances(
+            points in proptest::collection::vec(proptest::option::weighted(0.9, point()), 1..120),
+            origin in point(),
+            // Of ten documents, those whose number divided by ten leaves less.
+            among in 1u32..=10,
+            count in 1usize..20,
+        ) {
+            let segment = segment(&points);
+            let Some(geo) = segment.geo() else { return Ok(()) };
+            let among: DocSet = (0..points.len() as u32).filter(|doc| doc % 10 < among).collect();
+            let center = Coordinates::new(origin.0, origin.1).expect("it is on the globe");
+            for extreme in [Extreme::Nearest, Extreme::Farthest] {
+                let mut all: Vec<(DocId, f64)> =
+                    among.iter().filter_map(|doc| Some((doc, distance_m(origin, geo.point(doc)?)))).collect();
+                match extreme {
+                    Extreme::Nearest => all.sort_by(|a, b| a.1.total_cmp(&b.1)),
+                    Extreme::Farthest => all.sort_by(|a, b| b.1.total_cmp(&a.1)),
+                }
+                let found = nearest(geo, center, extreme, &among, count, u32::MAX).expect("any circle may be looked at");
+                prop_assert!(found.len() >= count.min(all.len()), "{} of {}", found.len(), all.len());
+                prop_assert_eq!(&found[..], &all[..found.len()]);
+                let first = nearest(geo, center, extreme, &among, count, 0);
+                prop_assert!(first.is_none(), "every circle that is wide enough holds a document");
+            }
+        }
+    }
+}
