@@ -11,7 +11,7 @@ use super::graph::QueryGraph;
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
 use super::split::choose_splits;
-use crate::background::work_at_rest;
+use crate::background::stay_behind;
 use crate::segment::SegmentReader;
 
 /// Words looked up in a segment: four fifths of the words of a text, where there are 88,000 different ones.
@@ -22,7 +22,7 @@ const LAST_WORDS: usize = 1024;
 const DOCS_MIN: u32 = 1 << 14;
 
 /// Begins with the segments that nobody has begun with. `options`: of searches in all searchable attributes. Cost:
-/// 0.25 s of a thread that works at rest for 200,000 documents, once per segment.
+/// 0.25 s of a thread of low priority for 200,000 documents, once per segment.
 pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, options: &QueryOptions) {
     let cold = readers.filter(|reader| reader.doc_count() >= DOCS_MIN && reader.begin_warm_up());
     let cold: Vec<Weak<SegmentReader>> = cold.map(Arc::downgrade).collect();
@@ -32,7 +32,7 @@ pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, o
     let options = options.clone();
     // A pool of one: whatever a look-up does on all threads stays on this one.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "warm up".to_owned());
-    match pool.start_handler(|_| work_at_rest()).build() {
+    match pool.start_handler(|_| stay_behind()).build() {
         Ok(pool) => pool.spawn(move || cold.iter().for_each(|reader| warm(reader, &options))),
         Err(error) => tracing::debug!(%error, "the first queries find nothing looked up"),
     }
