@@ -5,11 +5,17 @@ use std::io;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
 
-/// With a dictionary level 3 packs catalogue documents in blocks of 4 KB to 0.346 of their size, level 1 to 0.40; higher
+/// With a dictionary level 3 packs catalogue documents in blocks of 2 KB to 0.341 of their size, level 1 to 0.41; higher
 /// levels halve the speed for nothing.
 const LEVEL: i32 = 3;
-/// Size of a trained dictionary. Half of it would cost one percent of the documents' size.
-const DICTIONARY_BYTES: usize = 110 * 1024;
+/// Slots of the tables that find what came before, as powers of two: enough for the whole dictionary. With a
+/// quarter of them, which level 3 takes where the dictionary is smaller, they are packed to 0.356.
+const TABLE_BITS: [u32; 2] = [17, 16];
+/// Size of a trained dictionary. 110 KB pack catalogue documents to 0.360, and films to 0.345 instead of 0.334.
+const DICTIONARY_BYTES: usize = 256 * 1024;
+/// A dictionary is at most this share of what it is trained on: the rest of the index may not be much more.
+const DICTIONARY_SHARE: usize = 8;
+
 fn failed(code: usize) -> io::Error {
     io::Error::other(get_error_name(code))
 }
@@ -33,6 +39,8 @@ impl Compressor {
             context.set_parameter(parameter).map_err(failed)?;
         }
         if let Some(dictionary) = dictionary {
+            context.set_parameter(CParameter::HashLog(TABLE_BITS[0])).map_err(failed)?;
+            context.set_parameter(CParameter::ChainLog(TABLE_BITS[1])).map_err(failed)?;
             context.load_dictionary(dictionary).map_err(failed)?;
         }
         Ok(Compressor { context })
@@ -80,5 +88,5 @@ pub(super) fn decompress(
 /// Trains a dictionary on sample documents that lie one after the other in `samples`.
 pub(super) fn train(samples: &[u8], lengths: &[usize]) -> Option<Vec<u8>> {
     // Training fails on samples that are too few or all alike; then plain compression serves as well.
-    zstd::dict::from_continuous(samples, lengths, DICTIONARY_BYTES).ok()
+    zstd::dict::from_continuous(samples, lengths, DICTIONARY_BYTES.min(samples.len() / DICTIONARY_SHARE)).ok()
 }

@@ -1,6 +1,6 @@
 //! Joins stores: compressed blocks are copied where all their documents stay together, the rest is packed anew.
 
-use super::writer::{StoreBuilder, TRAINING_BYTES};
+use super::writer::{StoreBuilder, TRAINING_BYTES, WORTH_BYTES};
 use super::{BLOCK_BYTES, Store};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
@@ -41,9 +41,11 @@ fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> 
         samples.extend_from_slice(&json);
         lengths.push(json.len());
         if samples.len() >= TRAINING_BYTES {
-            builder.train(&samples, &lengths);
             break;
         }
+    }
+    if samples.len() >= WORTH_BYTES {
+        builder.train(&samples, &lengths);
     }
     Ok(())
 }
