@@ -20,7 +20,7 @@ pub(crate) use writer::StoreParts;
 /// A block is closed before it grows past this many raw bytes (a larger document has a block of its own).
 ///
 /// Whoever reads a document decompresses all of its block, 1.7 microseconds a kilobyte. 4 KB pack catalogue documents to
-/// 0.333 of their size, 2 KB to 0.341, 1 KB to 0.358.
-const BLOCK_BYTES: usize = 2 * 1024;
+/// 0.333 of their size, 2 KB to 0.341, 1.5 KB to 0.345, 1 KB to 0.358.
+const BLOCK_BYTES: usize = 3 * 512;
 /// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 300 KB of heap when it is used.
 const DICTIONARIES_MAX: usize = 16;
