@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::expand::{Expansion, expand, needs_walk, sequence};
-use super::graph::QueryGraph;
+use super::expand::{Expansion, expand, needs_walk, sequence, typo_key};
+use super::graph::{Node, QueryGraph};
 use super::level::Level;
 use super::options::{NOT_SEARCHED, QueryOptions};
 use super::parser::Excluded;
@@ -14,11 +14,14 @@ use super::phrase::phrase_among;
 use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
-use crate::segment::SegmentReader;
+use crate::segment::{SegmentReader, WordDocsKey};
 use crate::text::normalize_word;
 
-/// A union of fewer documents than one in this many is collected as a list, then sorted.
-const DENSE_SHARE: u64 = 64;
+/// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
+/// longer than to pass over a bit for each document.
+const LIST_SHARE: u64 = 512;
+/// Documents of words are kept when they are at least one in this many.
+const KEPT_SHARE: u64 = 64;
 /// Walks of the dictionary that take about as long as waking a thread.
 const WALKS_PER_JOB: usize = 3;
 /// A word in fewer than one document in this many makes it cheaper to find those that have all words.
@@ -38,7 +41,7 @@ pub struct SegmentQuery<'a> {
     searched: Option<Vec<bool>>,
     /// The same for fields that typos reach.
     searched_typos: Option<Vec<bool>>,
-    docs: Vec<OnceLock<DocSet>>,
+    docs: Vec<OnceLock<Arc<DocSet>>>,
     /// By node: documents that have its split.
     split_docs: HashMap<usize, Arc<DocSet>>,
 }
@@ -124,30 +127,71 @@ impl<'a> SegmentQuery<'a> {
 
     /// Documents of one vertex: a node at `class` typos above its base.
     pub fn docs(&self, node: usize, class: usize) -> &DocSet {
-        self.docs[vertex(node, class)].get_or_init(|| {
-            let e = &self.expansions[node];
-            match class {
-                0 => {
-                    let mut docs = if e.prefix.is_empty() {
-                        self.union(e.exact.into_iter(), self.searched.as_deref())
-                    } else {
-                        self.prefix(node)
-                    };
-                    for words in e.synonyms.iter().chain(&e.phrase) {
-                        docs.or_assign(&self.phrase(words));
-                    }
-                    docs
-                }
-                1 => {
-                    let mut docs = self.union(e.one_typo.iter().copied(), self.searched_typos.as_deref());
-                    if let Some(split) = self.split_docs.get(&node) {
-                        docs.or_assign(split);
-                    }
-                    docs
-                }
-                _ => self.union(e.two_typos.iter().copied(), self.searched_typos.as_deref()),
-            }
+        self.docs[vertex(node, class)].get_or_init(|| match self.kept_as(node, class) {
+            Some(key) => self.reader.word_docs_cache().get_or_find(key, || self.find_docs(node, class)),
+            None => Arc::new(self.find_docs(node, class)),
         })
+    }
+
+    fn find_docs(&self, node: usize, class: usize) -> DocSet {
+        let e = &self.expansions[node];
+        match class {
+            0 => {
+                let mut docs = if e.prefix.is_empty() {
+                    self.union(e.exact.into_iter(), self.searched.as_deref())
+                } else {
+                    self.prefix(node)
+                };
+                for words in e.synonyms.iter().chain(&e.phrase) {
+                    docs.or_assign(&self.phrase(words));
+                }
+                docs
+            }
+            1 => {
+                let mut docs = self.union(e.one_typo.iter().copied(), self.searched_typos.as_deref());
+                if let Some(split) = self.split_docs.get(&node) {
+                    docs.or_assign(split);
+                }
+                docs
+            }
+            _ => self.union(e.two_typos.iter().copied(), self.searched_typos.as_deref()),
+        }
+    }
+
+    /// The key of the documents of a vertex in the cache of the segment: of those that many documents have, and that
+    /// depend on nothing but the word.
+    fn kept_as(&self, node: usize, class: usize) -> Option<WordDocsKey> {
+        let (Node { phrase, .. }, e) = (&self.graph.nodes[node], &self.expansions[node]);
+        let depends = self.searched.is_some()
+            || self.searched_typos.is_some()
+            || !self.stop.is_empty()
+            || self.options.typos.exact_numbers
+            || phrase.is_some()
+            || !e.synonyms.is_empty()
+            || (class == 1 && self.split_docs.contains_key(&node));
+        if depends {
+            return None;
+        }
+        let few = match class {
+            0 if e.prefix.is_empty() => self.few_entries(e.exact.into_iter(), KEPT_SHARE),
+            0 => self.few_entries(e.prefix.clone(), KEPT_SHARE),
+            1 => self.few_entries(e.one_typo.iter().copied(), KEPT_SHARE),
+            _ => self.few_entries(e.two_typos.iter().copied(), KEPT_SHARE),
+        };
+        few.is_none().then(|| WordDocsKey { word: typo_key(&self.graph.nodes[node]), class: class as u8 })
+    }
+
+    /// How many entries some terms have in the postings together, if those are fewer than one for `share` documents.
+    fn few_entries(&self, ordinals: impl Iterator<Item = TermOrdinal>, share: u64) -> Option<u64> {
+        let limit = u64::from(self.reader.doc_count()) / share;
+        let mut sum = 0;
+        for ordinal in ordinals {
+            sum += u64::from(self.reader.postings().doc_freq(ordinal));
+            if sum >= limit {
+                return None;
+            }
+        }
+        Some(sum)
     }
 
     /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms.
@@ -214,16 +258,8 @@ impl<'a> SegmentQuery<'a> {
             (Some(only), None, None) => return postings.docs(only),
             _ => {}
         }
-        let limit = u64::from(self.reader.doc_count()) / DENSE_SHARE;
-        let mut sum = 0;
-        for ordinal in ordinals.clone() {
-            sum += u64::from(postings.doc_freq(ordinal));
-            if sum >= limit {
-                break;
-            }
-        }
-        if sum < limit {
-            let mut docs = Vec::with_capacity(sum as usize);
+        if let Some(entries) = self.few_entries(ordinals.clone(), LIST_SHARE) {
+            let mut docs = Vec::with_capacity(entries as usize);
             for ordinal in ordinals {
                 postings.for_each(ordinal, |doc, code| {
                     if allowed.is_none_or(|a| a.get(code as usize).copied().unwrap_or(false)) {

@@ -4,9 +4,10 @@
 //! dictionary as far as its beginnings are near enough.
 
 use super::graph::{Node, WORD_BYTES_MAX};
+use super::joined::near_joined;
 use super::options::{QueryOptions, is_number};
 use crate::id::TermOrdinal;
-use crate::segment::{SegmentReader, Terms, TypoKey, TypoTerms};
+use crate::segment::{Beginning, SegmentReader, Terms, TypoKey, TypoTerms};
 use crate::text::{Letters, TypoPattern};
 use std::ops::Range;
 
@@ -63,7 +64,7 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
     if node.budget == 0 {
         return out;
     }
-    let near = reader.typo_cache().get_or_find(typo_key(node), || near(terms, node));
+    let near = reader.typo_cache().get_or_find(typo_key(node), || near(reader, node));
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
         allowed(ordinal) && !(options.typos.exact_numbers && number())
@@ -77,27 +78,40 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
 /// Whether to expand a node takes a walk of the dictionary, because nobody asked for its typos lately.
 pub(super) fn needs_walk(reader: &SegmentReader, node: &Node) -> bool {
     let has_typos = node.budget > 0 && node.phrase.is_none() && node.text.len() <= WORD_BYTES_MAX;
-    has_typos && !reader.typo_cache().contains(&typo_key(node))
+    has_typos
+        && !two_words(node).is_some_and(|[first, _]| reader.beginning_cache().contains(first))
+        && !reader.typo_cache().contains(&typo_key(node))
 }
 
-fn typo_key(node: &Node) -> TypoKey {
+/// The words of a node that is two of them written as one, and accepts one typo.
+fn two_words(node: &Node) -> Option<[&str; 2]> {
+    match (node.joined.as_slice(), node.budget) {
+        ([first, second], 1) => Some([first, second]),
+        _ => None,
+    }
+}
+
+pub(super) fn typo_key(node: &Node) -> TypoKey {
     TypoKey { word: node.text.as_str().into(), prefix: node.prefix, budget: node.budget }
 }
 
 /// The terms with as many typos as the node accepts. A different first character costs two.
-fn near(terms: &Terms, node: &Node) -> TypoTerms {
-    let first_len = node.text.chars().next().map_or(0, char::len_utf8);
-    let first = &node.text.as_bytes()[..first_len];
+fn near(reader: &SegmentReader, node: &Node) -> TypoTerms {
+    let terms = reader.terms();
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    let pattern = |typos_max| TypoPattern::new(&node.text, node.prefix, typos_max);
-    same_first(terms, &pattern(node.budget.min(2)), first, |ordinal, typos| match typos {
-        1 => one.push(ordinal),
-        2 => two.push(ordinal),
-        _ => {}
-    });
-    if node.budget >= 2 {
-        other_first(terms, &pattern(1), first, |ordinal| two.push(ordinal));
-        two.sort_unstable();
+    if let Some(words) = two_words(node) {
+        one = near_joined(reader, words, node.prefix);
+    } else {
+        let pattern = |typos_max| TypoPattern::new(&node.text, node.prefix, typos_max);
+        visit_same_first(terms, &pattern(node.budget.min(2)), &node.text, |typos, _, ordinal| match typos {
+            1 => one.extend(ordinal),
+            2 => two.extend(ordinal),
+            _ => {}
+        });
+        if node.budget >= 2 {
+            other_first(terms, &pattern(1), first_character(&node.text), |ordinal| two.push(ordinal));
+            two.sort_unstable();
+        }
     }
     [one, two].map(|mut terms| {
         terms.shrink_to_fit();
@@ -105,8 +119,15 @@ fn near(terms: &Terms, node: &Node) -> TypoTerms {
     })
 }
 
-/// Calls `f` with the terms that begin with the character `first` and are near, and the number of typos.
-fn same_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl FnMut(TermOrdinal, u8)) {
+/// Calls `f` with all that begins with the first character of `word` and is as near as the pattern says, whether a term
+/// ends there or not: the number of typos, the place, and the term.
+pub(super) fn visit_same_first(
+    terms: &Terms,
+    pattern: &TypoPattern,
+    word: &str,
+    mut f: impl FnMut(u8, Beginning, Option<TermOrdinal>),
+) {
+    let first = first_character(word);
     let step = |(depth, reading), byte| {
         if first.get(depth).is_some_and(|&b| b != byte) {
             return None;
@@ -117,11 +138,15 @@ fn same_first(terms: &Terms, pattern: &TypoPattern, first: &[u8], mut f: impl Fn
         Some(&byte) => Some(Letters::one(byte)),
         None => pattern.only(reading),
     };
-    terms.walk((0, pattern.start()), step, only, |(depth, reading), _, ordinal| {
+    terms.visit(terms.root(), (0, pattern.start()), step, only, |(depth, reading), _, place, ordinal| {
         if let (true, Some(typos)) = (depth >= first.len(), pattern.typos(reading)) {
-            f(ordinal, typos);
+            f(typos, place, ordinal);
         }
     });
+}
+
+fn first_character(word: &str) -> &[u8] {
+    &word.as_bytes()[..word.chars().next().map_or(0, char::len_utf8)]
 }
 
 /// Calls `f` with the terms that do not begin with the character `first` and are one typo away.
@@ -221,12 +246,21 @@ mod tests {
         #[test]
         fn expansions_are_those_of_a_look_at_every_word(
             words in prop::collection::btree_set("[abc]{1,9}|[aé日]{1,6}|[ab]{9,14}", 1..600),
-            queries in prop::collection::vec(("[abc]{1,9}|[aé日]{1,6}|[ab]{9,14}", any::<bool>(), 0u8..3), 1..12),
+            queries in prop::collection::vec(
+                ("[abc]{1,9}|[aé日]{1,6}|[ab]{9,14}", any::<bool>(), 0u8..3, prop::option::of(any::<prop::sample::Index>())),
+                1..12,
+            ),
         ) {
             let segment = segment(&words);
             let terms = segment.terms();
-            for (query, prefix, budget) in queries {
-                let found = expand(&segment, &node(&query, prefix, budget), &QueryOptions::default(), &[]);
+            for (query, prefix, budget, cut) in queries {
+                let mut node = node(&query, prefix, budget);
+                // Some are two words written as one.
+                let cuts: Vec<usize> = query.char_indices().skip(1).map(|(at, _)| at).collect();
+                if let Some(cut) = cut.filter(|_| !cuts.is_empty()).map(|cut| *cut.get(&cuts)) {
+                    node.joined = [&query[..cut], &query[cut..]].map(str::to_owned).to_vec();
+                }
+                let found = expand(&segment, &node, &QueryOptions::default(), &[]);
                 let mut expected: [Vec<TermOrdinal>; 3] = Default::default();
                 for (word, ordinal) in words.iter().map(|word| (word, terms.ordinal(word.as_bytes()).expect("is there"))) {
                     if let Some(typos) = typos(&query, prefix, word).filter(|&typos| typos <= usize::from(budget)) {

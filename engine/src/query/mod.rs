@@ -7,6 +7,7 @@
 pub mod candidates;
 pub mod expand;
 pub mod graph;
+mod joined;
 pub(crate) mod leading_terms;
 pub(crate) mod level;
 pub mod options;

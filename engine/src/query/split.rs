@@ -11,6 +11,9 @@ use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 use crate::segment::{Cut, SegmentReader};
 
+/// Words to cut that take about as long as waking a thread.
+const CUTS_PER_JOB: usize = 16;
+
 /// The documents of a pair of neighbouring words in one segment; `None` when it does not know both words.
 type PairDocs = Option<([TermOrdinal; 2], Arc<DocSet>)>;
 
@@ -39,9 +42,9 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
     let shared: &[&mut SegmentQuery<'_>] = segments;
     let nodes: Vec<(usize, &Node)> = graph.nodes.iter().enumerate().filter(|(_, node)| node.can_split).collect();
     let best = |&(index, node): &(usize, &Node)| Some((index, best_split(node, shared)?));
-    let are_cut = |node: &Node| shared.iter().all(|s| s.reader().cut_cache().contains(node.text.as_str()));
-    // Waking a thread takes longer than to look up what is at hand.
-    let splits: Vec<(usize, Split)> = if nodes.iter().all(|(_, node)| are_cut(node)) {
+    let is_cut = |node: &Node| shared.iter().all(|s| s.reader().cut_cache().contains(node.text.as_str()));
+    // Waking a thread takes longer than to look up what is at hand, and to cut a few words.
+    let splits: Vec<(usize, Split)> = if nodes.iter().filter(|(_, node)| !is_cut(node)).count() < CUTS_PER_JOB {
         nodes.iter().filter_map(best).collect()
     } else {
         nodes.par_iter().filter_map(best).collect()

@@ -8,16 +8,21 @@ use std::sync::{Arc, Weak};
 
 use super::candidates::SegmentQuery;
 use super::graph::QueryGraph;
+use super::joined::beginnings;
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
 use super::split::choose_splits;
 use crate::background::stay_behind;
 use crate::segment::SegmentReader;
 
-/// Words looked up in a segment: four fifths of the words of a text, where there are 88,000 different ones.
-const WORDS: usize = 4096;
+/// Words looked up in a segment, where its caches have room for them: nine tenths of the words of a text, where there are
+/// 88,000 different ones.
+const WORDS: usize = 8192;
 /// Of these, words that are looked up as the last one of a query too, which may be unfinished.
 const LAST_WORDS: usize = 1024;
+/// The files of a segment are entered into the tables of the process when they are no larger: they are in memory mostly,
+/// and where they are not, others hardly have to leave for them.
+const POPULATED_BYTES_MAX: usize = 256 << 20;
 /// Smaller segments answer the first query as fast as the next.
 const DOCS_MIN: u32 = 1 << 14;
 
@@ -38,15 +43,20 @@ pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, o
     }
 }
 
-/// Ends early when nobody else has the segment any more.
+/// Ends early when nobody else has the segment any more, and when further words would push out more frequent ones.
 fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
-    let Some(words) = segment.upgrade().map(|reader| reader.tokens().frequent_terms(WORDS)) else { return };
+    let begin = |reader: Arc<SegmentReader>| {
+        reader.populate(POPULATED_BYTES_MAX);
+        reader.tokens().frequent_terms(WORDS)
+    };
+    let Some(words) = segment.upgrade().map(begin) else { return };
     for (place, word) in words.into_iter().enumerate() {
+        let Some(reader) = segment.upgrade().filter(|reader| !reader.has_full_caches()) else { return };
+        let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
+        beginnings(&reader, &text);
         let kinds: &[bool] = if place < LAST_WORDS { &[false, true] } else { &[false] };
         for &prefix in kinds {
-            let Some(reader) = segment.upgrade() else { return };
-            let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
-            let kind = TermKind::Word { text, prefix };
+            let kind = TermKind::Word { text: text.clone(), prefix };
             let graph = QueryGraph::new(vec![QueryTerm { kind, first_position: 0, last_position: 0 }], options);
             let mut query = SegmentQuery::new(&reader, None, &graph, options);
             choose_splits(&graph, &mut [&mut query]);
@@ -116,6 +126,7 @@ mod tests {
         assert_eq!(*cuts, [Cut { at: 3, words: pair, docs_max: 2 }]);
         let docs = reader.pair_cache().get_or_find(pair, || panic!("it was counted"));
         assert_eq!(docs.to_vec(), [1, 2]);
+        assert!(reader.beginning_cache().contains("sunflower"));
         warm(&Weak::new(), &options);
     }
 }

@@ -23,9 +23,9 @@ use crate::sort::SortTarget;
 const PIECES_PER_CLOCK_CHECK: usize = 16;
 /// What is left of larger groups is scanned on two threads. Builds with assertions share out smaller ones, so that the
 /// random corpora of the tests have some.
-const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 2048 };
+const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 768 };
 /// Documents of a group that are scanned before the others are looked at.
-const SCANNED_FIRST: usize = if cfg!(debug_assertions) { 128 } else { 1024 };
+const SCANNED_FIRST: usize = if cfg!(debug_assertions) { 128 } else { 512 };
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
+use super::terms::NearBeginnings;
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 
@@ -18,8 +19,12 @@ use crate::id::TermOrdinal;
 const ENTRY_BYTES: usize = 128;
 /// The cache of a segment takes so many bytes, and some for every document, up to the maximum.
 const BYTES_BASE: usize = 32 << 10;
-const BYTES_PER_DOC: usize = 6;
+const BYTES_PER_DOC: usize = 8;
 const BYTES_MAX: usize = 6 << 20;
+/// A cache that is filled to this share, as a fraction, is called full.
+const FULL_SHARE: [usize; 2] = [7, 8];
+/// Entries that a new one passes over at most, because they were asked for: somebody waits meanwhile.
+const SECOND_CHANCES: usize = 8;
 /// An entry may take this share of the cache at most.
 const ENTRY_SHARE: usize = 4;
 
@@ -30,8 +35,14 @@ pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
 /// Terms near a word. Finding them takes a walk of the dictionary.
 pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
 
+/// Documents of frequent words. Finding them takes a pass over their postings.
+pub(crate) type WordDocsCache = BoundedCache<WordDocsKey, DocSet>;
+
 /// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
 pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
+
+/// Where terms begin like a word. Finding that takes a walk of the dictionary.
+pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
 
 /// A word read as two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +62,14 @@ pub(crate) struct TypoKey {
     pub(crate) prefix: bool,
     /// Typos, 1 or 2.
     pub(crate) budget: u8,
+}
+
+/// A word and how many typos its forms have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WordDocsKey {
+    pub(crate) word: TypoKey,
+    /// 0: the word itself, or what begins like it; 1, 2: forms with so many typos.
+    pub(crate) class: u8,
 }
 
 /// Terms by their number of typos: one, two; ascending.
@@ -74,6 +93,12 @@ impl HeapBytes for TypoKey {
     }
 }
 
+impl HeapBytes for WordDocsKey {
+    fn heap_bytes(&self) -> usize {
+        self.word.heap_bytes()
+    }
+}
+
 impl HeapBytes for Box<str> {
     fn heap_bytes(&self) -> usize {
         self.len()
@@ -92,22 +117,33 @@ impl HeapBytes for TypoTerms {
     }
 }
 
+impl HeapBytes for NearBeginnings {
+    fn heap_bytes(&self) -> usize {
+        NearBeginnings::heap_bytes(self)
+    }
+}
+
 impl HeapBytes for Vec<Cut> {
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<Cut>()
     }
 }
 
-/// A cache bounded in bytes; the oldest entries leave first.
+/// A cache bounded in bytes; the oldest entries leave first, but for those asked for since they were last the oldest.
 pub(crate) struct BoundedCache<K, V> {
     bytes_max: usize,
     state: Mutex<State<K, V>>,
 }
 
 struct State<K, V> {
-    entries: HashMap<K, Arc<V>>,
+    entries: HashMap<K, Entry<V>>,
     order: VecDeque<K>,
     bytes: usize,
+}
+
+struct Entry<V> {
+    value: Arc<V>,
+    was_asked_for: bool,
 }
 
 impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
@@ -117,6 +153,11 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
             bytes_max: (BYTES_BASE + BYTES_PER_DOC * doc_count as usize).min(BYTES_MAX),
             state: Mutex::new(state),
         }
+    }
+
+    /// Whether new entries are about to push out older ones.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state.lock().bytes > self.bytes_max / FULL_SHARE[1] * FULL_SHARE[0]
     }
 
     /// Whether the value of a key is at hand.
@@ -129,24 +170,46 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
 
     /// The value of a key, from the cache or from `find`, which runs without a lock.
     pub(crate) fn get_or_find(&self, key: K, find: impl FnOnce() -> V) -> Arc<V> {
-        if let Some(value) = self.state.lock().entries.get(&key) {
-            return value.clone();
+        if let Some(entry) = self.state.lock().entries.get_mut(&key) {
+            entry.was_asked_for = true;
+            return entry.value.clone();
         }
         let value = Arc::new(find());
         let bytes = bytes_of(&key, &*value);
         if bytes <= self.bytes_max / ENTRY_SHARE {
             let mut state = self.state.lock();
-            if state.entries.insert(key.clone(), value.clone()).is_none() {
+            let entry = Entry { value: value.clone(), was_asked_for: false };
+            if state.entries.insert(key.clone(), entry).is_none() {
                 state.order.push_back(key);
                 state.bytes += bytes;
             }
+            let mut chances = SECOND_CHANCES;
             while state.bytes > self.bytes_max {
-                let Some(oldest) = state.order.pop_front() else { break };
-                let removed = state.entries.remove(&oldest);
-                state.bytes -= removed.map_or(0, |value| bytes_of(&oldest, &*value));
+                state.drop_oldest(&mut chances);
             }
         }
         value
+    }
+}
+
+impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> State<K, V> {
+    /// Drops the oldest entry, or gives it a second chance if there is one left.
+    fn drop_oldest(&mut self, chances: &mut usize) {
+        let Some(oldest) = self.order.pop_front() else {
+            self.bytes = 0;
+            return;
+        };
+        match self.entries.get_mut(&oldest) {
+            Some(entry) if entry.was_asked_for && *chances > 0 => {
+                *chances -= 1;
+                entry.was_asked_for = false;
+                self.order.push_back(oldest);
+            }
+            _ => {
+                let removed = self.entries.remove(&oldest);
+                self.bytes -= removed.map_or(0, |entry| bytes_of(&oldest, &*entry.value));
+            }
+        }
     }
 }
 
@@ -170,14 +233,31 @@ mod tests {
         let set = |n: u32| DocSet::from_sorted((0..n).collect());
         assert_eq!(*cache.get_or_find([1, 2], || set(3)), set(3));
         assert_eq!(*cache.get_or_find([1, 2], || panic!("it is cached")), set(3));
+        assert!(!cache.is_full());
         for first in 10..2000 {
             cache.get_or_find([first, 2], || set(20));
             assert!(cache.state.lock().bytes <= cache.bytes_max);
+            assert!(cache.is_full() || cache.contains(&[1, 2]), "nothing leaves before");
         }
+        assert!(cache.is_full());
         let state = cache.state.lock();
         assert_eq!(state.entries.len(), state.order.len());
         assert!(!state.entries.contains_key(&[1, 2]), "the oldest left");
-        assert_eq!(state.bytes, state.entries.iter().map(|(key, docs)| bytes_of(key, &**docs)).sum::<usize>());
+        assert_eq!(state.bytes, state.entries.iter().map(|(key, entry)| bytes_of(key, &*entry.value)).sum::<usize>());
+    }
+
+    #[test]
+    fn what_is_asked_for_again_stays() {
+        let cache = CutCache::new(0);
+        for word in 0..1000 {
+            cache.get_or_find(format!("{word:0400}").into(), Vec::new);
+            cache.get_or_find("often".into(), Vec::new);
+            assert!(cache.contains("often"));
+        }
+        for word in 0..1000 {
+            cache.get_or_find(format!("{word:0401}").into(), Vec::new);
+        }
+        assert!(!cache.contains("often"), "not for ever");
     }
 
     #[test]

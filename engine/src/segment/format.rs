@@ -296,6 +296,11 @@ pub(crate) struct SectionTable {
 }
 
 impl SectionTable {
+    /// The whole file.
+    pub(crate) fn bytes(&self) -> &OwnedBytes {
+        &self.bytes
+    }
+
     /// Maps the file and checks its frame: length, magics, version, table checksum, bounds of all sections.
     pub(crate) fn open(directory: &dyn Directory, meta: &FileMeta) -> Result<SectionTable, SegmentError> {
         let bytes =

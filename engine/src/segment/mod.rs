@@ -50,7 +50,7 @@ mod verify;
 mod writer;
 
 pub use boxes::{BoxRelation, GeoBox};
-pub(crate) use cache::{Cut, TypoKey, TypoTerms};
+pub(crate) use cache::{Cut, TypoKey, TypoTerms, WordDocsKey};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use error::SegmentError;
 pub use geo::Geo;
@@ -63,6 +63,7 @@ pub use reader::SegmentReader;
 pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
+pub(crate) use terms::{Beginning, NearBeginnings};
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub(crate) use tokens::{Nearest, Sequence};
 pub use vector_codes::{CodedQuery, VectorCodes};

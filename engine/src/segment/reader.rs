@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::cache::{CutCache, PairCache, TypoCache};
+use super::cache::{BeginningCache, CutCache, PairCache, TypoCache, WordDocsCache};
 use super::columns::Column;
 use super::doc_bytes::DocBytes;
 use super::error::Damage;
@@ -18,8 +18,8 @@ use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
-/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and caches of at
-/// most seven bytes per document.
+/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, a byte a
+/// document for some rankings, and five caches of at most eight bytes a document each, up to 6 MiB.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -40,6 +40,8 @@ pub struct SegmentReader {
     pair_cache: PairCache,
     cut_cache: CutCache,
     typo_cache: TypoCache,
+    beginning_cache: BeginningCache,
+    word_docs_cache: WordDocsCache,
     field_lengths: OnceLock<FieldLengths>,
     doc_bytes: DocBytes,
     warm_up_begun: AtomicBool,
@@ -151,6 +153,8 @@ impl SegmentReader {
             pair_cache: PairCache::new(doc_count),
             cut_cache: CutCache::new(doc_count),
             typo_cache: TypoCache::new(doc_count),
+            beginning_cache: BeginningCache::new(doc_count),
+            word_docs_cache: WordDocsCache::new(doc_count),
             field_lengths: OnceLock::new(),
             doc_bytes: DocBytes::default(),
             warm_up_begun: AtomicBool::new(false),
@@ -190,6 +194,32 @@ impl SegmentReader {
     /// Terms near words that were asked for lately.
     pub(crate) fn typo_cache(&self) -> &TypoCache {
         &self.typo_cache
+    }
+
+    /// Enters the files into the tables of the process, where they have at most so many bytes together; else nothing.
+    pub(crate) fn populate(&self, bytes_max: usize) {
+        let files = || self.files.iter().map(SectionTable::bytes);
+        if files().map(|bytes| bytes.len()).sum::<usize>() <= bytes_max {
+            files().for_each(OwnedBytes::populate);
+        }
+    }
+
+    /// Whether what is kept from now on pushes out what was kept before.
+    pub(crate) fn has_full_caches(&self) -> bool {
+        self.pair_cache.is_full()
+            || self.cut_cache.is_full()
+            || self.typo_cache.is_full()
+            || self.beginning_cache.is_full()
+    }
+
+    /// Documents of frequent words that were asked for lately.
+    pub(crate) fn word_docs_cache(&self) -> &WordDocsCache {
+        &self.word_docs_cache
+    }
+
+    /// Beginnings near words that were asked for lately.
+    pub(crate) fn beginning_cache(&self) -> &BeginningCache {
+        &self.beginning_cache
     }
 
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every

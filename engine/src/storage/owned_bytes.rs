@@ -52,6 +52,16 @@ impl OwnedBytes {
         (start <= end && end <= self.end).then(|| OwnedBytes { source: self.source.clone(), start, end })
     }
 
+    /// Enters these bytes into the tables of the process, and reads those that are not in memory. Whoever reads them next
+    /// is not interrupted by that. Cost: some 25 microseconds for a megabyte that is in memory.
+    pub fn populate(&self) {
+        #[cfg(target_os = "linux")]
+        if let Source::Mapped(map) = &self.source {
+            // Only a hint: systems before Linux 5.14 refuse it.
+            let _ = map.advise_range(memmap2::Advice::PopulateRead, self.start, self.end - self.start);
+        }
+    }
+
     /// Tells the system that these bytes will be read from front to back soon, so that it reads ahead.
     pub fn advise_sequential(&self) {
         #[cfg(unix)]

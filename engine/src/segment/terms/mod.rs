@@ -7,6 +7,10 @@
 //!
 //! The fst crate trusts its bytes, so the checksum of this section is compared when the segment is opened.
 
+mod beginnings;
+
+pub(crate) use beginnings::{Beginning, NearBeginnings};
+
 use super::error::Damage;
 use super::format::TERM_BYTES_MAX;
 use crate::id::{FIRST_TERM, TermOrdinal};
@@ -51,14 +55,36 @@ impl Terms {
 
     /// Ordinals of the terms that start with `prefix` (empty prefix: all).
     pub fn prefix_range(&self, prefix: &[u8]) -> Range<TermOrdinal> {
-        let mut node = self.fst.root();
-        let mut rank = 0;
-        for &byte in prefix {
-            let Some(i) = node.find_input(byte) else { return FIRST_TERM..FIRST_TERM };
-            let transition = node.transition(i);
+        self.descend(self.root(), prefix).map_or(FIRST_TERM..FIRST_TERM, |place| self.range(place))
+    }
+
+    /// What all terms begin with.
+    pub(crate) fn root(&self) -> Beginning {
+        Beginning { address: self.fst.root().addr(), rank: 0 }
+    }
+
+    /// The place that `bytes` lead to from another one, if any term goes on like that.
+    pub(crate) fn descend(&self, from: Beginning, bytes: &[u8]) -> Option<Beginning> {
+        let mut node = self.fst.node(from.address);
+        let mut rank = u64::from(from.rank);
+        for &byte in bytes {
+            let transition = node.transition(node.find_input(byte)?);
             rank += transition.out.value();
             node = self.fst.node(transition.addr);
         }
+        Some(Beginning { address: node.addr(), rank: rank as u32 })
+    }
+
+    /// Ordinal of the term that ends at a place.
+    pub(crate) fn ordinal_at(&self, place: Beginning) -> Option<TermOrdinal> {
+        let node = self.fst.node(place.address);
+        node.is_final().then(|| FIRST_TERM + place.rank + node.final_output().value() as u32)
+    }
+
+    /// Ordinals of the terms that begin like that.
+    pub(crate) fn range(&self, place: Beginning) -> Range<TermOrdinal> {
+        let mut node = self.fst.node(place.address);
+        let mut rank = u64::from(place.rank);
         if node.is_empty() && !node.is_final() {
             return FIRST_TERM..FIRST_TERM;
         }
@@ -99,6 +125,23 @@ impl Terms {
         only: impl Fn(S) -> Option<L>,
         mut found: impl FnMut(S, &[u8], TermOrdinal),
     ) {
+        self.visit(self.root(), start, step, only, |state, term, _, ordinal| {
+            if let Some(ordinal) = ordinal {
+                found(state, term, ordinal);
+            }
+        });
+    }
+
+    /// The same from any place on, which `start` is the state of, and `visited` is called with each place that was
+    /// reached: its state, the bytes from the start on, and the ordinal if a term ends there.
+    pub(crate) fn visit<S: Copy, L: AsRef<[u8]>>(
+        &self,
+        from: Beginning,
+        start: S,
+        step: impl Fn(S, u8) -> Option<S>,
+        only: impl Fn(S) -> Option<L>,
+        mut visited: impl FnMut(S, &[u8], Beginning, Option<TermOrdinal>),
+    ) {
         struct Place<'a, S, L> {
             node: Node<'a>,
             next: usize,
@@ -108,11 +151,13 @@ impl Terms {
         }
         let mut term = Vec::new();
         let at = |addr, state, rank| Place { node: self.fst.node(addr), next: 0, only: only(state), state, rank };
-        let mut path = vec![at(self.fst.root().addr(), start, 0)];
+        let mut path = vec![at(from.address, start, u64::from(from.rank))];
         while let Some(place) = path.last_mut() {
-            if place.next == 0 && place.node.is_final() {
-                let rank = place.rank + place.node.final_output().value();
-                found(place.state, &term, FIRST_TERM + rank as u32);
+            if place.next == 0 {
+                let ends = |node: &Node<'_>| FIRST_TERM + (place.rank + node.final_output().value()) as u32;
+                let ordinal = place.node.is_final().then(|| ends(&place.node));
+                let beginning = Beginning { address: place.node.addr(), rank: place.rank as u32 };
+                visited(place.state, &term, beginning, ordinal);
             }
             let below = loop {
                 let transition = match &place.only {
