@@ -208,7 +208,7 @@ impl Fixture {
             let _guard = runtime.enter();
             Outbound::new("any".parse().unwrap()).unwrap()
         };
-        let store = ModelStore::new(folder.path().to_owned(), hub, None, outbound);
+        let store = ModelStore::new(folder.path().to_owned(), Vec::new(), hub, None, outbound);
         Fixture { folder, _runtime: runtime, store }
     }
 
@@ -277,11 +277,25 @@ fn what_is_missing_is_told() {
     let told = fixture.open("useModel").unwrap_err();
     assert!(told.contains("could not be downloaded from http://127.0.0.1:1: "), "{told}");
     assert!(told.contains("into the folder `models/tiny/model` of the database"), "{told}");
+    assert!(told.ends_with("or run `hf download tiny/model --cache-dir DATABASE/models`"), "{told}");
+    let failure = fixture.store.files("tiny/model", "v1").unwrap_err().to_string();
+    assert!(failure.contains("`hf download tiny/model --revision v1 --cache-dir"), "{failure}");
     let folder = fixture.folder.path().join("tiny/model");
     write_model(&folder, None);
     fs::write(folder.join("config.json"), r#"{"model_type": "gpt2", "max_position_embeddings": 4}"#).unwrap();
     let told = fixture.open("useModel").unwrap_err();
     assert!(told.contains("networks of type `gpt2` do not run here"), "{told}");
+}
+
+#[test]
+fn a_model_that_the_tools_of_the_hub_have_put_there_embeds() {
+    let fixture = Fixture::new(NOWHERE);
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let cached = fixture.folder.path().join("models--tiny--model");
+    write_model(&cached.join("snapshots").join(commit), Some("pooling_mode_cls_token"));
+    fs::create_dir_all(cached.join("refs")).unwrap();
+    fs::write(cached.join("refs/main"), commit).unwrap();
+    assert_near(&embed(&fixture.open("useModel").unwrap(), &["red fox"])[0], &network(&[2, 4, 5, 3])[0]);
 }
 
 #[test]

@@ -187,8 +187,7 @@ impl Hub {
         }
         part.finish(to).map_err(local)?;
         let commit = answer.headers().get(COMMIT_HEADER).and_then(|commit| commit.to_str().ok());
-        let is_commit = |commit: &&str| commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        Ok(Fetched::Found(commit.filter(is_commit).map(str::to_owned)))
+        Ok(Fetched::Found(commit.filter(|commit| is_commit(commit)).map(str::to_owned)))
     }
 }
 
@@ -200,6 +199,11 @@ async fn piece(answer: &mut Response) -> Result<Option<bytes::Bytes>, Trouble> {
 fn starts_at(headers: &HeaderMap, start: u64) -> bool {
     let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
+}
+
+/// Whether this is the whole name of a commit.
+pub(super) fn is_commit(name: &str) -> bool {
+    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The SHA-256 of the whole file, where the hub tells its version by that.
