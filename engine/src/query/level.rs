@@ -142,8 +142,10 @@ fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Vec<Vec<usize
             }
             continue;
         };
-        let left = removable[partial.at..].iter().flatten().count();
-        if partial.dropped > left {
+        // Whatever passes here can be completed, by leaving out the most frequent terms, so no time goes into dead ends.
+        let left = removable[partial.at..].iter().flatten();
+        let cannot_stay = left.clone().filter(|&&frequency| frequency > partial.rarest).count();
+        if !(cannot_stay..=left.count()).contains(&partial.dropped) {
             continue;
         }
         let at = partial.at;
@@ -180,5 +182,44 @@ mod tests {
         assert_eq!(kept(&[7, 7, 1], 1), [[1, 2], [0, 2]]);
         assert_eq!(kept(&[7, 7, 1], 3), Vec::<Vec<usize>>::new());
         assert_eq!(kept(&[9, 8, 7, 6, 5, 4, 3, 2, 1], 4).len(), ALTERNATIVES_MAX.min(70));
+    }
+
+    #[test]
+    fn all_ways_to_leave_out_terms_are_found() {
+        const TERMS: u32 = 5;
+        for number in 0..4usize.pow(TERMS) {
+            let digit = |place| (number / 4usize.pow(place) % 4) as u64;
+            let removable: Vec<_> = (0..TERMS).map(|place| Some(digit(place)).filter(|&f| f > 0)).collect();
+            let mut expected = vec![Vec::new(); TERMS as usize + 1];
+            for set in 0..1usize << TERMS {
+                let (kept, left_out): (Vec<usize>, Vec<usize>) =
+                    (0..TERMS as usize).partition(|&term| set >> term & 1 == 1);
+                let stays = |one: usize, other: usize| one > other || removable[other] <= removable[one];
+                if left_out.iter().all(|&one| removable[one].is_some() && kept.iter().all(|&other| stays(one, other))) {
+                    expected[left_out.len()].push(kept);
+                }
+            }
+            for (dropped, mut expected) in expected.into_iter().enumerate() {
+                let mut found = kept_by_frequency(&removable, dropped);
+                expected.sort();
+                found.sort();
+                assert_eq!(found, expected, "{removable:?} {dropped}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_left_out_is_not_tried_in_every_combination() {
+        // Whoever leaves out one of the rarer terms in front has to leave out all of those behind them.
+        let (rare, frequent) = (50, 49);
+        let removable: Vec<_> = [vec![Some(7); rare], vec![Some(9); frequent], vec![None]].concat();
+        for dropped in [30, frequent, frequent + 1] {
+            for kept in kept_by_frequency(&removable, dropped) {
+                assert_eq!(kept.len(), removable.len() - dropped);
+                let kept_rare = kept.iter().filter(|&&t| t < rare).count();
+                assert!(kept_rare == rare || kept.len() == kept_rare + 1, "{kept:?}");
+            }
+        }
+        assert_eq!(kept_by_frequency(&removable, rare + frequent), [[rare + frequent]]);
     }
 }
