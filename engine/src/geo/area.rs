@@ -226,7 +226,8 @@ fn within(rings: &[Ring], position: Position) -> bool {
         // A ray to the east: sides are half open, so that a corner counts once.
         if (a.y > position.y) != (b.y > position.y) {
             let x = a.x + (position.y - a.y) / (b.y - a.y) * (b.x - a.x);
-            inside ^= x > position.x;
+            // Of a side that ends at 1e22 nothing is left of the other end's digits.
+            inside ^= x.clamp(a.x.min(b.x), a.x.max(b.x)) > position.x;
         }
     }
     inside

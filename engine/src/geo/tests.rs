@@ -58,6 +58,7 @@ fn polygons_touch_what_they_share_a_position_with() {
     assert!(touches(Part::Area(vec![rectangle(-5.0, -5.0, 20.0, 20.0)])), "around");
     assert!(touches(Part::Area(vec![rectangle(5.0, 5.0, 20.0, 20.0)])), "in a corner");
     assert!(!touches(Part::Area(vec![rectangle(6.0, 6.0, 20.0, 20.0)])));
+    assert!(!touches(Part::Area(vec![vec![xy(16.0, 0.0), xy(18.0, 0.0), xy(1e52, 9.0)]])), "all of it is east");
     let ring_around = Part::Area(vec![rectangle(-20.0, -20.0, 20.0, 20.0), rectangle(-5.0, -5.0, 15.0, 15.0)]);
     assert!(!touches(ring_around), "the triangle lies in the hole");
 }
