@@ -141,6 +141,11 @@ impl Snapshot {
         Ok(json)
     }
 
+    /// Has documents that will be read brought from memory, all at once.
+    pub fn fetch(&self, addresses: impl Iterator<Item = DocumentAddress>) {
+        addresses.for_each(|address| self.segments[address.segment as usize].reader.store().fetch(address.doc));
+    }
+
     /// The JSON object of the document with this primary key.
     ///
     /// # Errors

@@ -69,6 +69,12 @@ impl QueryGraph {
         QueryGraph { terms, nodes }
     }
 
+    /// The nodes that start at a term, shortest first, with their numbers.
+    pub(crate) fn starting_at(&self, first: usize) -> impl Iterator<Item = (usize, &Node)> {
+        let start = self.nodes.partition_point(|node| node.first < first);
+        (start..).zip(&self.nodes[start..]).take_while(move |(_, node)| node.first == first)
+    }
+
     /// Words of all terms (phrases count their words).
     pub fn word_count(&self) -> u32 {
         self.terms.iter().map(QueryTerm::word_count).sum()

@@ -25,13 +25,9 @@ impl Level {
             .enumerate()
             .map(|(at, &first)| {
                 graph
-                    .nodes
-                    .iter()
-                    .enumerate()
+                    .starting_at(first)
                     .filter(|(index, n)| {
-                        n.first == first
-                            && (1..n.len).all(|i| kept.get(at + i) == Some(&(first + i)))
-                            && (n.len == 1 || usable(*index))
+                        (1..n.len).all(|i| kept.get(at + i) == Some(&(first + i))) && (n.len == 1 || usable(*index))
                     })
                     .map(|(index, _)| index)
                     .collect()

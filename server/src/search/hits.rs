@@ -17,6 +17,8 @@ use crate::wire::search::SearchQuery;
 
 /// Hits that are copied one after the other: waking a thread for fewer takes longer than it saves.
 const COPIED_PER_JOB: usize = 20;
+/// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
+const FETCHED_MAX: usize = 100;
 /// The same where they are highlighted, cropped or searched for positions.
 const FORMATTED_PER_JOB: usize = 5;
 
@@ -87,6 +89,7 @@ impl<'a> HitWriter<'a> {
     pub fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
         let hit = |hit| self.hit(hit, result.explanation.as_deref());
         let per_job = if self.is_formatted() { FORMATTED_PER_JOB } else { COPIED_PER_JOB };
+        self.target.snapshot.fetch(result.hits.iter().take(FETCHED_MAX).map(|hit| hit.address));
         // Unpacking, highlighting and cropping of each hit is work of its own.
         let written: Vec<ApiResult<Vec<u8>>> = result.hits.par_iter().with_min_len(per_job).map(hit).collect();
         for (place, hit) in written.into_iter().enumerate() {

@@ -95,6 +95,9 @@ pub(crate) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
     loops::nibble_dots(codes, query, out);
 }
 
+/// Bytes that come from memory together.
+pub(crate) const CACHE_LINE: usize = 64;
+
 /// Asks for the cache line in which `bytes` start, and does not wait for it. Does nothing where the machine cannot.
 #[inline]
 pub(crate) fn fetch(bytes: &[u8]) {

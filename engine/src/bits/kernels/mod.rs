@@ -9,8 +9,8 @@
 mod dispatch;
 mod loops;
 
+pub(crate) use dispatch::{CACHE_LINE, common_bits, differing_bits, dots, fetch, next_within, nibble_dots};
 pub(super) use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
-pub(crate) use dispatch::{common_bits, differing_bits, dots, fetch, next_within, nibble_dots};
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use super::compress::decompress;
 use super::writer::{BlockHead, document_range, lengths_end};
+use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
 use crate::bits::varint::read_varint;
@@ -38,6 +39,9 @@ struct Dictionary {
     /// Prepared at first use: tens of kilobytes.
     prepared: OnceLock<Option<DecoderDictionary<'static>>>,
 }
+
+/// Lines of a block that are fetched: those of half a kilobyte, which is what most have.
+const LINES_PER_FETCH: usize = 8;
 
 /// A larger block is not kept.
 const CACHED_BYTES_MAX: usize = 1024 * 1024;
@@ -149,6 +153,15 @@ impl Store {
             }
             answer
         })
+    }
+
+    /// Has the beginning of the block that holds `doc` brought from memory: what is read next need not wait for it.
+    pub fn fetch(&self, doc: DocId) {
+        let Some(block) = self.block_of(doc) else { return };
+        let start = self.ends.get(self.index.get(self.ends_at..).unwrap_or_default(), block) as usize;
+        for line in (start..).step_by(CACHE_LINE).take(LINES_PER_FETCH) {
+            self.blocks.get(line..).into_iter().for_each(fetch);
+        }
     }
 
     /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.

@@ -3,7 +3,7 @@
 use super::PADDING_BYTES;
 use super::codes::CodeShape;
 use super::decoder::{Code, Decoder, Packed};
-use crate::bits::kernels::fetch;
+use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
 use crate::bits::varint::read_varint;
@@ -33,8 +33,6 @@ pub struct TokenColumn {
 
 /// Documents whose tokens are asked for together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
-/// Bytes that are read from memory together.
-const CACHE_LINE: usize = 64;
 /// Lines asked for of each document.
 const LINES_PER_FETCH: usize = 2;
 /// Entries of the code table that are compared together.
