@@ -4,7 +4,7 @@
 //! dictionary as far as its beginnings are near enough.
 
 use super::graph::{Node, WORD_BYTES_MAX};
-use super::joined::near_joined;
+use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
 use crate::id::TermOrdinal;
 use crate::segment::{Beginning, SegmentReader, Terms, TypoKey, TypoTerms};
@@ -103,11 +103,19 @@ fn near(reader: &SegmentReader, node: &Node) -> TypoTerms {
         one = near_joined(reader, words, node.prefix);
     } else {
         let pattern = |typos_max| TypoPattern::new(&node.text, node.prefix, typos_max);
-        visit_same_first(terms, &pattern(node.budget.min(2)), &node.text, |typos, _, ordinal| match typos {
-            1 => one.extend(ordinal),
-            2 => two.extend(ordinal),
-            _ => {}
+        let mut beginnings = BeginningsFound::default();
+        visit_same_first(terms, &pattern(node.budget.min(2)), &node.text, |typos, place, ordinal| {
+            beginnings.add(typos, place);
+            match typos {
+                1 => one.extend(ordinal),
+                2 => two.extend(ordinal),
+                _ => {}
+            }
         });
+        if !node.prefix {
+            // The walk has been at all of them.
+            beginnings.keep(reader, &node.text);
+        }
         if node.budget >= 2 {
             other_first(terms, &pattern(1), first_character(&node.text), |ordinal| two.push(ordinal));
             two.sort_unstable();
@@ -259,6 +267,8 @@ mod tests {
                 let cuts: Vec<usize> = query.char_indices().skip(1).map(|(at, _)| at).collect();
                 if let Some(cut) = cut.filter(|_| !cuts.is_empty()).map(|cut| *cut.get(&cuts)) {
                     node.joined = [&query[..cut], &query[cut..]].map(str::to_owned).to_vec();
+                    // Where they begin may be known from looking for the typos of the first.
+                    expand(&segment, &self::node(&query[..cut], false, (cut % 3) as u8), &QueryOptions::default(), &[]);
                 }
                 let found = expand(&segment, &node, &QueryOptions::default(), &[]);
                 let mut expected: [Vec<TermOrdinal>; 3] = Default::default();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::id::TermOrdinal;
-use crate::segment::{NearBeginnings, SegmentReader};
+use crate::segment::{Beginning, NearBeginnings, SegmentReader};
 use crate::text::TypoPattern;
 
 use super::expand::visit_same_first;
@@ -54,14 +54,37 @@ pub(super) fn near_joined(reader: &SegmentReader, [first, second]: [&str; 2], pr
 /// What begins with the first character of a word, and is the word or one typo away from it.
 pub(super) fn beginnings(reader: &SegmentReader, word: &str) -> Arc<NearBeginnings> {
     reader.beginning_cache().get_or_find(word.into(), || {
-        let (mut exact, mut near) = (None, Vec::new());
+        let mut found = BeginningsFound::default();
         let pattern = TypoPattern::new(word, false, 1);
-        visit_same_first(reader.terms(), &pattern, word, |typos, place, _| match typos {
-            0 => exact = Some(place),
-            _ => near.push(place),
-        });
-        NearBeginnings::new(exact, &near)
+        visit_same_first(reader.terms(), &pattern, word, |typos, place, _| found.add(typos, place));
+        found.packed()
     })
+}
+
+/// Places that a walk for the typos of a word comes by.
+#[derive(Default)]
+pub(super) struct BeginningsFound {
+    exact: Option<Beginning>,
+    near: Vec<Beginning>,
+}
+
+impl BeginningsFound {
+    pub(super) fn add(&mut self, typos: u8, place: Beginning) {
+        match typos {
+            0 => self.exact = Some(place),
+            1 => self.near.push(place),
+            _ => {}
+        }
+    }
+
+    fn packed(&self) -> NearBeginnings {
+        NearBeginnings::new(self.exact, &self.near)
+    }
+
+    /// Keeps them for the words that may follow `word`.
+    pub(super) fn keep(&self, reader: &SegmentReader, word: &str) {
+        reader.beginning_cache().get_or_find(word.into(), || self.packed());
+    }
 }
 
 /// Both words as one, with the last character of the first word and the first one of the second swapped; `None` when

@@ -53,7 +53,6 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
     for (place, word) in words.into_iter().enumerate() {
         let Some(reader) = segment.upgrade().filter(|reader| !reader.has_full_caches()) else { return };
         let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
-        beginnings(&reader, &text);
         let kinds: &[bool] = if place < LAST_WORDS { &[false, true] } else { &[false] };
         for &prefix in kinds {
             let kind = TermKind::Word { text: text.clone(), prefix };
@@ -61,6 +60,8 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
             let mut query = SegmentQuery::new(&reader, None, &graph, options);
             choose_splits(&graph, &mut [&mut query]);
         }
+        // Of words that accept typos they are known by now.
+        beginnings(&reader, &text);
     }
 }
 
