@@ -221,12 +221,41 @@ impl CostTable {
 
 /// Where a bound is read from.
 enum Source<'q> {
-    Words(std::ops::Range<TermOrdinal>),
+    Words(Forms<'q>),
     /// The stored union of a prefix.
     Union(PrefixUnion<'q>),
 }
 
-/// Cuts groups of documents that match every word of a level without typo by the least costs of `attributeRank` and
+/// The words that a node matches: a word or what begins like it, and misspelt ones if those count.
+#[derive(Clone)]
+struct Forms<'q> {
+    words: std::ops::Range<TermOrdinal>,
+    misspelt: [&'q [TermOrdinal]; 2],
+}
+
+impl<'q> Forms<'q> {
+    fn iter(&self) -> impl Iterator<Item = TermOrdinal> + use<'q> {
+        self.words.clone().chain(self.misspelt.into_iter().flatten().copied())
+    }
+
+    /// The only one.
+    fn single(&self) -> Option<TermOrdinal> {
+        let mut forms = self.iter();
+        forms.next().filter(|_| forms.next().is_none())
+    }
+}
+
+/// Which documents are cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// Those that match every word without typo.
+    Exact,
+    /// Those that match with a typo, when no rule but `words` comes before `typo`: readings with more typos than the key
+    /// of their group says are behind it whatever else they cost.
+    Misspelt,
+}
+
+/// Cuts groups of documents that match every word of a level in some way by the least costs of `attributeRank` and
 /// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
@@ -234,21 +263,25 @@ enum Source<'q> {
 /// [`Groups::cut`]. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
 /// cheaper.
 pub(crate) fn cut_by_costs<'q>(
-    query: &SegmentQuery<'q>,
+    query: &'q SegmentQuery<'q>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &'q KeyLayout,
     exact_known: &[bool],
+    matched: Match,
     in_pieces: bool,
 ) -> Groups<'q> {
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-    let sources: Vec<(usize, Source<'_>, u64)> =
-        nodes.iter().filter_map(|&n| source(query, n).map(|(source, postings)| (n, source, postings))).collect();
+    let sources: Vec<(usize, Source<'_>, u64)> = nodes
+        .iter()
+        .filter_map(|&n| source(query, n, matched).map(|(source, postings)| (n, source, postings)))
+        .collect();
     let postings: u64 = sources.iter().map(|s| s.2).sum();
     // Positions are known exactly up to here.
     let close = |&t: &usize| query.graph().terms[t].last_position < EXACT_POSITIONS && exact_known[t];
-    let with_attribute = layout.slice(GraphRule::ExactAttribute).is_some() && level.kept.iter().all(close);
+    let with_attribute =
+        matched == Match::Exact && layout.slice(GraphRule::ExactAttribute).is_some() && level.kept.iter().all(close);
     let packing = Packing::new(sources.len() as u32, query.options().max_weight, layout, with_attribute);
     let Some(packing) = packing.filter(|_| !sources.is_empty() && postings <= docs * POSTINGS_PER_SCAN) else {
         return Groups::whole(groups);
@@ -319,9 +352,14 @@ fn exact_are_few(query: &SegmentQuery<'_>, groups: &[(Key, DocSet)]) -> bool {
 
 /// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read,
 /// or when the node matches through other words too.
-fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)> {
+fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Option<(Source<'q>, u64)> {
     let e = &query.expansions()[node];
-    if !e.synonyms.is_empty() {
+    let misspelt: [&[TermOrdinal]; 2] = match matched {
+        Match::Exact => [&[], &[]],
+        Match::Misspelt => [&e.one_typo, &e.two_typos],
+    };
+    // A split counts as a typo.
+    if !e.synonyms.is_empty() || (matched == Match::Misspelt && e.split.is_some()) {
         return None;
     }
     let doc_count = u64::from(query.reader().doc_count());
@@ -329,9 +367,10 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
     if let Some(words) = &e.phrase {
         // A document that holds a phrase counts with every place of its first word.
         let first = (*words.first()?)?;
-        return Some((Source::Words(first..first + 1), u64::from(postings.doc_freq(first))));
+        let words = Forms { words: first..first + 1, misspelt: [&[], &[]] };
+        return Some((Source::Words(words), u64::from(postings.doc_freq(first))));
     }
-    if !e.prefix.is_empty() {
+    if !e.prefix.is_empty() && misspelt.iter().all(|words| words.is_empty()) {
         let prefix = query.graph().nodes[node].text.as_bytes();
         if let Some(union) = postings.prefix_union(prefix) {
             return Some((Source::Union(union), doc_count));
@@ -339,15 +378,16 @@ fn source<'q>(query: &SegmentQuery<'q>, node: usize) -> Option<(Source<'q>, u64)
     }
     let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
     let limit = PREFIX_POSTINGS_MAX * doc_count;
-    let sum = postings.doc_freq_sum(words.clone(), limit);
-    (sum > 0 && sum < limit).then_some((Source::Words(words), sum))
+    let of_misspelt = misspelt.iter().copied().flatten().map(|&word| u64::from(postings.doc_freq(word)));
+    let sum = postings.doc_freq_sum(words.clone(), limit) + of_misspelt.sum::<u64>();
+    (sum > 0 && sum < limit).then_some((Source::Words(Forms { words, misspelt }), sum))
 }
 
 /// The least costs of each document, as far as they are known.
 fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], packing: &Packing) -> Slots {
     if let [(node, Source::Words(words), _)] = sources {
         // Every document of the level holds one of the words.
-        return least_of_words(query, *node, words.clone(), packing);
+        return least_of_words(query, *node, words, packing);
     }
     let of = |sources: &[(usize, Source<'_>, u64)]| {
         let mut costs = Slots::filled(query.reader().doc_count() as usize, 0);
@@ -383,13 +423,13 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
                 postings.for_each_block(exact, |block| table.add(&block, costs));
             }
         }
-        Source::Words(words) if words.len() == 1 => {
-            let kind = if exact == Some(words.start) || of_node.phrase.is_some() { Costs::Exact } else { Costs::Any };
+        Source::Words(words) if let Some(only) = words.single() => {
+            let kind = if exact == Some(only) || of_node.phrase.is_some() { Costs::Exact } else { Costs::Any };
             let table = table(postings.field_sets(), kind);
-            postings.for_each_block(words.start, |block| table.add(&block, costs));
+            postings.for_each_block(only, |block| table.add(&block, costs));
         }
         Source::Words(words) => {
-            let least = least_of_words(query, node, words.clone(), packing);
+            let least = least_of_words(query, node, words, packing);
             for (costs, &least) in costs.iter_mut().zip(least.iter()) {
                 *costs += if least == packing.none() { 0 } else { least };
             }
@@ -398,16 +438,11 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
 }
 
 /// By document the least costs of a node that matches each of `words`; [`Packing::none`] without any.
-fn least_of_words(
-    query: &SegmentQuery<'_>,
-    node: usize,
-    words: std::ops::Range<TermOrdinal>,
-    packing: &Packing,
-) -> Slots {
+fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, packing: &Packing) -> Slots {
     let postings = query.reader().postings();
     let of_node = &query.graph().nodes[node];
     // A phrase is told by its first word.
-    let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.start));
+    let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.words.start));
     let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
     let mut least = Slots::filled(query.reader().doc_count() as usize, packing.none());
     if let Some(exact) = exact {
@@ -415,7 +450,7 @@ fn least_of_words(
         postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));
     }
     let table = table(Costs::Any);
-    for ordinal in words.filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
+    for ordinal in words.iter().filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
         postings.for_each_block(ordinal, |block| {
             table.each(&block, &mut least, |least, cost| *least = packing.least(*least, cost));
         });

@@ -17,7 +17,7 @@ use crate::query::leading_terms::LeadingTerms;
 use crate::query::level::{Level, kept_terms};
 use crate::query::options::QueryOptions;
 use crate::query::vertex::node_of;
-use crate::rank::bounds::cut_by_costs;
+use crate::rank::bounds::{Match, cut_by_costs};
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::matcher::Matcher;
@@ -35,7 +35,7 @@ use crate::sort::SegmentSort;
 /// Cost of the first step of `exactness` when no attribute starts with the query.
 pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
 /// Groups of at most this many documents are scanned without a look at the postings.
-const SCANNED_WHOLE_MAX: u32 = 1024;
+const SCANNED_WHOLE_MAX: u32 = if cfg!(debug_assertions) { 16 } else { 1024 };
 /// Bitmaps of fewer documents, over all segments, are combined on one thread.
 const PARALLEL_FROM: u64 = 1 << 20;
 
@@ -256,8 +256,9 @@ impl Ranked<'_> {
         self.degraded = self.scan_all(tops, number, &exact, true, |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
             let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
-            self.degraded = self.scan_all(tops, number, &groups, false, |index| {
-                Groups::whole(vec![(bound, groups[index].and_not(&exact[index]))])
+            let misspelt: Vec<DocSet> = self.per_segment(|index| groups[index].and_not(&exact[index]));
+            self.degraded = self.scan_all(tops, number, &misspelt, false, |index| {
+                self.misspelt_groups(index, bound, &misspelt[index], number)
             });
         }
     }
@@ -352,6 +353,22 @@ impl Ranked<'_> {
         self.cut(index, self.bound(number), docs, number, &self.around_sort[0])
     }
 
+    /// Cuts documents that match with a typo by what postings tell of their keys, of which `bound` is the smallest.
+    fn misspelt_groups(&self, index: usize, bound: Key, docs: &DocSet, number: u16) -> Groups<'_> {
+        let whole = vec![(bound, docs.clone())];
+        if docs.len() <= SCANNED_WHOLE_MAX {
+            return Groups::whole(whole);
+        }
+        let level = &self.levels[usize::from(number)].level;
+        let (query, layout) = (&self.segments[index].query, &self.around_sort[0]);
+        cut_by_costs(query, level, whole, layout, &self.exact_known, Match::Misspelt, self.in_pieces())
+    }
+
+    /// Whether large groups are listed in pieces: the documents that lead an order are looked for in whole groups.
+    fn in_pieces(&self) -> bool {
+        !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_)))
+    }
+
     /// Cuts documents that lead the first sort by the rules behind it: many may have the same value. `bound`: the smallest
     /// key of their group.
     pub(super) fn leading_groups(&self, index: usize, bound: Key, docs: &DocSet, number: u16) -> Groups<'_> {
@@ -377,9 +394,7 @@ impl Ranked<'_> {
             _ => vec![(bound, docs.clone())],
         };
         let groups = cut_by_neighbours(query, level, groups, layout);
-        // The documents that lead an order are looked for in whole groups.
-        let in_pieces = !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_)));
-        cut_by_costs(query, level, groups, layout, &self.exact_known, in_pieces)
+        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Exact, self.in_pieces())
     }
 }
 

@@ -81,9 +81,12 @@ const SYNONYMS: &[Synonym] = &[
 const SHARED_WORDS: &[&str] = &["the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "horse"];
 /// Those and some that only rare documents have: prefixes, completions and neighbours of frequent words.
 const RARER_WORDS: &[&str] = &[
-    "the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "s", "s", "se", "th", "th", "off", "sir", "tom",
+    "the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "s", "s", "se", "th", "th", "off", "sir",
+    "tom", "thesee",
 ];
 const SHARED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "sun", "a", "king", "s", "s", "se", "th", "t", "to", "house"];
+/// Words that no document has, but words near them, or two that they are together, or both.
+const MISSPELT_QUERY_WORDS: &[&str] = &["huose", "hoarse", "horsey", "house", "thesea", "kinghouse", "the", "of", "se"];
 const SHARED_SYNONYMS: &[Synonym] = &[
     Synonym { of: &["sea"], words: &["horse"] },
     Synonym { of: &["king"], words: &["tom"] },
@@ -439,6 +442,18 @@ proptest! {
         let resolved = |queries: Vec<_>| queries.into_iter().map(|query| resolved(query, &corpus)).collect();
         let searches: Vec<_> = searches.into_iter().map(|(rules, queries)| (rules, resolved(queries))).collect();
         check(&corpus, &[cut], &searches)?;
+    }
+
+    /// Large groups of documents that match with a typo are cut by bounds too.
+    #[test]
+    fn many_documents_with_typos_are_ranked_like_few(
+        corpus in large_corpus(),
+        searches in proptest::collection::vec(
+            (rules(), proptest::collection::vec(query(MISSPELT_QUERY_WORDS, 3, 1usize..60), 8)),
+            4,
+        ),
+    ) {
+        check(&corpus, &[], &searches)?;
     }
 
     /// Bounds of one word, and of several of which only one is looked into, are different ones.
