@@ -27,7 +27,7 @@ const POPULATED_BYTES_MAX: usize = 256 << 20;
 const DOCS_MIN: u32 = 1 << 14;
 
 /// Begins with the segments that nobody has begun with. `options`: of searches in all searchable attributes. Cost:
-/// 0.25 s of a thread of low priority for 200,000 documents, once per segment.
+/// 0.35 s of a thread of low priority for 200,000 documents, once per segment.
 pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, options: &QueryOptions) {
     let cold = readers.filter(|reader| reader.doc_count() >= DOCS_MIN && reader.begin_warm_up());
     let cold: Vec<Weak<SegmentReader>> = cold.map(Arc::downgrade).collect();

@@ -227,7 +227,6 @@ enum Source<'q> {
 }
 
 /// The words that a node matches: a word or what begins like it, and misspelt ones if those count.
-#[derive(Clone)]
 struct Forms<'q> {
     words: std::ops::Range<TermOrdinal>,
     misspelt: [&'q [TermOrdinal]; 2],

@@ -17,10 +17,10 @@ use crate::wire::search::SearchQuery;
 
 /// Hits that are copied one after the other: waking a thread for fewer takes longer than it saves.
 const COPIED_PER_JOB: usize = 20;
-/// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
-const FETCHED_MAX: usize = 100;
 /// The same where they are highlighted, cropped or searched for positions.
 const FORMATTED_PER_JOB: usize = 5;
+/// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
+const FETCHED_MAX: usize = 100;
 
 /// Writes the hits of one search. Documents are copied as the bytes they were sent with wherever they are shown whole.
 #[derive(Debug)]
