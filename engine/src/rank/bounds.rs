@@ -226,15 +226,19 @@ enum Source<'q> {
     Union(PrefixUnion<'q>),
 }
 
-/// The words that a node matches: a word or what begins like it, and misspelt ones if those count.
+/// The words that a node matches: a word or what begins like it, and others in their place. A sequence of words is told
+/// by its first one: a document that holds it counts with every place of that.
 struct Forms<'q> {
     words: std::ops::Range<TermOrdinal>,
     misspelt: [&'q [TermOrdinal]; 2],
+    /// First words of the synonyms, and of the two words it is split into.
+    first: Vec<TermOrdinal>,
 }
 
-impl<'q> Forms<'q> {
-    fn iter(&self) -> impl Iterator<Item = TermOrdinal> + use<'q> {
-        self.words.clone().chain(self.misspelt.into_iter().flatten().copied())
+impl Forms<'_> {
+    fn iter(&self) -> impl Iterator<Item = TermOrdinal> {
+        let others = self.misspelt.into_iter().flatten().chain(&self.first);
+        self.words.clone().chain(others.copied())
     }
 
     /// The only one.
@@ -349,37 +353,35 @@ fn exact_are_few(query: &SegmentQuery<'_>, groups: &[(Key, DocSet)]) -> bool {
     groups.split_last().is_none_or(|(_, exact)| exact.iter().all(|(_, docs)| docs.len() <= few))
 }
 
-/// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read,
-/// or when the node matches through other words too.
+/// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read.
 fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Option<(Source<'q>, u64)> {
     let e = &query.expansions()[node];
-    let misspelt: [&[TermOrdinal]; 2] = match matched {
-        Match::Exact => [&[], &[]],
-        Match::Misspelt => [&e.one_typo, &e.two_typos],
-    };
     // A split counts as a typo.
-    if !e.synonyms.is_empty() || (matched == Match::Misspelt && e.split.is_some()) {
-        return None;
-    }
+    let (misspelt, split): ([&[TermOrdinal]; 2], _) = match matched {
+        Match::Exact => ([&[], &[]], None),
+        Match::Misspelt => ([&e.one_typo, &e.two_typos], e.split),
+    };
     let doc_count = u64::from(query.reader().doc_count());
     let postings = query.reader().postings();
     if let Some(words) = &e.phrase {
-        // A document that holds a phrase counts with every place of its first word.
         let first = (*words.first()?)?;
-        let words = Forms { words: first..first + 1, misspelt: [&[], &[]] };
+        let words = Forms { words: first..first + 1, misspelt: [&[], &[]], first: Vec::new() };
         return Some((Source::Words(words), u64::from(postings.doc_freq(first))));
     }
-    if !e.prefix.is_empty() && misspelt.iter().all(|words| words.is_empty()) {
+    let first = e.synonyms.iter().filter_map(|words| *words.first()?).chain(split.map(|[left, _]| left)).collect();
+    let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
+    let mut others = Forms { words: 0..0, misspelt, first };
+    if !e.prefix.is_empty() && others.iter().next().is_none() {
         let prefix = query.graph().nodes[node].text.as_bytes();
         if let Some(union) = postings.prefix_union(prefix) {
             return Some((Source::Union(union), doc_count));
         }
     }
-    let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
     let limit = PREFIX_POSTINGS_MAX * doc_count;
-    let of_misspelt = misspelt.iter().copied().flatten().map(|&word| u64::from(postings.doc_freq(word)));
-    let sum = postings.doc_freq_sum(words.clone(), limit) + of_misspelt.sum::<u64>();
-    (sum > 0 && sum < limit).then_some((Source::Words(Forms { words, misspelt }), sum))
+    let of_others = others.iter().map(|word| u64::from(postings.doc_freq(word)));
+    let sum = postings.doc_freq_sum(words.clone(), limit) + of_others.sum::<u64>();
+    others.words = words;
+    (sum > 0 && sum < limit).then_some((Source::Words(others), sum))
 }
 
 /// The least costs of each document, as far as they are known.

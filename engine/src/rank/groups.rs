@@ -10,8 +10,10 @@ use crate::rank::key::Key;
 use crate::rank::slots::{Slot, Slots};
 use crate::segment::PrefixUnion;
 
-/// Documents listed at the first pass over the documents, at least; each further pass lists twice as many.
+/// Documents listed at the first pass over the documents, at least.
 const FIRST_LISTED: usize = 512;
+/// Each further pass lists so many times as many.
+const PASS_GROWTH: usize = 4;
 
 /// Some documents of a level.
 pub(crate) struct Base {
@@ -160,7 +162,7 @@ impl<'q> SlotGroups<'q> {
             let mut best = Best::new(start, self.wanted);
             best.select(base, &self.slots);
             *next = best.left;
-            self.wanted *= 2;
+            self.wanted *= PASS_GROWTH;
             best.found.sort_by_key(|found| found.0);
             debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "slots order like keys");
             let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {

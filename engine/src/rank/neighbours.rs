@@ -1,10 +1,12 @@
 //! Which documents can have the words of a level next to each other.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
+use crate::query::expand::Expansion;
 use crate::query::level::Level;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
@@ -15,35 +17,52 @@ use crate::segment::{Nearest, SegmentReader, TokensOfDoc};
 const LOOKED_UP_MAX: usize = 4;
 /// Completions of a prefix that are looked into one by one.
 const COMPLETIONS_MAX: usize = 4096;
-/// They may be in one of so many documents, together.
-const COMPLETIONS_SHARE: u64 = 2;
-
-/// Terms by start and number: one word, or the completions of a prefix.
-type Terms = (TermOrdinal, u32);
+/// Those of them that are in no pairs may be in one of so many documents, together.
+const RARE_SHARE: u64 = 2;
 
 /// The words of a level that cost least when they are next to each other, without typo.
 pub(super) struct Neighbours {
-    pairs: Vec<[Terms; 2]>,
+    pairs: Vec<[Neighbour; 2]>,
+}
+
+/// What a node can meet its neighbour with.
+struct Neighbour {
+    /// The word, or the completions of a prefix.
+    words: Range<TermOrdinal>,
+    /// Its synonyms; of one of several words that which is nearer.
+    others: Vec<TermOrdinal>,
+}
+
+impl Neighbour {
+    /// `side`: 0 when it stands before its neighbour, 1 when behind. `None` for a phrase.
+    fn new(expansion: &Expansion, side: usize) -> Option<Neighbour> {
+        if expansion.phrase.is_some() {
+            return None;
+        }
+        let nearer = |words: &[Option<TermOrdinal>]| if side == 0 { *words.last()? } else { *words.first()? };
+        let words = match expansion.exact {
+            _ if !expansion.prefix.is_empty() => expansion.prefix.clone(),
+            Some(exact) => exact..exact + 1,
+            None => 0..0,
+        };
+        let others = expansion.synonyms.iter().map(|words| nearer(words)).collect::<Option<_>>()?;
+        Some(Neighbour { words, others })
+    }
+
+    /// The only word.
+    fn single(&self) -> Option<TermOrdinal> {
+        (self.words.len() == 1 && self.others.is_empty()).then_some(self.words.start)
+    }
 }
 
 impl Neighbours {
-    /// `None` when nothing has to be next to anything, or when more than single words may match.
+    /// `None` when nothing has to be next to anything, or only phrases.
     pub(super) fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Neighbours> {
         if query.options().proximity_by_attribute {
             return None;
         }
         let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let terms = |node: usize| {
-            let e = &query.expansions()[node];
-            if !e.synonyms.is_empty() || e.phrase.is_some() {
-                return None;
-            }
-            Some(match e.exact {
-                _ if !e.prefix.is_empty() => (e.prefix.start, e.prefix.len() as u32),
-                Some(exact) => (exact, 1),
-                None => (0, 0),
-            })
-        };
+        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side);
         let graph = query.graph();
         let pairs: Vec<_> = nodes
             .windows(2)
@@ -51,7 +70,7 @@ impl Neighbours {
                 let (left, right) = (&graph.nodes[pair[0]], &graph.nodes[pair[1]]);
                 u32::from(left.last_position) + 1 == u32::from(right.first_position)
             })
-            .filter_map(|pair| Some([terms(pair[0])?, terms(pair[1])?]))
+            .filter_map(|pair| Some([neighbour(pair[0], 0)?, neighbour(pair[1], 1)?]))
             .collect();
         (!pairs.is_empty()).then_some(Neighbours { pairs })
     }
@@ -71,17 +90,18 @@ pub(super) struct NearestWords {
 
 impl NearestWords {
     pub(super) fn new(reader: &SegmentReader, neighbours: &Neighbours) -> NearestWords {
-        let frequency = |(word, _): Terms| reader.postings().doc_freq(word);
-        let pair = |&[left, right]: &[Terms; 2]| {
+        let frequency = |word| reader.postings().doc_freq(word);
+        let pair = |[left, right]: &[Neighbour; 2]| {
             // Of two single words, the one with fewer places.
-            let is_left = match (left.1, right.1) {
-                (1, 1) => frequency(left) <= frequency(right),
-                (1, _) => true,
-                (_, 1) => false,
-                _ => return None,
+            let is_left = match (left.single(), right.single()) {
+                (Some(left), Some(right)) => frequency(left) <= frequency(right),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => return None,
             };
-            let (word, others) = if is_left { (left.0, right) } else { (right.0, left) };
-            Some((Nearest::new(reader.tokens(), word, others), is_left))
+            let (word, others) = if is_left { (left, right) } else { (right, left) };
+            let nearest = Nearest::new(reader.tokens(), word.single()?, others.words.clone(), &others.others);
+            Some((nearest, is_left))
         };
         NearestWords { pairs: neighbours.pairs.iter().map(pair).collect() }
     }
@@ -117,7 +137,7 @@ pub(super) fn cut_by_neighbours(
         return groups;
     };
     let mut groups: BTreeMap<Key, DocSet> = groups.into_iter().collect();
-    for near in neighbours.pairs.iter().filter_map(|&pair| near(query, pair)).take(LOOKED_UP_MAX) {
+    for near in neighbours.pairs.iter().filter_map(|pair| near(query, pair)).take(LOOKED_UP_MAX) {
         let mut cut: BTreeMap<Key, DocSet> = BTreeMap::new();
         for (key, docs) in groups {
             for (key, docs) in [(key, docs.and(&near)), (key + proximity.put(1), docs.and_not(&near))] {
@@ -131,26 +151,38 @@ pub(super) fn cut_by_neighbours(
     groups.into_iter().collect()
 }
 
-/// All documents that can have a term of the one right before a term of the other, and maybe some that do not; `None`
+/// All documents that can have a word of the one right before a word of the other, and maybe some that do not; `None`
 /// when that is not known.
-fn near(query: &SegmentQuery<'_>, [left, right]: [Terms; 2]) -> Option<DocSet> {
-    let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
-    let (left, 1) = left else { return None };
-    if right.1 == 1 {
-        return pairs.docs([left, right.0]);
-    }
-    let doc_count = query.reader().doc_count();
-    let completions = right.0..right.0 + right.1;
-    if completions.len() > COMPLETIONS_MAX || pairs.words().binary_search(&left).is_err() {
+fn near(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
+    if left.words.len() > 1 {
         return None;
     }
-    let (frequent, others): (Vec<_>, Vec<_>) = completions.partition(|word| pairs.words().binary_search(word).is_ok());
-    let holding: u64 = others.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
-    if frequent.is_empty() || holding * COMPLETIONS_SHARE > u64::from(doc_count) {
+    let mut docs = DocSet::empty();
+    for left in left.words.clone().chain(left.others.iter().copied()) {
+        docs.or_assign(&near_word(query, left, right)?);
+    }
+    Some(docs)
+}
+
+/// [`near`] of a word on the left.
+fn near_word(query: &SegmentQuery<'_>, left: TermOrdinal, right: &Neighbour) -> Option<DocSet> {
+    let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
+    let words = right.words.clone().chain(right.others.iter().copied());
+    if let Some(only) = right.single() {
+        return pairs.docs([left, only]);
+    }
+    let doc_count = query.reader().doc_count();
+    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
+    if right.words.len() + right.others.len() > COMPLETIONS_MAX || !is_frequent(&left) {
+        return None;
+    }
+    let (frequent, rare): (Vec<_>, Vec<_>) = words.partition(is_frequent);
+    let holding: u64 = rare.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
+    if frequent.is_empty() || holding * RARE_SHARE > u64::from(doc_count) {
         return None;
     }
     let mut docs = BitsetBuilder::new(doc_count);
-    others.iter().for_each(|&word| postings.add_to(word, &mut docs));
+    rare.iter().for_each(|&word| postings.add_to(word, &mut docs));
     let mut docs = docs.finish();
     for word in frequent {
         docs.or_assign(&pairs.docs([left, word])?);

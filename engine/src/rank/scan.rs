@@ -24,8 +24,9 @@ const PIECES_PER_CLOCK_CHECK: usize = 16;
 /// What is left of larger groups is scanned on two threads. Builds with assertions share out smaller ones, so that the
 /// random corpora of the tests have some.
 const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 768 };
-/// Documents of a group that are scanned before the others are looked at.
-const SCANNED_FIRST: usize = if cfg!(debug_assertions) { 128 } else { 512 };
+/// Documents of the first group that are scanned before the others are looked at, and of each later one, for which the
+/// bar is up already.
+const SCANNED_FIRST: [usize; 2] = if cfg!(debug_assertions) { [128, 32] } else { [512, 64] };
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl<'a> LevelScan<'a> {
         let docs = others.as_ref().unwrap_or(docs);
         // Mostly the first documents settle it: no list is made of the others before that.
         let mut rest = docs.iter();
-        let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST).collect();
+        let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST[usize::from(self.scanned > 0)]).collect();
         match self.docs(bound, &first, top) {
             Scan::TimeIsUp => return true,
             Scan::NothingBetter => return false,

@@ -256,7 +256,9 @@ fn check_distances(segment: &SegmentReader, doc: u32, tokens: &[u32]) {
     let column = segment.tokens();
     for (at, &word) in tokens.iter().enumerate().step_by(9).filter(|(_, word)| **word != GAP) {
         for terms in [(word, 1), (tokens[at / 2], 1), (word.saturating_sub(3), 3), (word + 1, 40), (0, 0)] {
-            let is = |token: u32| token >= terms.0 && token < terms.0 + terms.1;
+            let terms = terms.0..terms.0 + terms.1;
+            let others = if terms.len() == 3 { vec![tokens[at / 3]] } else { Vec::new() };
+            let is = |token: u32| terms.contains(&token) || others.contains(&token);
             for bounds in [[1, 2], [3, 4], [4, 3], [9, 70]] {
                 let mut expected = bounds;
                 for place in (0..tokens.len()).filter(|&place| tokens[place] == word) {
@@ -265,7 +267,7 @@ fn check_distances(segment: &SegmentReader, doc: u32, tokens: &[u32]) {
                         expected[side] = expected[side].min(other.abs_diff(place));
                     }
                 }
-                let found = Nearest::new(column, word, terms).distances(&column.doc(doc), bounds);
+                let found = Nearest::new(column, word, terms.clone(), &others).distances(&column.doc(doc), bounds);
                 assert_eq!(found, expected, "{word} {terms:?} in {tokens:?}");
             }
         }

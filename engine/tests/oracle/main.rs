@@ -86,7 +86,8 @@ const RARER_WORDS: &[&str] = &[
 ];
 const SHARED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "sun", "a", "king", "s", "s", "se", "th", "t", "to", "house"];
 /// Words that no document has, but words near them, or two that they are together, or both.
-const MISSPELT_QUERY_WORDS: &[&str] = &["huose", "hoarse", "horsey", "house", "thesea", "kinghouse", "the", "of", "se"];
+const MISSPELT_QUERY_WORDS: &[&str] =
+    &["huose", "hoarse", "horsey", "house", "thesea", "kinghouse", "the", "of", "se", "sea", "king"];
 const SHARED_SYNONYMS: &[Synonym] = &[
     Synonym { of: &["sea"], words: &["horse"] },
     Synonym { of: &["king"], words: &["tom"] },

@@ -1,5 +1,7 @@
 //! "How near to this word is one of those, in this document?"
 
+use std::ops::Range;
+
 use super::decoder::Packed;
 use super::places::Places;
 use super::reader::{TokenColumn, TokensOfDoc};
@@ -12,12 +14,20 @@ pub(crate) struct Nearest {
     places: Places,
     /// The first of the terms that are looked for, and their number.
     terms: (TermOrdinal, u32),
+    /// More of them.
+    others: Vec<TermOrdinal>,
 }
 
 impl Nearest {
     /// Cost: one pass over the code table, if the word has no short code.
-    pub(crate) fn new(column: &TokenColumn, word: TermOrdinal, terms: (TermOrdinal, u32)) -> Nearest {
-        Nearest { places: Places::new(column.decoder(), column.code_of(word)), terms }
+    pub(crate) fn new(
+        column: &TokenColumn,
+        word: TermOrdinal,
+        terms: Range<TermOrdinal>,
+        others: &[TermOrdinal],
+    ) -> Nearest {
+        let places = Places::new(column.decoder(), column.code_of(word));
+        Nearest { places, terms: (terms.start, terms.len() as u32), others: others.to_vec() }
     }
 
     /// The smallest distances at which one of the terms is before the word and behind it, as far as they are below those
@@ -65,6 +75,6 @@ impl Nearest {
     }
 
     fn is(&self, ordinal: TermOrdinal) -> bool {
-        ordinal.wrapping_sub(self.terms.0) < self.terms.1
+        ordinal.wrapping_sub(self.terms.0) < self.terms.1 || self.others.contains(&ordinal)
     }
 }
