@@ -22,6 +22,8 @@ use crate::text::normalize_word;
 const LIST_SHARE: u64 = 512;
 /// Documents of words are kept when they are at least one in this many.
 const KEPT_SHARE: u64 = 64;
+/// More typos are not told apart.
+const TYPOS_TOLD_MAX: usize = 4;
 /// Walks of the dictionary that take about as long as waking a thread.
 const WALKS_PER_JOB: usize = 3;
 /// A word in fewer than one document in this many makes it cheaper to find those that have all words.
@@ -215,6 +217,32 @@ impl<'a> SegmentQuery<'a> {
             }
         }
         docs
+    }
+
+    /// The documents of `among`, which match a level with a typo, by how many they need: those in the set at place `n`
+    /// need no fewer than `n`. Documents that hold a concatenation are in the set at place 1. Cost: some bitmap operations
+    /// for each word.
+    pub(crate) fn docs_by_typos(&self, level: &Level, among: &DocSet) -> Vec<DocSet> {
+        let mut joined = DocSet::empty();
+        for &node in level.starting.iter().flatten().filter(|&&n| self.graph.nodes[n].is_ngram()) {
+            (0..CLASSES).for_each(|class| joined.or_assign(&among.and(self.docs(node, class))));
+        }
+        let mut by_typos = vec![DocSet::empty(); TYPOS_TOLD_MAX + 1];
+        by_typos[0] = among.and_not(&joined);
+        for &node in level.starting.iter().filter_map(|s| s.first()) {
+            let mut next = vec![DocSet::empty(); TYPOS_TOLD_MAX + 1];
+            for (typos, mut left) in by_typos.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty()) {
+                for class in 0..CLASSES {
+                    let docs = self.docs(node, class);
+                    next[(typos + class).min(TYPOS_TOLD_MAX)].or_assign(&left.and(docs));
+                    left.and_not_assign(docs);
+                }
+            }
+            by_typos = next;
+        }
+        by_typos[1].or_assign(&joined);
+        debug_assert_eq!(by_typos[1..].iter().map(DocSet::len).sum::<u32>(), among.len(), "each is in one set");
+        by_typos
     }
 
     /// Whether any document of the segment can match a node.

@@ -245,20 +245,20 @@ impl Ranked<'_> {
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
-            self.degraded = self
-                .scan_all(tops, number, &groups, false, |index| Groups::whole(vec![(bound, groups[index].clone())]));
+            self.degraded =
+                self.scan_all(tops, number, &groups, None, |index| Groups::whole(vec![(bound, groups[index].clone())]));
             return;
         }
         let level = &self.levels[usize::from(number)].level;
         let exact: Vec<DocSet> =
             self.per_segment(|index| self.segments[index].query.level_docs(level, &groups[index], true));
         self.levels[usize::from(number)].without_typo = Some(count(&exact));
-        self.degraded = self.scan_all(tops, number, &exact, true, |index| self.groups(index, &exact[index], number));
+        self.degraded =
+            self.scan_all(tops, number, &exact, Some(Match::Exact), |index| self.groups(index, &exact[index], number));
         if !self.degraded && collected(tops) < search.wanted {
-            let bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
             let misspelt: Vec<DocSet> = self.per_segment(|index| groups[index].and_not(&exact[index]));
-            self.degraded = self.scan_all(tops, number, &misspelt, false, |index| {
-                self.misspelt_groups(index, bound, &misspelt[index], number)
+            self.degraded = self.scan_all(tops, number, &misspelt, Some(Match::Misspelt), |index| {
+                self.misspelt_groups(index, &misspelt[index], number)
             });
         }
     }
@@ -271,11 +271,11 @@ impl Ranked<'_> {
         tops: &mut [TopK],
         number: u16,
         docs: &[DocSet],
-        without_typo: bool,
+        matched: Option<Match>,
         groups: impl Fn(usize) -> Groups<'s> + Sync,
     ) -> bool {
         let scan_segment = |(index, top): (usize, &mut TopK)| {
-            let mut scan = LevelScan::new(self, index, number, without_typo);
+            let mut scan = LevelScan::new(self, index, number, matched);
             let mut groups = groups(index);
             let mut least = 0;
             // The keys of all parts before the first sort ascend from group to group.
@@ -353,15 +353,18 @@ impl Ranked<'_> {
         self.cut(index, self.bound(number), docs, number, &self.around_sort[0])
     }
 
-    /// Cuts documents that match with a typo by what postings tell of their keys, of which `bound` is the smallest.
-    fn misspelt_groups(&self, index: usize, bound: Key, docs: &DocSet, number: u16) -> Groups<'_> {
-        let whole = vec![(bound, docs.clone())];
+    /// Cuts documents that match with a typo by how many they need, and by what postings tell of their keys.
+    fn misspelt_groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups<'_> {
+        let with_typos = |typos| self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(typos));
         if docs.len() <= SCANNED_WHOLE_MAX {
-            return Groups::whole(whole);
+            return Groups::whole(vec![(with_typos(1), docs.clone())]);
         }
         let level = &self.levels[usize::from(number)].level;
         let (query, layout) = (&self.segments[index].query, &self.around_sort[0]);
-        cut_by_costs(query, level, whole, layout, &self.exact_known, Match::Misspelt, self.in_pieces())
+        let by_typos = (0..).zip(query.docs_by_typos(level, docs)).filter(|(_, docs)| !docs.is_empty());
+        let groups = by_typos.map(|(typos, docs)| (with_typos(typos), docs)).collect();
+        let groups = cut_by_neighbours(query, level, groups, layout, Match::Misspelt);
+        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Misspelt, self.in_pieces())
     }
 
     /// Whether large groups are listed in pieces: the documents that lead an order are looked for in whole groups.
@@ -393,7 +396,7 @@ impl Ranked<'_> {
             }
             _ => vec![(bound, docs.clone())],
         };
-        let groups = cut_by_neighbours(query, level, groups, layout);
+        let groups = cut_by_neighbours(query, level, groups, layout, Match::Exact);
         cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Exact, self.in_pieces())
     }
 }

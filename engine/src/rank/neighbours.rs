@@ -8,6 +8,7 @@ use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
 use crate::query::expand::Expansion;
 use crate::query::level::Level;
+use crate::rank::bounds::Match;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::GraphRule;
@@ -15,12 +16,12 @@ use crate::segment::{Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.
 const LOOKED_UP_MAX: usize = 4;
-/// Completions of a prefix that are looked into one by one.
-const COMPLETIONS_MAX: usize = 4096;
+/// Words of a node that are looked into one by one.
+const WORDS_MAX: usize = 4096;
 /// Those of them that are in no pairs may be in one of so many documents, together.
 const RARE_SHARE: u64 = 2;
 
-/// The words of a level that cost least when they are next to each other, without typo.
+/// The words of a level that cost least when they are next to each other.
 pub(super) struct Neighbours {
     pairs: Vec<[Neighbour; 2]>,
 }
@@ -29,24 +30,36 @@ pub(super) struct Neighbours {
 struct Neighbour {
     /// The word, or the completions of a prefix.
     words: Range<TermOrdinal>,
-    /// Its synonyms; of one of several words that which is nearer.
+    /// Its synonyms, and misspelt words if those count; of one of several words that which is nearer.
     others: Vec<TermOrdinal>,
 }
 
 impl Neighbour {
     /// `side`: 0 when it stands before its neighbour, 1 when behind. `None` for a phrase.
-    fn new(expansion: &Expansion, side: usize) -> Option<Neighbour> {
+    fn new(expansion: &Expansion, side: usize, matched: Match) -> Option<Neighbour> {
         if expansion.phrase.is_some() {
             return None;
         }
-        let nearer = |words: &[Option<TermOrdinal>]| if side == 0 { *words.last()? } else { *words.first()? };
         let words = match expansion.exact {
             _ if !expansion.prefix.is_empty() => expansion.prefix.clone(),
             Some(exact) => exact..exact + 1,
             None => 0..0,
         };
-        let others = expansion.synonyms.iter().map(|words| nearer(words)).collect::<Option<_>>()?;
+        let nearer = |words: &[Option<TermOrdinal>]| if side == 0 { *words.last()? } else { *words.first()? };
+        let mut others: Vec<_> = expansion.synonyms.iter().map(|words| nearer(words)).collect::<Option<_>>()?;
+        if matched == Match::Misspelt {
+            others.extend(expansion.one_typo.iter().chain(&expansion.two_typos));
+            others.extend(expansion.split.map(|words| words[1 - side]));
+        }
         Some(Neighbour { words, others })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = TermOrdinal> {
+        self.words.clone().chain(self.others.iter().copied())
+    }
+
+    fn len(&self) -> usize {
+        self.words.len() + self.others.len()
     }
 
     /// The only word.
@@ -57,12 +70,12 @@ impl Neighbour {
 
 impl Neighbours {
     /// `None` when nothing has to be next to anything, or only phrases.
-    pub(super) fn new(query: &SegmentQuery<'_>, level: &Level) -> Option<Neighbours> {
+    pub(super) fn new(query: &SegmentQuery<'_>, level: &Level, matched: Match) -> Option<Neighbours> {
         if query.options().proximity_by_attribute {
             return None;
         }
         let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side);
+        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side, matched);
         let graph = query.graph();
         let pairs: Vec<_> = nodes
             .windows(2)
@@ -131,9 +144,10 @@ pub(super) fn cut_by_neighbours(
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
+    matched: Match,
 ) -> Vec<(Key, DocSet)> {
-    let (Some(proximity), Some(neighbours)) = (layout.slice(GraphRule::Proximity), Neighbours::new(query, level))
-    else {
+    let neighbours = Neighbours::new(query, level, matched);
+    let (Some(proximity), Some(neighbours)) = (layout.slice(GraphRule::Proximity), neighbours) else {
         return groups;
     };
     let mut groups: BTreeMap<Key, DocSet> = groups.into_iter().collect();
@@ -152,40 +166,29 @@ pub(super) fn cut_by_neighbours(
 }
 
 /// All documents that can have a word of the one right before a word of the other, and maybe some that do not; `None`
-/// when that is not known.
+/// when that is not known, or tells little.
 fn near(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
-    if left.words.len() > 1 {
+    let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
+    if left.len().max(right.len()) > WORDS_MAX {
+        return None;
+    }
+    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
+    let (left, rare_left): (Vec<_>, Vec<_>) = left.iter().partition(is_frequent);
+    let (right, rare_right): (Vec<_>, Vec<_>) = right.iter().partition(is_frequent);
+    let rare = || rare_left.iter().chain(&rare_right).copied();
+    let holding: u64 = rare().map(|word| u64::from(postings.doc_freq(word))).sum();
+    let doc_count = query.reader().doc_count();
+    if left.is_empty() || right.is_empty() || holding * RARE_SHARE > u64::from(doc_count) {
         return None;
     }
     let mut docs = DocSet::empty();
-    for left in left.words.clone().chain(left.others.iter().copied()) {
-        docs.or_assign(&near_word(query, left, right)?);
+    if holding > 0 {
+        let mut all = BitsetBuilder::new(doc_count);
+        rare().for_each(|word| postings.add_to(word, &mut all));
+        docs = all.finish();
     }
-    Some(docs)
-}
-
-/// [`near`] of a word on the left.
-fn near_word(query: &SegmentQuery<'_>, left: TermOrdinal, right: &Neighbour) -> Option<DocSet> {
-    let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
-    let words = right.words.clone().chain(right.others.iter().copied());
-    if let Some(only) = right.single() {
-        return pairs.docs([left, only]);
-    }
-    let doc_count = query.reader().doc_count();
-    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
-    if right.words.len() + right.others.len() > COMPLETIONS_MAX || !is_frequent(&left) {
-        return None;
-    }
-    let (frequent, rare): (Vec<_>, Vec<_>) = words.partition(is_frequent);
-    let holding: u64 = rare.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
-    if frequent.is_empty() || holding * RARE_SHARE > u64::from(doc_count) {
-        return None;
-    }
-    let mut docs = BitsetBuilder::new(doc_count);
-    rare.iter().for_each(|&word| postings.add_to(word, &mut docs));
-    let mut docs = docs.finish();
-    for word in frequent {
-        docs.or_assign(&pairs.docs([left, word])?);
+    for words in left.iter().flat_map(|&left| right.iter().map(move |&right| [left, right])) {
+        docs.or_assign(&pairs.docs(words)?);
     }
     Some(docs)
 }

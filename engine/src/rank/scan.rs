@@ -8,6 +8,7 @@ use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::level::Level;
 use crate::query::options::QueryOptions;
+use crate::rank::bounds::Match;
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
 use crate::rank::keyword::Ranked;
@@ -42,8 +43,8 @@ pub(super) struct LevelScan<'a> {
     ranked: &'a Ranked<'a>,
     index: usize,
     number: u16,
-    /// Every word of the level is in the documents without typo.
-    without_typo: bool,
+    /// How the documents match; `None` when they may in any way.
+    matched: Option<Match>,
     has_sorts: bool,
     has_graph_rules: bool,
     paths: PathFinder<'a>,
@@ -65,23 +66,26 @@ impl Drop for LevelScan<'_> {
 }
 
 impl<'a> LevelScan<'a> {
-    pub(super) fn new(ranked: &'a Ranked<'a>, index: usize, number: u16, without_typo: bool) -> LevelScan<'a> {
+    pub(super) fn new(ranked: &'a Ranked<'a>, index: usize, number: u16, matched: Option<Match>) -> LevelScan<'a> {
         let query = &ranked.segments[index].query;
         let level = &ranked.levels[usize::from(number)].level;
         let (graph, options) = (ranked.search.graph, ranked.search.options);
-        let proximity = ranked.layout.slice(GraphRule::Proximity).filter(|_| without_typo);
+        let neighbours = || {
+            let neighbours = Neighbours::new(query, level, matched?)?;
+            Some((ranked.layout.slice(GraphRule::Proximity)?, neighbours))
+        };
         LevelScan {
             ranked,
             index,
             number,
-            without_typo,
+            matched,
             has_sorts: ranked.order.parts.iter().any(|p| matches!(p, Part::Sort(_))),
             has_graph_rules: ranked.order.parts.iter().any(|p| matches!(p, Part::Graph(_))),
             paths: PathFinder::new(graph, options, level, &ranked.layout, &ranked.exact_known),
             documents: DocumentScanner::new(query.reader(), &ranked.matchers[index], options),
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
-            neighbours: proximity.and_then(|slice| Some((slice, Neighbours::new(query, level)?))),
+            neighbours: neighbours(),
             nearest: OnceCell::new(),
             scanned: 0,
             read: 0,
@@ -103,9 +107,9 @@ impl<'a> LevelScan<'a> {
         let others = match &leading {
             None => None,
             Some(leading) => {
-                let mut groups = match self.without_typo {
-                    true => self.ranked.leading_groups(self.index, bound, leading, self.number),
-                    false => Groups::whole(vec![(bound, leading.clone())]),
+                let mut groups = match self.matched {
+                    Some(Match::Exact) => self.ranked.leading_groups(self.index, bound, leading, self.number),
+                    _ => Groups::whole(vec![(bound, leading.clone())]),
                 };
                 while let Some((bound, docs)) = groups.take() {
                     if self.docs(bound, &docs.to_vec(), top) == Scan::TimeIsUp {
@@ -133,10 +137,10 @@ impl<'a> LevelScan<'a> {
         }
         let (left, right) = rest.split_at(rest.len() / 2);
         let mut other = top.fork();
-        let (ranked, index, number, without_typo) = (self.ranked, self.index, self.number, self.without_typo);
+        let (ranked, index, number, matched) = (self.ranked, self.index, self.number, self.matched);
         let (a, b) = rayon::join(
-            || LevelScan::new(ranked, index, number, without_typo).docs(bound, left, top),
-            || LevelScan::new(ranked, index, number, without_typo).docs(bound, right, &mut other),
+            || LevelScan::new(ranked, index, number, matched).docs(bound, left, top),
+            || LevelScan::new(ranked, index, number, matched).docs(bound, right, &mut other),
         );
         top.absorb(other);
         a == Scan::TimeIsUp || b == Scan::TimeIsUp
@@ -178,7 +182,7 @@ impl<'a> LevelScan<'a> {
                 if only_exact
                     && !self
                         .exact_fields
-                        .get_or_init(|| ExactFields::new(&segment.query, level, self.without_typo))
+                        .get_or_init(|| ExactFields::new(&segment.query, level, self.matched == Some(Match::Exact)))
                         .possible(doc)
                 {
                     continue;

@@ -16,6 +16,13 @@ pub(crate) struct Nearest {
     terms: (TermOrdinal, u32),
     /// More of them.
     others: Vec<TermOrdinal>,
+    /// The bits that their ordinals lead to.
+    filter: u64,
+}
+
+/// Which bit of a filter an ordinal leads to.
+fn bit(ordinal: TermOrdinal) -> u64 {
+    1 << (ordinal % u64::BITS)
 }
 
 impl Nearest {
@@ -27,7 +34,8 @@ impl Nearest {
         others: &[TermOrdinal],
     ) -> Nearest {
         let places = Places::new(column.decoder(), column.code_of(word));
-        Nearest { places, terms: (terms.start, terms.len() as u32), others: others.to_vec() }
+        let filter = others.iter().fold(0, |filter, &other| filter | bit(other));
+        Nearest { places, terms: (terms.start, terms.len() as u32), others: others.to_vec(), filter }
     }
 
     /// The smallest distances at which one of the terms is before the word and behind it, as far as they are below those
@@ -75,6 +83,7 @@ impl Nearest {
     }
 
     fn is(&self, ordinal: TermOrdinal) -> bool {
-        ordinal.wrapping_sub(self.terms.0) < self.terms.1 || self.others.contains(&ordinal)
+        ordinal.wrapping_sub(self.terms.0) < self.terms.1
+            || (self.filter & bit(ordinal) != 0 && self.others.contains(&ordinal))
     }
 }
