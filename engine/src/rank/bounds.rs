@@ -153,6 +153,8 @@ enum Costs {
 impl CostTable {
     fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node, packing: &Packing, costs: Costs) -> CostTable {
         let first_position = u32::from(node.first_position);
+        // Of a longer phrase the posting is that of its first word alone.
+        let is_word = node.first_position == node.last_position;
         let max_weight = query.options().max_weight;
         let zone = |zone: usize| {
             // A word that comes first before its place in the query may come again right there.
@@ -160,7 +162,7 @@ impl CostTable {
             let position = if start <= first_position { 0 } else { position_cost(start - first_position) };
             let attribute = match (packing.single, position) {
                 _ if costs == Costs::Any => 0,
-                (true, 0) => u32::from(zone >= ZONE_NOT_ALONE && node.phrase.is_none()),
+                (true, 0) => u32::from(zone >= ZONE_NOT_ALONE && is_word),
                 (true, _) => EXACT_ATTRIBUTE_WORST,
                 (false, _) => u32::from(position > 0),
             };

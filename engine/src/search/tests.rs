@@ -243,3 +243,33 @@ fn completions_of_a_prefix_count_with_the_best_of_each() {
     let all = SearchRequest { query, limit: 2000, ..SearchRequest::default() };
     assert_eq!(ids(&snapshot, &search(&snapshot, &all).unwrap())[..4], [0, 1, 3, 4]);
 }
+
+/// Of thousands of documents that match, those are read that may be among the best.
+#[test]
+fn few_of_many_documents_are_read() {
+    let document = |id: u32| {
+        let title = ["the", "film", "the film", "film directed"].get(id as usize / 20).copied().unwrap_or("a name");
+        json!({"id": id, "title": title, "text": "it is the story of a movie, a film, later directed again"})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let settings =
+        json!({"searchableAttributes": ["title", "text"], "synonyms": {"film": ["movie", "moving picture"]}});
+    let snapshot = index(settings, &[&documents]).snapshot();
+    let queries = [
+        ("\"the\"", 0),
+        ("film", 20),
+        ("filmm", 20),
+        ("the film", 40),
+        ("film directed", 60),
+        ("film drected", 60),
+        ("filmm drected", 60),
+    ];
+    for (query, first) in queries {
+        let explain = Some(Explain::default());
+        let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
+        let result = search(&snapshot, &request).unwrap();
+        assert_eq!((ids(&snapshot, &result).first(), result.total), (Some(&first), 4_500), "{query}");
+        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        assert!(read < 200, "{query}: {read}");
+    }
+}
