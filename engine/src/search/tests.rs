@@ -247,8 +247,12 @@ fn completions_of_a_prefix_count_with_the_best_of_each() {
 /// Of thousands of documents that match, those are read that may be among the best.
 #[test]
 fn few_of_many_documents_are_read() {
-    let document = |id: u32| {
-        let title = ["the", "film", "the film", "film directed"].get(id as usize / 20).copied().unwrap_or("a name");
+    // The best ones come last.
+    let document = |id: u64| {
+        let title = ["the", "film", "the film", "film directed"]
+            .get((4_499 - id) as usize / 20)
+            .copied()
+            .unwrap_or(["the name of", "film was directed"][id as usize % 2]);
         json!({"id": id, "title": title, "text": "it is the story of a movie, a film, later directed again"})
     };
     let documents: Vec<Value> = (0..4_500).map(document).collect();
@@ -256,13 +260,11 @@ fn few_of_many_documents_are_read() {
         json!({"searchableAttributes": ["title", "text"], "synonyms": {"film": ["movie", "moving picture"]}});
     let snapshot = index(settings, &[&documents]).snapshot();
     let queries = [
-        ("\"the\"", 0),
-        ("film", 20),
-        ("filmm", 20),
-        ("the film", 40),
-        ("film directed", 60),
-        ("film drected", 60),
-        ("filmm drected", 60),
+        ("\"the\"", 4_480),
+        ("film", 4_460),
+        ("film directed", 4_420),
+        ("film drected", 4_420),
+        ("filmm drected", 4_420),
     ];
     for (query, first) in queries {
         let explain = Some(Explain::default());
