@@ -244,6 +244,7 @@ fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions 
         indexing_threads: options.indexing.threads(),
         merge_policy: MergePolicy { heap_bytes_max: options.indexing.merge_heap_bytes_max(), ..MergePolicy::default() },
         embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
+        when_merged: Some(warm_up),
         ..IndexOptions::default()
     }
 }

@@ -140,9 +140,20 @@ impl Shared {
             if !state.thread_is_active {
                 self.merges.quiet.notify_all();
             }
+            drop(state);
+            if !goes_on && result.is_ok() {
+                self.tell_merged();
+            }
             if is_idle || !goes_on {
                 return;
             }
+        }
+    }
+
+    fn tell_merged(&self) {
+        let is_closing = self.merges.closing.load(Ordering::Relaxed);
+        if let Some(tell) = self.options.when_merged.filter(|_| !is_closing && !self.bulk.is_going_on()) {
+            tell(&self.snapshot());
         }
     }
 

@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::embedding::{EmbedderProvider, NoEmbedders};
 use super::merge_policy::MergePolicy;
+use super::snapshot::Snapshot;
 
 /// How soon somebody who waits for a merge notices that the merge is not wanted any more.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -24,6 +25,9 @@ pub struct IndexOptions {
     pub merge_limit: Arc<MergeLimit>,
     /// Whether segments are merged after commits. Without it only [`compact`](super::Index::compact) merges.
     pub background_merges: bool,
+    /// Called when nothing is left to merge, unless a bulk load is going on: what is there now may stay for long. On a
+    /// thread of the index, so it has to be quick.
+    pub when_merged: Option<fn(&Snapshot)>,
     /// Who makes vectors from texts.
     pub embedders: Arc<dyn EmbedderProvider>,
 }
@@ -36,6 +40,7 @@ impl Default for IndexOptions {
             merge_policy: MergePolicy::default(),
             merge_limit: Arc::new(MergeLimit::new(1)),
             background_merges: true,
+            when_merged: None,
             embedders: Arc::new(NoEmbedders),
         }
     }

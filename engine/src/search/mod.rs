@@ -260,7 +260,8 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
 }
 
-/// Looks up the frequent words of large segments beforehand, on a thread of low priority; the first search begins it otherwise.
+/// Looks up the frequent words of large segments beforehand, on a thread of low priority; the first search begins it
+/// otherwise.
 pub fn warm_up(snapshot: &Snapshot) {
     let options = resolve(snapshot, &ResolvedSettings::of(&snapshot.settings), None);
     // Only attributes that a request names can be unknown.

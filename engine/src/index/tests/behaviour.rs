@@ -1,5 +1,9 @@
 //! What operations do, one rule at a time.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::*;
@@ -403,4 +407,23 @@ fn readers_never_see_half_of_a_batch() {
         is_done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(reader.join().expect("no panic") > 0);
     });
+}
+
+#[test]
+fn somebody_is_told_when_nothing_is_left_to_merge() {
+    static SEEN: AtomicUsize = AtomicUsize::new(usize::MAX);
+    let when_merged = Some((|snapshot: &Snapshot| SEEN.store(snapshot.segments.len(), Relaxed)) as fn(&Snapshot));
+    let options = IndexOptions { background_merges: true, when_merged, ..options() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::default()), options).expect("empty directory");
+    apply_one(&index, add(&[json!({"id": 0})])).expect("added");
+    assert_eq!(SEEN.load(Relaxed), usize::MAX, "nothing was merged");
+    for id in 1..40 {
+        apply_one(&index, add(&[json!({ "id": id })])).expect("added");
+    }
+    let patience = Instant::now() + Duration::from_secs(60);
+    while SEEN.load(Relaxed) > 1 {
+        assert!(Instant::now() < patience, "nobody was told");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(index.snapshot().segments.len(), 1);
 }

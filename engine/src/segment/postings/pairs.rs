@@ -3,7 +3,7 @@
 //! Two words that most documents hold are the worst case of everything that looks at neighbours: phrases, words read as
 //! two, and the order by proximity would have to scan the tokens of nearly every document. For the most frequent words of
 //! a segment the documents of each pair of neighbours are therefore kept as a list of their own. There are few such
-//! words, so the lists take one to two percent of the documents' size. Lists that would hold most of the documents are
+//! words, so the lists take one to two percent of the documents' size. Lists that would hold nearly all documents are
 //! left out: they tell little.
 //!
 //! The layout is in `segment-format.md`.
@@ -25,8 +25,13 @@ const FREQUENT_SHARE_MIN: u32 = 32;
 const FREQUENT_SHARE_MAX: u32 = 12;
 /// No more words than this are frequent.
 pub(crate) const WORDS_MAX: usize = 192;
-/// A pair of more than one document in this many is not listed.
-const UNLISTED_SHARE: u32 = 2;
+/// A pair that all but one document in this many have is not listed.
+const WITHOUT_SHARE: u32 = 8;
+
+/// The most documents that a listed pair has.
+fn listed_max(doc_count: u32) -> u32 {
+    doc_count - doc_count / WITHOUT_SHARE
+}
 
 /// Place of a word that is not frequent.
 const NOWHERE: u8 = u8::MAX;
@@ -86,7 +91,7 @@ impl PairsBuilder {
             let right = self.places[token as usize];
             if left != NOWHERE && right != NOWHERE {
                 let list = &mut self.lists[usize::from(left) * self.words.len() + usize::from(right)];
-                list.push(doc, self.doc_count / UNLISTED_SHARE);
+                list.push(doc, listed_max(self.doc_count));
             }
             left = right;
         }
@@ -111,7 +116,7 @@ impl PairsBuilder {
         for (pair, list) in met() {
             put_varint(&mut section, pair - next);
             next = pair + 1;
-            if list.count > self.doc_count / UNLISTED_SHARE {
+            if list.count > listed_max(self.doc_count) {
                 put_varint(&mut section, 0);
                 continue;
             }
@@ -267,7 +272,7 @@ pub(super) mod tests {
         let mut builder = PairsBuilder::of(vec![3, 5], 100, 8);
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
-        (20..72).for_each(|doc| builder.push(doc, &[3, 3]));
+        (12..100).for_each(|doc| builder.push(doc, &[3, 3]));
         OwnedBytes::from(builder.finish().expect("there are frequent words"))
     }
 
@@ -297,7 +302,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn pairs_are_those_of_the_documents(
-            docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..300),
+            docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..400),
         ) {
             let doc_count = 400;
             let mut builder = PairsBuilder::of(vec![2, 3, 4, 7], doc_count, 9);
@@ -315,7 +320,7 @@ pub(super) mod tests {
                     let mut want = want.remove(&[left, right]).unwrap_or_default();
                     want.dedup();
                     let known = [left, right].iter().all(|word| pairs.words().contains(word))
-                        && want.len() as u32 <= doc_count / UNLISTED_SHARE;
+                        && want.len() as u32 <= listed_max(doc_count);
                     prop_assert_eq!(pairs.docs([left, right]).map(|docs| docs.to_vec()), known.then_some(want));
                 }
             }
