@@ -29,13 +29,15 @@ use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::scan::{DocumentScanner, LevelScan};
 use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
-use crate::rank::top_k::{Entry, Part, TopK};
+use crate::rank::top_k::{Entry, Part, SharedBar, TopK};
 use crate::sort::SegmentSort;
 
 /// Cost of the first step of `exactness` when no attribute starts with the query.
 pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
-/// Groups of at most this many documents are scanned without a look at the postings.
+/// Groups of at most this many documents are scanned without a look at the postings, in all segments together.
 const SCANNED_WHOLE_MAX: u32 = if cfg!(debug_assertions) { 16 } else { 1024 };
+/// More segments than this do not make them smaller: to cut one costs as much as to scan some of its documents.
+const SEGMENTS_MAX: usize = 8;
 /// Bitmaps of fewer documents, over all segments, are combined on one thread.
 const PARALLEL_FROM: u64 = 1 << 20;
 
@@ -274,7 +276,9 @@ impl Ranked<'_> {
         matched: Option<Match>,
         groups: impl Fn(usize) -> Groups<'s> + Sync,
     ) -> bool {
+        let bar = SharedBar::new();
         let scan_segment = |(index, top): (usize, &mut TopK)| {
+            top.exchange(&bar);
             let mut scan = LevelScan::new(self, index, number, matched);
             let mut groups = groups(index);
             let mut least = 0;
@@ -287,6 +291,7 @@ impl Ranked<'_> {
                 if scan.group(bound, &docs, top) {
                     return true;
                 }
+                top.exchange(&bar);
             }
             false
         };
@@ -356,7 +361,7 @@ impl Ranked<'_> {
     /// Cuts documents that match with a typo by how many they need, and by what postings tell of their keys.
     fn misspelt_groups(&self, index: usize, docs: &DocSet, number: u16) -> Groups<'_> {
         let with_typos = |typos| self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(typos));
-        if docs.len() <= SCANNED_WHOLE_MAX {
+        if self.is_scanned_whole(docs) {
             return Groups::whole(vec![(with_typos(1), docs.clone())]);
         }
         let level = &self.levels[usize::from(number)].level;
@@ -365,6 +370,11 @@ impl Ranked<'_> {
         let groups = by_typos.map(|(typos, docs)| (with_typos(typos), docs)).collect();
         let groups = cut_by_neighbours(query, level, groups, layout, Match::Misspelt);
         cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Misspelt, self.in_pieces())
+    }
+
+    /// Whether a group of one segment is so small that it is scanned without being cut.
+    fn is_scanned_whole(&self, docs: &DocSet) -> bool {
+        docs.len() <= SCANNED_WHOLE_MAX / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
     }
 
     /// Whether large groups are listed in pieces: the documents that lead an order are looked for in whole groups.
@@ -380,7 +390,7 @@ impl Ranked<'_> {
 
     /// `bound`: the smallest key of any of the documents, without the costs of `layout`.
     fn cut<'s>(&'s self, index: usize, bound: Key, docs: &DocSet, number: u16, layout: &'s KeyLayout) -> Groups<'s> {
-        if docs.len() <= SCANNED_WHOLE_MAX {
+        if self.is_scanned_whole(docs) {
             return Groups::whole(vec![(bound, docs.clone())]);
         }
         let query = &self.segments[index].query;

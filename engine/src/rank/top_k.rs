@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use parking_lot::Mutex;
+
 use crate::id::DocId;
 use crate::rank::key::Key;
 
@@ -39,6 +41,17 @@ pub(crate) fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ord
     Ordering::Equal
 }
 
+/// What one of several collectors knows of the worst key that still counts is known to all of them: whatever is worse than
+/// the `k` best documents of one segment is not among those of all.
+#[derive(Debug)]
+pub(crate) struct SharedBar(Mutex<Key>);
+
+impl SharedBar {
+    pub(crate) fn new() -> SharedBar {
+        SharedBar(Mutex::new(Key::MAX))
+    }
+}
+
 /// A bounded collector: keeps the `k` smallest entries, ties by document.
 ///
 /// Entries are buffered up to twice `k`, then cut with a selection, so a push costs amortised constant time.
@@ -49,15 +62,35 @@ pub(crate) struct TopK {
     entries: Vec<Entry>,
     /// The worst entry that still counts, once `k` are known.
     threshold: Option<Entry>,
+    /// The worst key that still counts in other segments, as far as it has been asked for. Of the only part, if that is one
+    /// of costs: sort keys mean something in their segment alone.
+    shared: Key,
 }
 
 impl TopK {
     pub(crate) fn new(k: usize, parts: Vec<Part>) -> TopK {
-        TopK { k, parts, entries: Vec::new(), threshold: None }
+        TopK { k, parts, entries: Vec::new(), threshold: None, shared: Key::MAX }
+    }
+
+    /// Tells the others the worst key that still counts here, and asks for theirs.
+    pub(crate) fn exchange(&mut self, bar: &SharedBar) {
+        if let [Part::Graph(mask)] = *self.parts {
+            let mut bar = bar.0.lock();
+            *bar = self.threshold.as_ref().map_or(*bar, |worst| (worst.key & mask).min(*bar));
+            self.shared = *bar;
+        }
+    }
+
+    /// Whether a document with this key would come behind enough others of another segment.
+    fn is_behind_others(&self, key: Key) -> bool {
+        matches!(*self.parts, [Part::Graph(mask)] if key & mask > self.shared)
     }
 
     /// Whether a document with this key could enter.
     pub(crate) fn admits(&self, key: Key, sorts: &[u64], doc: DocId) -> bool {
+        if self.is_behind_others(key) {
+            return false;
+        }
         match &self.threshold {
             _ if self.k == 0 => false,
             None => true,
@@ -70,6 +103,9 @@ impl TopK {
     /// Whether any document from `first` on whose costs are at least those of `bound` could enter, whatever its sort
     /// values.
     pub(crate) fn admits_any(&self, bound: Key, first: DocId) -> bool {
+        if self.is_behind_others(bound) {
+            return false;
+        }
         let Some(worst) = &self.threshold else { return self.k > 0 };
         for part in &self.parts {
             let Part::Graph(mask) = *part else { return true };
@@ -110,7 +146,13 @@ impl TopK {
 
     /// An empty collector with the same bar.
     pub(crate) fn fork(&self) -> TopK {
-        TopK { k: self.k, parts: self.parts.clone(), entries: Vec::new(), threshold: self.threshold.clone() }
+        TopK {
+            k: self.k,
+            parts: self.parts.clone(),
+            entries: Vec::new(),
+            threshold: self.threshold.clone(),
+            shared: self.shared,
+        }
     }
 
     /// Adds what a fork has collected.
