@@ -2,7 +2,7 @@
 //!
 //! The terms near a word and the documents of the best two words that it may be read as are found once per segment and
 //! then kept. People write the frequent words of a text in their queries more often than any others, so those of a large
-//! segment are looked up when the first search meets it, behind the searches.
+//! segment are looked up when it is there to stay, or the first search meets it, behind the searches.
 
 use std::sync::{Arc, Weak};
 

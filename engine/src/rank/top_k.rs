@@ -77,7 +77,7 @@ impl TopK {
         if let [Part::Graph(mask)] = *self.parts {
             let mut bar = bar.0.lock();
             *bar = self.threshold.as_ref().map_or(*bar, |worst| (worst.key & mask).min(*bar));
-            self.shared = *bar;
+            self.shared = self.shared.min(*bar);
         }
     }
 
