@@ -24,8 +24,9 @@ const LIST_SHARE: u64 = 512;
 const KEPT_SHARE: u64 = 64;
 /// More typos are not told apart.
 const TYPOS_TOLD_MAX: usize = 4;
-/// Walks of the dictionary that take about as long as waking a thread.
-const WALKS_PER_JOB: usize = 3;
+/// Fewer walks of the dictionary are made by the thread that is awake: to wake another one takes as long as some of them,
+/// and longer where that is on another core.
+const WALKS_PER_JOB: usize = 10;
 /// A word in fewer than one document in this many makes it cheaper to find those that have all words.
 const RAREST_SHARE: u64 = 16;
 
