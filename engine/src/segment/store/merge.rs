@@ -5,6 +5,7 @@ use super::{BLOCK_BYTES, Store};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::merge::{DocRun, MergeStep, Merger};
+use hashbrown::HashMap;
 
 /// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
 const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
@@ -21,12 +22,14 @@ pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Res
         }
         None => train(merger, &stores, &mut builder)?,
     }
+    let mut sources: Vec<Source<'_>> =
+        stores.iter().map(|store| Source { store, adopted: HashMap::default() }).collect();
     file.begin(SectionKind::Store, 0)?;
     let mut json = Vec::new();
     merger.enter(MergeStep::Documents, merger.runs().iter().map(|run| u64::from(run.count)).sum());
     for run in merger.runs() {
         merger.check_cancelled()?;
-        copy_run(merger, stores[run.input], run, &mut builder, file, &mut json)?;
+        sources[run.input].copy_run(merger, run, &mut builder, file, &mut json)?;
     }
     builder.flush(file)?;
     file.end();
@@ -50,56 +53,66 @@ fn train(merger: &Merger<'_>, stores: &[&Store], builder: &mut StoreBuilder) -> 
     Ok(())
 }
 
-fn copy_run(
-    merger: &Merger<'_>,
-    store: &Store,
-    run: &DocRun,
-    builder: &mut StoreBuilder,
-    file: &mut SectionWriter,
-    json: &mut Vec<u8>,
-) -> Result<(), SegmentError> {
-    let end = run.start + run.count;
-    let mut doc = run.start;
-    while doc < end {
-        let copied = if let Some(docs) = copy_block(store, doc, end, builder, file)? {
-            docs
-        } else {
-            store.get(doc, json)?;
-            builder.push(json, file)?;
-            1
-        };
-        doc += copied;
-        merger.advance(copied.into());
-    }
-    Ok(())
+/// An input of the merge.
+struct Source<'a> {
+    store: &'a Store,
+    /// By number of a dictionary here: its number in the new store, when there was room for it.
+    adopted: HashMap<u8, Option<u8>>,
 }
 
-/// Copies the block that starts at `doc`, when it is worth it and ends before `end`. Answers its number of documents.
-fn copy_block(
-    store: &Store,
-    doc: u32,
-    end: u32,
-    builder: &mut StoreBuilder,
-    file: &mut SectionWriter,
-) -> Result<Option<u32>, SegmentError> {
-    let Some(block) = store.block_of(doc) else { return Ok(None) };
-    let docs = store.block_docs(block);
-    // A small open block is filled up first.
-    let cuts_small = builder.pending_bytes() > 0 && builder.pending_bytes() < COPIED_BYTES_MIN;
-    if docs.start != doc || docs.is_empty() || docs.end > end || cuts_small {
-        return Ok(None);
+impl Source<'_> {
+    fn copy_run(
+        &mut self,
+        merger: &Merger<'_>,
+        run: &DocRun,
+        builder: &mut StoreBuilder,
+        file: &mut SectionWriter,
+        json: &mut Vec<u8>,
+    ) -> Result<(), SegmentError> {
+        let end = run.start + run.count;
+        let mut doc = run.start;
+        while doc < end {
+            let copied = if let Some(docs) = self.copy_block(doc, end, builder, file)? {
+                docs
+            } else {
+                self.store.get(doc, json)?;
+                builder.push(json, file)?;
+                1
+            };
+            doc += copied;
+            merger.advance(copied.into());
+        }
+        Ok(())
     }
-    let (mut head, frame) = store.block(block)?;
-    let packs_better = head.dictionary == 0 && builder.has_dictionary();
-    if head.json_bytes < COPIED_BYTES_MIN || packs_better {
-        return Ok(None);
+
+    /// Copies the block that starts at `doc`, when it is worth it and ends before `end`. Answers its number of documents.
+    fn copy_block(
+        &mut self,
+        doc: u32,
+        end: u32,
+        builder: &mut StoreBuilder,
+        file: &mut SectionWriter,
+    ) -> Result<Option<u32>, SegmentError> {
+        let Some(block) = self.store.block_of(doc) else { return Ok(None) };
+        let docs = self.store.block_docs(block);
+        // A small open block is filled up first.
+        let cuts_small = builder.pending_bytes() > 0 && builder.pending_bytes() < COPIED_BYTES_MIN;
+        if docs.start != doc || docs.is_empty() || docs.end > end || cuts_small {
+            return Ok(None);
+        }
+        let (mut head, frame) = self.store.block(block)?;
+        let packs_better = head.dictionary == 0 && builder.has_dictionary();
+        if head.json_bytes < COPIED_BYTES_MIN || packs_better {
+            return Ok(None);
+        }
+        if head.dictionary != 0 {
+            // Dictionaries are compared byte by byte: not for every block.
+            let adopt = || builder.adopt_dictionary(self.store.dictionary_bytes(head.dictionary)?);
+            let Some(number) = *self.adopted.entry(head.dictionary).or_insert_with(adopt) else { return Ok(None) };
+            head.dictionary = number;
+        }
+        builder.flush(file)?;
+        builder.push_block(head, frame, docs.len() as u32, file)?;
+        Ok(Some(docs.len() as u32))
     }
-    if head.dictionary != 0 {
-        let dictionary = store.dictionary_bytes(head.dictionary).and_then(|bytes| builder.adopt_dictionary(bytes));
-        let Some(number) = dictionary else { return Ok(None) };
-        head.dictionary = number;
-    }
-    builder.flush(file)?;
-    builder.push_block(head, frame, docs.len() as u32, file)?;
-    Ok(Some(docs.len() as u32))
 }
