@@ -3,7 +3,6 @@
 use super::{FileMeta, SegmentError};
 use crate::bits::little_endian::{put_u16, put_u32, put_u64, read_u16, read_u32, read_u64};
 use crate::storage::{Directory, FileWriter, OwnedBytes};
-use std::io;
 
 /// First and last bytes of the file.
 pub(crate) const MAGIC: [u8; 8] = *b"LaminaSg";
@@ -156,7 +155,8 @@ struct Entry {
 /// Writes a file section by section, keeping offsets and checksums. Small writes are gathered.
 pub(crate) struct SectionWriter {
     name: String,
-    file: Box<dyn FileWriter>,
+    /// `None`: everything stays in the buffer.
+    file: Option<Box<dyn FileWriter>>,
     buffer: Vec<u8>,
     offset: u64,
     file_checksum: crc32fast::Hasher,
@@ -171,16 +171,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 impl SectionWriter {
     pub(crate) fn create(directory: &dyn Directory, name: String) -> Result<SectionWriter, SegmentError> {
         let file = directory.create(&name).map_err(|source| SegmentError::Io { file: name.clone(), source })?;
-        let mut writer = SectionWriter {
-            name,
-            file,
-            buffer: Vec::with_capacity(BUFFER_BYTES),
-            offset: 0,
-            file_checksum: crc32fast::Hasher::new(),
-            checksum: crc32fast::Hasher::new(),
-            entries: Vec::new(),
-            open: None,
-        };
+        let mut writer = SectionWriter { file: Some(file), ..SectionWriter::in_memory(name) };
         let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(&MAGIC);
         put_u32(&mut header, VERSION);
@@ -189,16 +180,42 @@ impl SectionWriter {
         Ok(writer)
     }
 
-    fn failed(&self, source: io::Error) -> SegmentError {
-        SegmentError::Io { file: self.name.clone(), source }
+    /// For sections of the file `name` that are made beside those before them, to be [appended](Self::append).
+    pub(crate) fn in_memory(name: String) -> SectionWriter {
+        SectionWriter {
+            name,
+            file: None,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            offset: 0,
+            file_checksum: crc32fast::Hasher::new(),
+            checksum: crc32fast::Hasher::new(),
+            entries: Vec::new(),
+            open: None,
+        }
+    }
+
+    /// Appends sections that were kept in memory.
+    pub(crate) fn append(&mut self, sections: &SectionWriter) -> Result<(), SegmentError> {
+        assert!(sections.file.is_none() && sections.open.is_none(), "whole sections that are in memory");
+        for &Entry { kind, param, offset, bytes, .. } in &sections.entries {
+            self.section(kind, param, &sections.buffer[offset as usize..(offset + bytes) as usize])?;
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), SegmentError> {
-        if !self.buffer.is_empty() {
-            self.file.write_all(&self.buffer).map_err(|e| self.failed(e))?;
+        if !self.buffer.is_empty() && self.file.is_some() {
+            let buffer = std::mem::take(&mut self.buffer);
+            self.write_out(&buffer)?;
+            self.buffer = buffer;
             self.buffer.clear();
         }
         Ok(())
+    }
+
+    fn write_out(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes));
+        written.map_err(|source| SegmentError::Io { file: self.name.clone(), source })
     }
 
     /// Writes to the file and both checksums. The checksum of the file is combined from those of its pieces, so each
@@ -209,8 +226,8 @@ impl SectionWriter {
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.flush()?;
         }
-        if bytes.len() >= BUFFER_BYTES {
-            self.file.write_all(bytes).map_err(|e| self.failed(e))
+        if bytes.len() >= BUFFER_BYTES && self.file.is_some() {
+            self.write_out(bytes)
         } else {
             self.buffer.extend_from_slice(bytes);
             Ok(())
@@ -282,7 +299,8 @@ impl SectionWriter {
         self.put(&table)?;
         self.take_checksum();
         self.flush()?;
-        self.file.sync().map_err(|e| self.failed(e))?;
+        let synced = self.file.as_mut().map_or(Ok(()), |file| file.sync());
+        synced.map_err(|source| SegmentError::Io { file: self.name.clone(), source })?;
         Ok(FileMeta { name: self.name, bytes: self.offset, checksum: self.file_checksum.finalize() })
     }
 }

@@ -68,4 +68,4 @@ pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub(crate) use tokens::{Nearest, Sequence};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder, fragments_hash};
-pub use writer::{SegmentWriter, SegmentWriterOptions};
+pub use writer::{SegmentWriter, SegmentWriterOptions, TwoThreads};

@@ -173,6 +173,19 @@ impl ShapesBuilder {
         self.entries.pop_if(|last| last.doc == doc);
     }
 
+    /// Adds the documents of `other`, numbered from `first_doc` on.
+    pub(crate) fn absorb(&mut self, other: &ShapesBuilder, first_doc: DocId) {
+        let first = self.data.len();
+        self.data.extend_from_slice(&other.data);
+        let moved = |entry: &Entry| Entry {
+            doc: entry.doc + first_doc,
+            start: entry.start + first,
+            end: entry.end + first,
+            ..entry.clone()
+        };
+        self.entries.extend(other.entries.iter().map(moved));
+    }
+
     pub(crate) fn heap_bytes(&self) -> usize {
         self.entries.capacity() * (size_of::<Entry>() + 16) + self.data.capacity()
     }

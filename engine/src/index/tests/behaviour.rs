@@ -427,3 +427,14 @@ fn somebody_is_told_when_nothing_is_left_to_merge() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn two_threads_leave_one_segment() {
+    let index = create(&MemoryDirectory::new());
+    let text = "a quiet story about two people who share what they have ".repeat(8);
+    let films: Vec<Value> = (0..8_000).map(|n| json!({"id": n, "title": format!("film {n}"), "text": text})).collect();
+    apply(&index, &[add(&films)]);
+    let snapshot = index.snapshot();
+    assert_eq!(snapshot.segments.len(), 1, "of some four megabytes");
+    assert_eq!(documents(&snapshot).len(), films.len());
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+
 use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
 use super::super::progress::Phase;
@@ -28,8 +30,18 @@ pub(super) struct Written {
     pub(super) distribution: BTreeMap<String, u64>,
 }
 
+/// What one thread wrote.
+#[derive(Debug)]
+pub(super) struct WrittenPart {
+    segments: Vec<SegmentView>,
+    /// The segment that it filled last.
+    unfinished: Option<SegmentWriter>,
+    distribution: BTreeMap<String, u64>,
+}
+
 /// Writes the documents of `plan`; `segments` hold the documents that updates start from. Each thread fills one
-/// segment and starts another when its share of the memory is used.
+/// segment and starts another when its share of the memory is used. What two threads have in the end becomes one segment:
+/// each segment costs each query.
 pub(super) fn write_documents(
     resources: &Resources<'_>,
     reading: Reading<'_>,
@@ -74,19 +86,52 @@ pub(super) fn write_documents(
                 source.with_document(entry, |id, origin, json| part.write(id, plan.key(entry), json, origin))?;
                 done += 1;
             }
+            part.end_run();
             resources.progress.advance(done);
         }
     })?;
     missing.check()?;
     check_log(&log, &embedders)?;
+    join(resources, parts)
+}
+
+/// Finishes what threads have left in memory.
+pub(super) fn join(resources: &Resources<'_>, parts: Vec<WrittenPart>) -> Result<Written, IndexError> {
     let mut result = Written::default();
+    let mut unfinished = Vec::with_capacity(parts.len());
     for part in parts {
         result.segments.extend(part.segments);
+        unfinished.extend(part.unfinished);
         for (field, count) in part.distribution {
             *result.distribution.entry(field).or_default() += count;
         }
     }
+    result.segments.extend(finish_in_pairs(resources, unfinished)?);
     Ok(result)
+}
+
+/// Joins writers two by two, and finishes what comes of it, two threads at each. (More than two would finish one segment
+/// hardly faster.)
+fn finish_in_pairs(resources: &Resources<'_>, writers: Vec<SegmentWriter>) -> Result<Vec<SegmentView>, IndexError> {
+    let mut pairs: Vec<Mutex<Vec<SegmentWriter>>> = Vec::new();
+    for writer in writers {
+        match pairs.last_mut().map(Mutex::get_mut) {
+            Some(pair) if pair.len() == 1 && pair[0].can_absorb(&writer) => pair.push(writer),
+            _ => pairs.push(Mutex::new(vec![writer])),
+        }
+    }
+    on_threads(pairs.len(), |number| {
+        let mut pair = std::mem::take(&mut *pairs[number].lock()).into_iter();
+        match (pair.next(), pair.next()) {
+            (Some(mut first), Some(second)) => {
+                first.absorb(second);
+                resources.finish_joined(first).map(Some)
+            }
+            (Some(only), _) => resources.finish_segment(only).map(Some),
+            (None, _) => Ok(None),
+        }
+    })
+    .map(|segments| segments.into_iter().flatten().collect())
 }
 
 fn content_bytes(plan: &WritePlan, entry: &Entry) -> u64 {
@@ -170,19 +215,33 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Written, IndexError> {
-        self.spill()?;
+    /// The next document is not the one that follows the last one in the payload.
+    pub(super) fn end_run(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            writer.end_run();
+        }
+    }
+
+    /// What was written, with the last segment still in memory.
+    pub(super) fn finish(mut self) -> Result<WrittenPart, IndexError> {
+        let unfinished = self.take_writer()?;
         let mut distribution = BTreeMap::new();
         self.documents.add_distribution(&mut distribution);
-        Ok(Written { segments: self.segments, distribution })
+        Ok(WrittenPart { segments: self.segments, unfinished, distribution })
     }
 
     fn spill(&mut self) -> Result<(), IndexError> {
-        if let Some(mut writer) = self.writer.take() {
-            self.vectors.flush(&mut writer)?;
+        if let Some(writer) = self.take_writer()? {
             self.segments.push(self.resources.finish_segment(writer)?);
         }
         Ok(())
+    }
+
+    fn take_writer(&mut self) -> Result<Option<SegmentWriter>, IndexError> {
+        if let Some(writer) = &mut self.writer {
+            self.vectors.flush(writer)?;
+        }
+        Ok(self.writer.take())
     }
 }
 

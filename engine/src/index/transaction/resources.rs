@@ -8,6 +8,7 @@ use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
+use super::threads::OneMore;
 use crate::id::SegmentId;
 use crate::segment::{SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
 use crate::storage::Directory;
@@ -36,6 +37,12 @@ impl Resources<'_> {
     /// Writes a segment and opens it. Its file goes again unless a commit names it.
     pub(super) fn finish_segment(&self, writer: SegmentWriter) -> Result<SegmentView, IndexError> {
         let meta = writer.finish(&**self.directory, self.new_segment_id())?;
+        self.open_new_segment(&meta)
+    }
+
+    /// As [`finish_segment`](Self::finish_segment), on this thread and one more.
+    pub(super) fn finish_joined(&self, writer: SegmentWriter) -> Result<SegmentView, IndexError> {
+        let meta = writer.finish_on(&OneMore, &**self.directory, self.new_segment_id())?;
         self.open_new_segment(&meta)
     }
 

@@ -10,7 +10,7 @@ use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
 use super::added_columns::{Wanted, add_columns_to};
 use super::document_writer::Reading;
-use super::indexing::{Part, SegmentMemory, text_fields};
+use super::indexing::{Part, SegmentMemory, join, text_fields};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{DocumentVectors, Missing, Origin};
@@ -89,10 +89,11 @@ fn rewrite(
                 done += 1;
                 part.write(segment.reader.internal_id(doc), key.as_str(), json, Origin::Rewrites(&segment.reader, doc))
             })?;
+            part.end_run();
             resources.progress.advance(done);
         }
     })?;
-    Ok(parts.into_iter().flat_map(|part| part.segments).collect())
+    Ok(join(resources, parts)?.segments)
 }
 
 /// Builds the columns that became needed, a file per segment that may have values for them.

@@ -1,8 +1,10 @@
 //! Work on several threads.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::error::IndexError;
+use crate::segment::TwoThreads;
 
 /// Runs `work(0)`, …, `work(count - 1)` at once and returns the results in order. A count of one stays on this thread:
 /// a single document costs no thread.
@@ -30,6 +32,20 @@ pub(super) fn on_threads<T: Send>(
         }
         results.into_iter().collect()
     })
+}
+
+/// The thread of the caller, and one that is made for the work.
+#[derive(Debug)]
+pub(super) struct OneMore;
+
+impl TwoThreads for OneMore {
+    fn run<A: Send, B>(&self, beside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> io::Result<(A, B)> {
+        std::thread::scope(|scope| {
+            let beside = std::thread::Builder::new().name("finishing".to_owned()).spawn_scoped(scope, beside)?;
+            let here = here();
+            Ok((beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), here))
+        })
+    }
 }
 
 /// # Errors

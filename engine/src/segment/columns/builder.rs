@@ -74,6 +74,13 @@ impl ColumnsBuilder {
         }
     }
 
+    /// Adds the documents of `other`, numbered from `first_doc` on.
+    pub(crate) fn absorb(&mut self, other: ColumnsBuilder, first_doc: DocId) {
+        for (field, column) in other.columns {
+            self.columns.entry(field).or_default().absorb(&column, first_doc);
+        }
+    }
+
     pub(crate) fn heap_bytes(&self) -> usize {
         self.columns.values().map(ColumnBuilder::heap_bytes).sum()
     }
@@ -164,6 +171,21 @@ impl ColumnBuilder {
         }
         strings.push(Text { start, normalised_end, end: texts.len() });
         index * 2 + STRING
+    }
+
+    fn absorb(&mut self, other: &ColumnBuilder, first_doc: DocId) {
+        let numbers: Vec<u32> = other.numbers.iter().map(|&number| self.number(number)).collect();
+        let string = |&Text { start, normalised_end, end }: &Text| {
+            let (normalised, original) = (&other.texts[start..normalised_end], &other.texts[normalised_end..end]);
+            self.string(normalised, if original.is_empty() { normalised } else { original })
+        };
+        let strings: Vec<u32> = other.strings.iter().map(string).collect();
+        let value = |value: u32| if value & STRING == 0 { &numbers } else { &strings }[(value >> 1) as usize];
+        self.pairs.extend(other.pairs.iter().map(|&(doc, old)| (doc + first_doc, value(old))));
+        let sets = [(&mut self.null, &other.null), (&mut self.empty, &other.empty), (&mut self.exists, &other.exists)];
+        for (docs, others) in sets {
+            docs.extend(others.iter().map(|doc| doc + first_doc));
+        }
     }
 
     fn heap_bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use super::{MergeStep, Merger, STEPS_PER_CHECK};
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::{FieldSetTable, PostingsBuilder};
+use crate::segment::postings::{FieldSetTable, PostingsBuilder, UnionsBuilder};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use fst::Streamer;
@@ -88,7 +88,8 @@ impl Merger<'_> {
         let terms_max = segments.iter().map(|segment| segment.terms().len() as usize).max().unwrap_or(0);
         let mut dictionary = TermsBuilder::new();
         let mut frequencies = Vec::with_capacity(terms_max);
-        let mut postings = PostingsBuilder::new(self.doc_count, terms_max, field_sets);
+        let mut postings = PostingsBuilder::new(self.doc_count, terms_max);
+        let mut unions = UnionsBuilder::new(self.doc_count, field_sets);
         let mut joined = Joined::default();
         file.begin(SectionKind::Postings, 0)?;
         let mut steps = 0;
@@ -120,11 +121,13 @@ impl Merger<'_> {
                 }
             }
             joined.sort();
-            postings.push(file, term, &joined.docs, &joined.codes, &joined.zones)?;
+            postings.push(file, &joined.docs, &joined.codes, &joined.zones)?;
+            unions.push(term, &joined.docs, &joined.codes, &joined.zones);
             dictionary.push(term);
             frequencies.push(joined.docs.len() as u32);
         }
         postings.finish(file)?;
+        file.section(SectionKind::PrefixUnions, 0, &unions.finish())?;
         file.section(SectionKind::Terms, 0, &dictionary.finish())?;
         Ok((ordinals, frequencies))
     }

@@ -25,7 +25,7 @@ pub(crate) use pairs::tests::example as pairs_example;
 pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};
 pub(crate) use reader::read_field_list;
 pub use reader::{FieldSets, Postings};
-pub(crate) use unions::PrefixUnion;
+pub(crate) use unions::{PrefixUnion, UnionsBuilder};
 pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 
 /// Number of zones.

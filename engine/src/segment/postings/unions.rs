@@ -123,11 +123,12 @@ struct Union {
 }
 
 impl UnionsBuilder {
-    pub(super) fn new(doc_count: u32, field_sets: FieldSetTable) -> UnionsBuilder {
+    /// `field_sets`: the sets of the codes that will come.
+    pub(crate) fn new(doc_count: u32, field_sets: FieldSetTable) -> UnionsBuilder {
         UnionsBuilder { doc_count, field_sets, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
     }
 
-    pub(super) fn push(&mut self, term: &[u8], docs: &[DocId], codes: &[u32], zones: &[u8]) {
+    pub(crate) fn push(&mut self, term: &[u8], docs: &[DocId], codes: &[u32], zones: &[u8]) {
         // With few documents even joining everything is cheap.
         if u64::from(self.doc_count) * 8 < COST_MIN {
             return;
@@ -187,7 +188,7 @@ impl UnionsBuilder {
         self.done_bytes = self.bytes_max() - left;
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.close_from(0);
         self.keep_best();
         self.done.sort_by(|a, b| a.prefix.cmp(&b.prefix));

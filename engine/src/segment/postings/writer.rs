@@ -2,7 +2,6 @@
 
 use super::infos::{TermInfo, put_infos};
 use super::list::put_list;
-use super::unions::UnionsBuilder;
 use crate::bits::varint::put_varint;
 use crate::id::{DocId, FieldId};
 use crate::segment::SegmentError;
@@ -162,30 +161,21 @@ pub(crate) struct PostingsBuilder {
     doc_count: u32,
     infos: Vec<TermInfo>,
     list: Vec<u8>,
-    unions: UnionsBuilder,
 }
 
 impl PostingsBuilder {
-    /// `field_sets`: the sets of the codes that will come.
-    pub(crate) fn new(doc_count: u32, term_count: usize, field_sets: FieldSetTable) -> PostingsBuilder {
-        PostingsBuilder {
-            doc_count,
-            infos: Vec::with_capacity(term_count),
-            list: Vec::new(),
-            unions: UnionsBuilder::new(doc_count, field_sets),
-        }
+    pub(crate) fn new(doc_count: u32, term_count: usize) -> PostingsBuilder {
+        PostingsBuilder { doc_count, infos: Vec::with_capacity(term_count), list: Vec::new() }
     }
 
-    /// The next term and its postings, documents ascending; at least one. The postings section is open in `file`.
+    /// The postings of the next term, documents ascending; at least one. The postings section is open in `file`.
     pub(crate) fn push(
         &mut self,
         file: &mut SectionWriter,
-        term: &[u8],
         docs: &[DocId],
         codes: &[u32],
         zones: &[u8],
     ) -> Result<(), SegmentError> {
-        self.unions.push(term, docs, codes, zones);
         let info = if let ([doc], [code], [zone]) = (docs, codes, zones) {
             TermInfo::Single { doc: *doc, code: *code, zone: *zone }
         } else {
@@ -202,10 +192,9 @@ impl PostingsBuilder {
         Ok(())
     }
 
-    /// Ends the postings section and writes the sections that belong to it.
+    /// Ends the postings section and writes the one that belongs to it.
     pub(crate) fn finish(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
         file.end();
-        file.section(SectionKind::TermInfos, 0, &put_infos(&self.infos))?;
-        file.section(SectionKind::PrefixUnions, 0, &self.unions.finish())
+        file.section(SectionKind::TermInfos, 0, &put_infos(&self.infos))
     }
 }

@@ -1,14 +1,11 @@
 //! Joins stores: compressed blocks are copied where all their documents stay together, the rest is packed anew.
 
+use super::Store;
 use super::writer::{StoreBuilder, TRAINING_BYTES, WORTH_BYTES};
-use super::{BLOCK_BYTES, Store};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::merge::{DocRun, MergeStep, Merger};
 use hashbrown::HashMap;
-
-/// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
-const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
 
 /// Writes the store sections. Answers the bytes of JSON.
 pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Result<u64, SegmentError> {
@@ -95,14 +92,11 @@ impl Source<'_> {
     ) -> Result<Option<u32>, SegmentError> {
         let Some(block) = self.store.block_of(doc) else { return Ok(None) };
         let docs = self.store.block_docs(block);
-        // A small open block is filled up first.
-        let cuts_small = builder.pending_bytes() > 0 && builder.pending_bytes() < COPIED_BYTES_MIN;
-        if docs.start != doc || docs.is_empty() || docs.end > end || cuts_small {
+        if docs.start != doc || docs.is_empty() || docs.end > end {
             return Ok(None);
         }
         let (mut head, frame) = self.store.block(block)?;
-        let packs_better = head.dictionary == 0 && builder.has_dictionary();
-        if head.json_bytes < COPIED_BYTES_MIN || packs_better {
+        if !builder.takes_block(head) {
             return Ok(None);
         }
         if head.dictionary != 0 {

@@ -8,6 +8,7 @@ use crate::bits::varint::{put_varint, read_varint};
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::{SegmentError, SegmentReader};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use zstd::dict::DecoderDictionary;
 
@@ -18,6 +19,12 @@ pub(super) const WORTH_BYTES: usize = 1024 * 1024;
 /// documents of a load wait: on twice as many it takes twice as long, and saves one part in two hundred.)
 pub(super) const TRAINING_BYTES: usize = 2 * WORTH_BYTES;
 
+/// While another thread trains the dictionary, documents of at most so many bytes wait for it.
+const WAITING_BYTES_MAX: usize = 16 * WORTH_BYTES;
+
+/// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
+const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
+
 /// A compression dictionary that the segments of an index share: the first one that grows large enough trains it.
 ///
 /// Training takes some tenths of a second, and blocks of segments with the same dictionary are merged by copying.
@@ -25,6 +32,7 @@ pub(super) const TRAINING_BYTES: usize = 2 * WORTH_BYTES;
 pub struct StoreDictionary {
     /// `None` inside: training found nothing to learn.
     trained: Arc<OnceLock<Option<Arc<[u8]>>>>,
+    is_in_training: Arc<AtomicBool>,
 }
 
 impl StoreDictionary {
@@ -37,6 +45,11 @@ impl StoreDictionary {
             dictionary.trained.get_or_init(|| Some(bytes.into()));
         }
         dictionary
+    }
+
+    /// Whether another thread is training it now: it will be there in a moment.
+    fn is_nearly_there(&self) -> bool {
+        self.trained.get().is_none() && self.is_in_training.swap(true, Ordering::Relaxed)
     }
 
     /// The dictionary; trained now, on documents that lie one after the other in `samples`, if nobody did before.
@@ -142,7 +155,7 @@ impl StoreBuilder {
     }
 
     /// Whether blocks are packed with a dictionary from now on.
-    pub(super) fn has_dictionary(&self) -> bool {
+    fn has_dictionary(&self) -> bool {
         self.current != 0
     }
 
@@ -208,6 +221,14 @@ impl StoreBuilder {
         Some(number)
     }
 
+    /// Whether a block is worth copying now, rather than packing its documents anew: it is not small, a dictionary would
+    /// not pack it better, and no small open block would have to be closed for it.
+    pub(super) fn takes_block(&self, head: BlockHead) -> bool {
+        let cuts_small = self.pending_bytes() > 0 && self.pending_bytes() < COPIED_BYTES_MIN;
+        let packs_better = head.dictionary == 0 && self.has_dictionary();
+        head.json_bytes >= COPIED_BYTES_MIN && !cuts_small && !packs_better
+    }
+
     /// A whole block of another store; `head` names the dictionary by its number here. The open block must be closed.
     pub(super) fn push_block(
         &mut self,
@@ -226,6 +247,20 @@ impl StoreBuilder {
         sink.write_block(&self.block)?;
         self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
         Ok(())
+    }
+
+    /// The blocks of `other`, which were packed with the same dictionary or none, have been put behind those of this one. The
+    /// open blocks of both must be closed.
+    fn append(&mut self, other: StoreBuilder) {
+        debug_assert!(self.lengths.is_empty() && other.lengths.is_empty());
+        if self.dictionaries.is_empty() {
+            self.use_dictionary(other.dictionaries.into_iter().next());
+        }
+        let end = self.ends[self.ends.len() - 1];
+        self.first_docs.extend(other.first_docs.iter().map(|doc| doc + self.doc_count));
+        self.ends.extend(other.ends[1..].iter().map(|other_end| other_end + end));
+        self.doc_count += other.doc_count;
+        self.json_bytes += other.json_bytes;
     }
 
     /// Writes the sections that belong to the blocks, which were flushed. Answers the bytes of JSON.
@@ -291,7 +326,9 @@ impl StoreParts {
         }
         self.samples.extend_from_slice(json);
         self.sample_lengths.push(json.len());
-        if self.samples.len() < TRAINING_BYTES { Ok(()) } else { self.pack_samples() }
+        let waits = self.samples.len() < TRAINING_BYTES
+            || (self.samples.len() < WAITING_BYTES_MAX && self.dictionary.is_nearly_there());
+        if waits { Ok(()) } else { self.pack_samples() }
     }
 
     fn pack_samples(&mut self) -> Result<(), SegmentError> {
@@ -305,6 +342,32 @@ impl StoreParts {
             self.builder.push(&samples[at..at + length], &mut self.blocks)?;
             at += length;
         }
+        Ok(())
+    }
+
+    /// Closes the open block: the next document comes from elsewhere in the payload, and will not follow the one before it.
+    pub(crate) fn end_run(&mut self) -> Result<(), SegmentError> {
+        if self.is_trained { self.builder.flush(&mut self.blocks) } else { Ok(()) }
+    }
+
+    /// Adds the documents of another store that shares the dictionary.
+    pub(crate) fn absorb(&mut self, mut other: StoreParts) -> Result<(), SegmentError> {
+        if !other.is_trained {
+            let mut at = 0;
+            for length in other.sample_lengths {
+                self.push(&other.samples[at..at + length])?;
+                at += length;
+            }
+            return Ok(());
+        }
+        if !self.is_trained {
+            self.pack_samples()?;
+        }
+        self.builder.flush(&mut self.blocks)?;
+        other.builder.flush(&mut other.blocks)?;
+        self.builder.append(other.builder);
+        self.blocks.blocks.append(&mut other.blocks.blocks);
+        self.blocks.bytes += other.blocks.bytes;
         Ok(())
     }
 
@@ -333,26 +396,37 @@ impl StoreParts {
         builder.finish(file)
     }
 
-    /// Packs the documents once more, in another order.
+    /// Brings the documents into another order: blocks whose documents stay together are copied, the others are packed once
+    /// more.
     fn reorder(self, file: &mut SectionWriter, order: &[u32]) -> Result<StoreBuilder, SegmentError> {
         let StoreBuilder { first_docs, dictionaries, .. } = self.builder;
         let decoder = dictionaries.first().map(|dictionary| DecoderDictionary::copy(dictionary));
         let mut builder = StoreBuilder::new(dictionaries.first().cloned());
         let (mut raw, mut open) = (Vec::new(), usize::MAX);
-        for &doc in order {
+        let mut at = 0;
+        while let Some(&doc) = order.get(at) {
             let index = first_docs.partition_point(|&first| first <= u64::from(doc)) - 1;
-            let block = &self.blocks.blocks[index];
+            let wanted = u64::from(doc) - first_docs[index];
+            let next = first_docs.get(index + 1).map_or(self.builder.doc_count, |&next| next);
+            let docs = (next - first_docs[index]) as usize;
+            let (head, frame) = BlockHead::read(&self.blocks.blocks[index]).expect("the block was written above");
+            let stays_together =
+                || order.get(at..at + docs).is_some_and(|others| others.iter().copied().eq(doc..doc + docs as u32));
+            if wanted == 0 && builder.takes_block(head) && stays_together() {
+                builder.flush(file)?;
+                builder.push_block(head, frame, docs as u32, file)?;
+                at += docs;
+                continue;
+            }
             if open != index {
-                let (head, frame) = BlockHead::read(block).expect("the block was written above");
                 let dictionary = if head.dictionary == 0 { None } else { decoder.as_ref() };
                 let raw_bytes = head.lengths_bytes + head.json_bytes;
                 decompress(frame, raw_bytes, dictionary, &mut raw).map_err(failed)?;
                 open = index;
             }
-            let docs = first_docs.get(index + 1).map_or(self.builder.doc_count, |&next| next) - first_docs[index];
-            let wanted = u64::from(doc) - first_docs[index];
-            let range = document_range(&raw, docs as usize, wanted as usize).expect("the block was written above");
+            let range = document_range(&raw, docs, wanted as usize).expect("the block was written above");
             builder.push(&raw[range], file)?;
+            at += 1;
         }
         builder.flush(file)?;
         Ok(builder)

@@ -1,10 +1,10 @@
 //! The text of a segment that is being written: words come in, token lists stay.
 
-use super::vocabulary::Vocabulary;
-use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE};
+use super::vocabulary::{SortedTerms, Vocabulary};
+use crate::id::{DocId, FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
-use crate::segment::postings::{FieldSetTable, PostingsBuilder, zone_of};
+use crate::segment::postings::{FieldSetTable, PostingsBuilder, UnionsBuilder, ZONE_COUNT, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 
@@ -130,29 +130,54 @@ impl TextBuilder {
 
     /// Takes an ended document out of the counts; it is not in the order given to [`finish`](Self::finish).
     pub(super) fn leave_out(&mut self, doc: u32) {
-        let (_, tokens) = self.ranges(doc);
+        let (_, tokens) = ranges(&self.docs, doc);
         self.vocabulary.discount(&self.tokens[tokens]);
     }
 
-    fn ranges(&self, doc: u32) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
-        let (run_end, token_end) = self.docs[doc as usize];
-        let (run_start, token_start) = doc.checked_sub(1).map_or((0, 0), |before| self.docs[before as usize]);
-        (run_start..run_end, token_start..token_end)
-    }
-
     pub(super) fn heap_bytes(&self) -> usize {
-        // While finishing, each token may become a posting of nine bytes.
-        self.vocabulary.heap_bytes() + self.tokens.capacity() * 4 + self.tokens.len() * 9 + self.runs.len() * 8
+        // While finishing, each token may become a posting of eight bytes, and its code of two is kept beside it.
+        self.vocabulary.heap_bytes() + self.tokens.capacity() * 4 + self.tokens.len() * 10 + self.runs.len() * 8
     }
 
-    /// Writes terms, postings and tokens. `order` gives the documents in their final order. Answers the number of terms
-    /// and of tokens.
-    pub(super) fn finish(mut self, file: &mut SectionWriter, order: &[u32]) -> Result<(u32, u64), SegmentError> {
+    /// Adds the documents of `other`, behind those that are here.
+    pub(super) fn absorb(&mut self, other: TextBuilder) {
+        let ids = self.vocabulary.absorb(&other.vocabulary);
+        let (first_run, first_token) = (self.runs.len(), self.tokens.len());
+        self.tokens.extend(other.tokens.iter().map(|&token| ids[token as usize]));
+        self.runs.extend_from_slice(&other.runs);
+        self.docs.extend(other.docs.iter().map(|&(runs, tokens)| (first_run + runs, first_token + tokens)));
+        self.gap_count += other.gap_count;
+    }
+
+    /// Gives the words their ordinals.
+    pub(super) fn sorted(&mut self) -> SortedText<'_> {
         let (terms, ordinals) = self.vocabulary.sorted();
         for token in &mut self.tokens {
             *token = ordinals[*token as usize];
         }
-        let ordinal_count = FIRST_TERM + terms.len() as u32;
+        let TextBuilder { tokens, runs, docs, gap_count, .. } = self;
+        SortedText { terms, tokens, runs, docs, gap_count: *gap_count }
+    }
+}
+
+/// The text of all documents, whose words have their ordinals.
+pub(super) struct SortedText<'a> {
+    terms: SortedTerms<'a>,
+    /// As in [`TextBuilder`], but for the tokens, which are ordinals.
+    tokens: &'a [TermOrdinal],
+    runs: &'a [(FieldId, u32)],
+    docs: &'a [(usize, usize)],
+    gap_count: u64,
+}
+
+impl SortedText<'_> {
+    pub(super) fn term_count(&self) -> u32 {
+        self.terms.len() as u32
+    }
+
+    /// The documents of each term. `order` gives the documents in their final order.
+    pub(super) fn inverted(&self, order: &[u32]) -> InvertedText<'_> {
+        let SortedText { terms, .. } = self;
         let mut starts = Vec::with_capacity(terms.len() + 1);
         let mut total = 0usize;
         for rank in 0..terms.len() {
@@ -161,45 +186,41 @@ impl TextBuilder {
         }
         starts.push(total);
 
-        let mut inverted = Inverter::new(starts, total);
+        let mut inverter = Inverter::new(&starts, total);
         for (new, &old) in order.iter().enumerate() {
-            let (runs, tokens) = ranges(&self.docs, old);
+            let (runs, tokens) = ranges(self.docs, old);
             let mut rest = &self.tokens[tokens];
             for &(field, length) in &self.runs[runs] {
                 let (run, others) = rest.split_at(length as usize);
                 rest = others;
-                inverted.add(new as u32, field, run);
+                inverter.add(new as u32, field, run);
             }
         }
-        let Inverter { starts, docs, mut codes, zones, field_sets, .. } = inverted;
+        let Inverter { postings, field_sets, .. } = inverter;
         let mut counts = vec![0u64; field_sets.len()];
-        codes.iter().for_each(|&code| counts[code as usize] += 1);
-        let (renumbered, section) = field_sets.finish(&counts);
-        codes.iter_mut().for_each(|code| *code = renumbered[*code as usize]);
-        file.section(SectionKind::FieldSets, 0, &section)?;
+        postings.iter().for_each(|posting| counts[posting.code() as usize] += 1);
+        InvertedText { terms, doc_count: order.len() as u32, starts, postings, field_sets, counts }
+    }
 
-        file.begin(SectionKind::Postings, 0)?;
-        let mut postings = PostingsBuilder::new(order.len() as u32, terms.len(), field_sets.renumbered(&counts));
-        drop(field_sets);
+    /// Writes the dictionary, and what leads from a document to its tokens. Answers the number of tokens.
+    pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
+        let SortedText { terms, .. } = self;
         let mut dictionary = TermsBuilder::new();
         let mut term = Vec::new();
         for rank in 0..terms.len() {
-            let range = starts[rank]..starts[rank + 1];
             terms.text_into(rank, &mut term);
-            postings.push(file, &term, &docs[range.clone()], &codes[range.clone()], &zones[range])?;
             dictionary.push(&term);
         }
-        postings.finish(file)?;
-        drop((docs, codes, zones));
         file.section(SectionKind::Terms, 0, &dictionary.finish())?;
 
         let frequencies = (0..terms.len()).map(|rank| terms.doc_freq(rank));
         let codes = TokenCodes::for_frequencies(frequencies, self.gap_count);
+        let ordinal_count = FIRST_TERM + terms.len() as u32;
         let mut column = TokensBuilder::new(codes, ordinal_count, order.len() as u32);
         file.begin(SectionKind::Tokens, 0)?;
         let mut fields = Vec::new();
         for &old in order {
-            let (runs, tokens) = ranges(&self.docs, old);
+            let (runs, tokens) = ranges(self.docs, old);
             fields.clear();
             let mut end = 0;
             fields.extend(self.runs[runs].iter().map(|&(field, length)| {
@@ -208,8 +229,63 @@ impl TextBuilder {
             }));
             column.push(file, &fields, &self.tokens[tokens])?;
         }
-        let token_count = column.finish(file)?;
-        Ok((terms.len() as u32, token_count))
+        column.finish(file)
+    }
+}
+
+/// Words with their documents.
+pub(super) struct InvertedText<'a> {
+    terms: &'a SortedTerms<'a>,
+    doc_count: u32,
+    /// By rank of a term where its postings start, and where the last ones end.
+    starts: Vec<usize>,
+    postings: Vec<Posting>,
+    field_sets: FieldSetTable,
+    /// Postings with each field set.
+    counts: Vec<u64>,
+}
+
+impl InvertedText<'_> {
+    /// Calls `f` with the rank, the documents, the codes of field sets and the zones of each term; codes are those of the
+    /// section.
+    fn for_each_term(
+        &self,
+        mut f: impl FnMut(usize, &[DocId], &[u32], &[u8]) -> Result<(), SegmentError>,
+    ) -> Result<(), SegmentError> {
+        let (renumbered, _) = self.field_sets.finish(&self.counts);
+        let (mut docs, mut codes, mut zones) = (Vec::new(), Vec::new(), Vec::new());
+        for rank in 0..self.terms.len() {
+            let of_term = &self.postings[self.starts[rank]..self.starts[rank + 1]];
+            docs.clear();
+            codes.clear();
+            zones.clear();
+            docs.extend(of_term.iter().map(|posting| posting.doc));
+            codes.extend(of_term.iter().map(|posting| renumbered[posting.code() as usize]));
+            zones.extend(of_term.iter().map(|posting| posting.zone()));
+            f(rank, &docs, &codes, &zones)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the posting lists.
+    pub(super) fn write_lists(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        file.section(SectionKind::FieldSets, 0, &self.field_sets.finish(&self.counts).1)?;
+        file.begin(SectionKind::Postings, 0)?;
+        let mut postings = PostingsBuilder::new(self.doc_count, self.terms.len());
+        self.for_each_term(|_, docs, codes, zones| postings.push(file, docs, codes, zones))?;
+        postings.finish(file)
+    }
+
+    /// Writes the unions of the documents of terms that begin alike.
+    pub(super) fn write_unions(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        let mut unions = UnionsBuilder::new(self.doc_count, self.field_sets.renumbered(&self.counts));
+        let mut term = Vec::new();
+        self.for_each_term(|rank, docs, codes, zones| {
+            self.terms.text_into(rank, &mut term);
+            unions.push(&term, docs, codes, zones);
+            Ok(())
+        })?;
+        file.section(SectionKind::PrefixUnions, 0, &unions.finish())
     }
 }
 
@@ -220,28 +296,49 @@ fn ranges(docs: &[(usize, usize)], doc: u32) -> (std::ops::Range<usize>, std::op
 }
 
 /// Turns documents with their words into words with their documents, by counting: each term's postings have their place.
+/// Every word goes to two places that are in no cache, so what is kept of a term is together, and so is a posting.
 struct Inverter {
-    starts: Vec<usize>,
-    next: Vec<usize>,
-    docs: Vec<u32>,
-    codes: Vec<u32>,
-    zones: Vec<u8>,
-    /// Per term the document and field that held it last.
-    last: Vec<u64>,
+    terms: Vec<OpenTerm>,
+    postings: Vec<Posting>,
     field_sets: FieldSetTable,
 }
 
+#[derive(Clone, Copy, Default)]
+struct Posting {
+    doc: u32,
+    /// The code of its field set and its zone. (A table of sets that leaves no room for the zone fits in no memory.)
+    code_and_zone: u32,
+}
+
+impl Posting {
+    fn new(doc: u32, code: u32, zone: u8) -> Posting {
+        Posting { doc, code_and_zone: code * ZONE_COUNT as u32 + u32::from(zone) }
+    }
+
+    fn code(self) -> u32 {
+        self.code_and_zone / ZONE_COUNT as u32
+    }
+
+    fn zone(self) -> u8 {
+        (self.code_and_zone % ZONE_COUNT as u32) as u8
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OpenTerm {
+    /// Where its next posting goes.
+    next: usize,
+    /// The document and field that held it last.
+    last: u64,
+}
+
 impl Inverter {
-    fn new(starts: Vec<usize>, total: usize) -> Inverter {
+    fn new(starts: &[usize], total: usize) -> Inverter {
         let term_count = starts.len() - 1;
         Inverter {
-            next: starts[..term_count].to_vec(),
-            docs: vec![0; total],
-            codes: vec![0; total],
-            zones: vec![0; total],
-            last: vec![u64::MAX; term_count],
+            terms: starts[..term_count].iter().map(|&next| OpenTerm { next, last: u64::MAX }).collect(),
+            postings: vec![Posting::default(); total],
             field_sets: FieldSetTable::default(),
-            starts,
         }
     }
 
@@ -258,21 +355,19 @@ impl Inverter {
             let position = next;
             next += 1;
             let Some(rank) = ordinal.checked_sub(FIRST_TERM) else { continue };
-            let rank = rank as usize;
-            let last = std::mem::replace(&mut self.last[rank], here);
+            let term = &mut self.terms[rank as usize];
+            let last = std::mem::replace(&mut term.last, here);
             if last == here {
                 continue;
             }
+            let zone = zone_of(position, run.len());
             if last >> 16 == u64::from(doc) {
-                let slot = self.next[rank] - 1;
-                self.codes[slot] = self.field_sets.extend(self.codes[slot], field);
-                self.zones[slot] = self.zones[slot].min(zone_of(position, run.len()));
+                let posting = &mut self.postings[term.next - 1];
+                let code = self.field_sets.extend(posting.code(), field);
+                *posting = Posting::new(doc, code, posting.zone().min(zone));
             } else {
-                let slot = self.next[rank];
-                self.next[rank] = slot + 1;
-                self.docs[slot] = doc;
-                self.codes[slot] = alone;
-                self.zones[slot] = zone_of(position, run.len());
+                self.postings[term.next] = Posting::new(doc, alone, zone);
+                term.next += 1;
             }
         }
     }

@@ -145,6 +145,20 @@ impl Vocabulary {
         entry.last_doc = doc;
     }
 
+    /// Adds the words of another vocabulary, whose documents are others. Answers the id here of each id there.
+    pub(super) fn absorb(&mut self, other: &Vocabulary) -> Vec<u32> {
+        let mut ids: Vec<u32> = (0..FIRST_TERM).collect();
+        for entry in &other.entries {
+            let bytes = entry.place.to_be_bytes();
+            let length = entry.length as usize;
+            let id =
+                self.find_or_add(if length <= INLINE_BYTES { &bytes[..length] } else { text_at(&other.arena, entry) });
+            self.entries[(id - FIRST_TERM) as usize].doc_freq += entry.doc_freq;
+            ids.push(id);
+        }
+        ids
+    }
+
     /// Takes back what [`count`](Self::count) did for a document that is left out, with any words of that document.
     pub(super) fn discount(&mut self, ids: &[u32]) {
         let mut ids: Vec<u32> = ids.iter().copied().filter(|&id| id >= FIRST_TERM).collect();

@@ -1,0 +1,53 @@
+//! The primary keys of a segment that is being written.
+
+use crate::segment::SegmentError;
+use crate::segment::format::SectionWriter;
+use crate::segment::keys::KeysBuilder;
+
+/// Keys by number of arrival, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct DocumentKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl DocumentKeys {
+    pub(super) fn push(&mut self, key: &str) {
+        self.bytes.extend_from_slice(key.as_bytes());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Forgets the last one.
+    pub(super) fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// Adds those of other documents.
+    pub(super) fn absorb(&mut self, other: &DocumentKeys) {
+        let first = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| end + first));
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    fn get(&self, doc: u32) -> &[u8] {
+        let start = doc.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.bytes[start..self.ends[doc as usize]]
+    }
+
+    /// Writes the sections. `order` gives the documents in their final order.
+    pub(super) fn finish(&self, file: &mut SectionWriter, order: &[u32]) -> Result<(), SegmentError> {
+        let key = |doc: u32| self.get(order[doc as usize]);
+        let mut docs: Vec<u32> = (0..order.len() as u32).collect();
+        docs.sort_unstable_by(|&a, &b| key(a).cmp(key(b)));
+        let mut keys = KeysBuilder::new(docs.len());
+        for doc in docs {
+            keys.push(key(doc), doc)?;
+        }
+        keys.write(file)
+    }
+}
