@@ -44,6 +44,11 @@ pub struct Format {
     pub name: &'static str,
 }
 
+/// Whether a body says that it is small.
+pub(crate) fn is_small(headers: &HeaderMap) -> bool {
+    content_length(headers).is_some_and(|length| length <= SMALL_BYTES as u64)
+}
+
 /// Receives the body of a request into `folder`. The decoded body may have `limit` bytes.
 ///
 /// # Errors

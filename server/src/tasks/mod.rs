@@ -15,6 +15,7 @@ mod store;
 mod task;
 mod trace;
 mod uid_set;
+mod uploads;
 
 pub use batch::Limits;
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};

@@ -13,6 +13,7 @@ use super::store::{Batch, Page, Paging, Store, StoreError};
 use super::task::{SummarizedTask, Task};
 use super::trace::RecentTraces;
 use super::uid_set::UidSet;
+use super::uploads::{Upload, Uploads};
 use crate::error::{ApiError, ApiResult, Code};
 
 /// A task to register.
@@ -50,6 +51,7 @@ pub struct TaskQueue {
     signal: Signal,
     ends: Ends,
     traces: RecentTraces,
+    uploads: Uploads,
 }
 
 /// Tells who wants to know that a batch has ended.
@@ -99,6 +101,7 @@ impl TaskQueue {
             signal: Signal::default(),
             ends: Ends::default(),
             traces: RecentTraces::default(),
+            uploads: Uploads::default(),
         }
     }
 
@@ -243,6 +246,15 @@ impl TaskQueue {
         if let Some(listener) = self.ends.listener.get() {
             listener(uid);
         }
+    }
+
+    /// A payload of some size is about to be received.
+    pub fn begin_upload(self: &Arc<Self>) -> Upload {
+        Upload::begin(Arc::clone(self))
+    }
+
+    pub(super) fn uploads(&self) -> &Uploads {
+        &self.uploads
     }
 
     /// How the last batches spent their time.

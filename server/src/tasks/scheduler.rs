@@ -20,6 +20,7 @@ use super::run::{self, Context, Done, Embedding};
 use super::steps::Steps;
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
 use super::trace::Trace;
+use super::uploads::Patience;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
@@ -29,6 +30,9 @@ use crate::timestamp::Timestamp;
 
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often a batch that waits for payloads on their way is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Types that are carried out before tasks about documents and settings, the most urgent one first.
 const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
@@ -88,6 +92,7 @@ impl Scheduler {
             next_batch: 0,
             interrupted: None,
             retention: Retention::default(),
+            patience: Patience::default(),
             stop: Arc::clone(&stop),
         };
         worker.recover()?;
@@ -137,6 +142,7 @@ struct Worker {
     /// Its documents were written before the last stop or crash; their vectors are still to be made.
     interrupted: Option<FinishedBatch>,
     retention: Retention,
+    patience: Patience,
     stop: Arc<AtomicBool>,
 }
 
@@ -168,7 +174,7 @@ impl Worker {
             }
             tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
             let files = self.queue.store().finish(&done.batch)?;
-            self.remove(&free, &files);
+            self.remove(&free, files.iter().map(String::as_str));
             self.queue.batch_ended(done.batch.uid);
         }
         self.next_batch = store.next_batch_uid()?;
@@ -184,6 +190,9 @@ impl Worker {
         }
         while !self.stop.load(Ordering::Acquire) {
             match self.plan() {
+                Ok(Some(plan)) if self.patience.expects_more(&plan.tasks, self.queue.uploads()) => {
+                    self.queue.wait(Some(LOOK_AGAIN));
+                }
                 Ok(Some(plan)) => {
                     self.process(&plan);
                     if let Err(error) = self.clean_up() {
@@ -334,6 +343,7 @@ impl Worker {
         let has_ended = done.is_some();
         if let Some(mut done) = done {
             let free = self.publish(&done);
+            self.free_payloads(live, tasks);
             if !self.embed(live, tasks, &mut done) {
                 self.queue.set_live(None);
                 return;
@@ -347,7 +357,7 @@ impl Worker {
             live.progress.enter(Phase::Finished, 0);
             self.queue.traces().add(trace);
             let Some(files) = self.store_end(&done) else { return };
-            self.remove(&free, &files);
+            self.remove(&free, files.iter().map(String::as_str));
             self.next_batch += 1;
             tracing::info!(
                 batch = live.uid,
@@ -455,14 +465,26 @@ impl Worker {
         }
     }
 
-    /// Removes what only the finished batch needed.
-    fn remove(&self, index_folders: &[String], payloads: &[String]) {
+    /// Removes the payloads of a batch that its index has committed: from there on it is recorded, never carried out again.
+    /// So whoever sees its tasks finished finds their space free.
+    fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued]) {
+        let snapshot = live.index_uid.as_ref().and_then(|uid| self.instance.snapshot(uid).ok());
+        let outcome = snapshot.as_ref().and_then(|snapshot| snapshot.last_outcome());
+        if outcome.is_some_and(|(batch, note)| batch == u64::from(live.uid) && !note.is_empty()) {
+            self.remove(&[], tasks.iter().filter_map(|task| task.content.payload_file()));
+        }
+    }
+
+    /// Removes what only the finished batch needed, where it is still there.
+    fn remove<'a>(&self, index_folders: &[String], payloads: impl Iterator<Item = &'a str>) {
         for folder in index_folders {
             self.instance.remove_index_folder(folder);
         }
         let folder = self.instance.payload_folder();
         for file in payloads {
-            if let Err(error) = std::fs::remove_file(folder.join(file)) {
+            if let Err(error) = std::fs::remove_file(folder.join(file))
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
                 tracing::warn!(%error, file, "cannot remove the payload of a finished task");
             }
         }

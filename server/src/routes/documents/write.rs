@@ -30,6 +30,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
     let may_create_index = request.rights().may_create_index(&uid);
     let folder = state.instance.payload_folder();
     let (headers, body) = request.into_parts();
+    let upload = (!payload::is_small(&headers)).then(|| state.queue.begin_upload());
     let received = payload::receive(&headers, body, format, state.options.service.payload_bytes_max(), &folder).await?;
     let content = Content::Upsert(Upsert {
         method,
@@ -40,7 +41,9 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         payload: received.place,
         payload_bytes: received.bytes,
     });
-    enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await
+    let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
+    drop(upload);
+    answer
 }
 
 pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {

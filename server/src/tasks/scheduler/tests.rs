@@ -56,6 +56,7 @@ impl Server {
             next_batch: 0,
             interrupted: None,
             retention: Retention::default(),
+            patience: Patience::default(),
             stop: Arc::default(),
         }
     }
@@ -255,6 +256,43 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     server.add("films", &[document(3)]);
     server.run();
     assert_eq!(server.task(2)["batchUid"], 2);
+}
+
+#[test]
+fn a_payload_is_gone_before_its_task_has_ended_and_the_end_is_known_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1)]);
+    server.run();
+    let payload = server.instance.payload_folder().join("late");
+    std::fs::write(&payload, "{\"id\":2}\n").unwrap();
+    let content = Content::Upsert(Upsert {
+        method: Method::Replace,
+        primary_key: None,
+        skip_creation: false,
+        may_create_index: true,
+        received: 1,
+        payload: PayloadPlace::File("late".to_owned()),
+        payload_bytes: 9,
+    });
+    let uid = server.enqueue("films", content);
+    let mut worker = server.worker();
+    worker.recover().unwrap();
+    let plan = worker.plan().unwrap().unwrap();
+    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
+    worker.free_payloads(&live, &plan.tasks);
+    assert!(payload.exists(), "what no index has committed is needed again");
+    assert!(worker.carry_out(&live, &plan.tasks).is_some());
+    worker.free_payloads(&live, &plan.tasks);
+    assert!(!payload.exists());
+    // The process dies before the end is stored.
+    drop((worker, live, server));
+
+    let server = Server::open(folder.path());
+    assert_eq!(server.task(uid)["status"], "enqueued");
+    assert_eq!(server.run(), [[0u32; 0]; 0], "nothing is left to do");
+    assert_eq!(server.task(uid)["status"], "succeeded");
+    assert_eq!(server.document_count("films"), 2);
 }
 
 #[test]
