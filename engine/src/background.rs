@@ -1,5 +1,10 @@
 //! Threads that nobody waits for.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
 /// Lets the other threads of the process go before the calling one from now on: what it does is done sometime, but searches
 /// would feel it.
 pub(crate) fn stay_behind() {
@@ -11,4 +16,47 @@ pub(crate) fn stay_behind() {
     if let Err(error) = rustix::process::setpriority_process(None, STEPS) {
         tracing::debug!(%error, "a background thread keeps its priority");
     }
+}
+
+/// Small writes that are being applied, and when the last one was.
+struct SmallWrites {
+    running: AtomicUsize,
+    ended: Mutex<Option<Instant>>,
+}
+
+static SMALL_WRITES: SmallWrites = SmallWrites { running: AtomicUsize::new(0), ended: Mutex::new(None) };
+
+/// A small write that is being applied: somebody waits to see it.
+#[derive(Debug)]
+pub(crate) struct SmallWrite(());
+
+impl SmallWrite {
+    pub(crate) fn begin() -> SmallWrite {
+        SMALL_WRITES.running.fetch_add(1, Ordering::Relaxed);
+        SmallWrite(())
+    }
+}
+
+impl Drop for SmallWrite {
+    fn drop(&mut self) {
+        *SMALL_WRITES.ended.lock() = Some(Instant::now());
+        SMALL_WRITES.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl SmallWrites {
+    /// Whether one is being applied, or the next is likely to be on its way.
+    fn go_on(&self) -> bool {
+        /// What is left of a small write after it was applied: to record it, and to answer.
+        const REST: Duration = Duration::from_millis(3);
+        self.running.load(Ordering::Relaxed) > 0 || self.ended.lock().is_some_and(|ended| ended.elapsed() < REST)
+    }
+}
+
+/// Waits while small writes are going on, for 20 ms at most: for what can as well be done later, in steps of less than a
+/// millisecond.
+pub(crate) fn give_way() {
+    const STEP: Duration = Duration::from_millis(1);
+    const STEPS_MAX: usize = 20;
+    (0..STEPS_MAX).take_while(|_| SMALL_WRITES.go_on()).for_each(|_| std::thread::sleep(STEP));
 }

@@ -22,6 +22,7 @@ use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction, text_options};
+use crate::background::SmallWrite;
 use crate::segment::{MergeWatch, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
 use crate::text::Tokenizer;
@@ -290,7 +291,8 @@ impl Index {
         embeds_later: bool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let shared = &*self.shared;
-        let _bulk = shared.bulk.note(operations);
+        let bulk = shared.bulk.note(operations);
+        let _small = bulk.is_none().then(SmallWrite::begin);
         let writer = shared.lock_writer();
         let base = shared.snapshot();
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));

@@ -25,7 +25,7 @@ use super::options::MergeReason;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
-use crate::background::stay_behind;
+use crate::background::{give_way, stay_behind};
 use crate::id::{FieldId, SegmentId};
 use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, SegmentError, SegmentReader, merge};
 
@@ -320,7 +320,8 @@ impl<'a> Merging<'a> {
         let before = shared.snapshot();
         let sources: Vec<SegmentView> =
             before.segments.iter().filter(|segment| chosen.contains(&segment.id())).cloned().collect();
-        let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled, watch)?;
+        let pause = (reason == MergeReason::AtRest).then_some(give_way as fn());
+        let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled, pause, watch)?;
         let merged = match &meta {
             None => None,
             Some(meta) => {
@@ -358,6 +359,7 @@ impl<'a> Merging<'a> {
         before: &Snapshot,
         sources: &[SegmentView],
         cancelled: &AtomicBool,
+        pause: Option<fn()>,
         watch: Option<&dyn MergeWatch>,
     ) -> Result<Merged, IndexError> {
         let inputs: Vec<MergeInput<'_>> = sources
@@ -371,6 +373,7 @@ impl<'a> Merging<'a> {
             .collect();
         let options = MergeOptions {
             cancelled: Some(cancelled),
+            pause,
             watch,
             drop_columns: unused,
             drop_geo: !before.settings.uses_geo(),

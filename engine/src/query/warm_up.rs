@@ -12,7 +12,7 @@ use super::joined::beginnings;
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
 use super::split::choose_splits;
-use crate::background::stay_behind;
+use crate::background::{give_way, stay_behind};
 use crate::segment::SegmentReader;
 
 /// Words looked up in a segment, where its caches have room for them: nine tenths of the words of a text, where there are
@@ -51,6 +51,7 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
     };
     let Some(words) = segment.upgrade().map(begin) else { return };
     for (place, word) in words.into_iter().enumerate() {
+        give_way();
         let Some(reader) = segment.upgrade().filter(|reader| !reader.has_full_caches()) else { return };
         let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
         let kinds: &[bool] = if place < LAST_WORDS { &[false, true] } else { &[false] };

@@ -43,6 +43,8 @@ pub struct MergeInput<'a> {
 pub struct MergeOptions<'a> {
     /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
     pub cancelled: Option<&'a AtomicBool>,
+    /// Called as often as the flag is looked at, every few milliseconds: a merge that can wait waits there.
+    pub pause: Option<fn()>,
     /// Who is told how far the merge is.
     pub watch: Option<&'a dyn MergeWatch>,
     /// Fields whose columns are not carried over (no longer filterable or sortable).
@@ -126,6 +128,9 @@ impl Merger<'_> {
     }
 
     pub(crate) fn check_cancelled(&self) -> Result<(), SegmentError> {
+        if let Some(pause) = self.options.pause {
+            pause();
+        }
         match self.options.cancelled {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(SegmentError::Cancelled),
             _ => Ok(()),
