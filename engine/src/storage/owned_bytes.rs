@@ -57,8 +57,12 @@ impl OwnedBytes {
     pub fn populate(&self) {
         #[cfg(target_os = "linux")]
         if let Source::Mapped(map) = &self.source {
-            // Only a hint: systems before Linux 5.14 refuse it.
-            let _ = map.advise_range(memmap2::Advice::PopulateRead, self.start, self.end - self.start);
+            /// Whoever maps or unmaps memory meanwhile waits until the step is done.
+            const STEP_BYTES: usize = 1 << 20;
+            for start in (self.start..self.end).step_by(STEP_BYTES) {
+                // Only a hint: systems before Linux 5.14 refuse it.
+                let _ = map.advise_range(memmap2::Advice::PopulateRead, start, STEP_BYTES.min(self.end - start));
+            }
         }
     }
 

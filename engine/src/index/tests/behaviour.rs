@@ -430,7 +430,9 @@ fn somebody_is_told_when_nothing_is_left_to_merge() {
 
 #[test]
 fn two_threads_leave_one_segment() {
-    let index = create(&MemoryDirectory::new());
+    // Enough for dictionaries of languages too, which other tests may have read.
+    let options = IndexOptions { indexing_memory_bytes: 1 << 30, ..options() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("empty directory");
     let text = "a quiet story about two people who share what they have ".repeat(8);
     let films: Vec<Value> = (0..8_000).map(|n| json!({"id": n, "title": format!("film {n}"), "text": text})).collect();
     apply(&index, &[add(&films)]);

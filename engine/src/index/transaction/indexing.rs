@@ -106,11 +106,13 @@ pub(super) fn join(resources: &Resources<'_>, parts: Vec<WrittenPart>) -> Result
             *result.distribution.entry(field).or_default() += count;
         }
     }
-    result.segments.extend(finish_in_pairs(resources, unfinished)?);
+    if !unfinished.is_empty() {
+        result.segments.extend(finish_in_pairs(resources, unfinished)?);
+    }
     Ok(result)
 }
 
-/// Joins writers two by two, and finishes what comes of it, two threads at each. (More than two would finish one segment
+/// Joins writers two by two, of which there is one at least, and finishes what comes of it, two threads at each. (More than two would finish one segment
 /// hardly faster.)
 fn finish_in_pairs(resources: &Resources<'_>, writers: Vec<SegmentWriter>) -> Result<Vec<SegmentView>, IndexError> {
     let mut pairs: Vec<Mutex<Vec<SegmentWriter>>> = Vec::new();
