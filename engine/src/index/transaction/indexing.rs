@@ -112,8 +112,8 @@ pub(super) fn join(resources: &Resources<'_>, parts: Vec<WrittenPart>) -> Result
     Ok(result)
 }
 
-/// Joins writers two by two, of which there is one at least, and finishes what comes of it, two threads at each. (More than two would finish one segment
-/// hardly faster.)
+/// Joins writers two by two, and finishes what comes of it, two threads at each. (More than two would finish one segment
+/// hardly faster.) There is one writer at least.
 fn finish_in_pairs(resources: &Resources<'_>, writers: Vec<SegmentWriter>) -> Result<Vec<SegmentView>, IndexError> {
     let mut pairs: Vec<Mutex<Vec<SegmentWriter>>> = Vec::new();
     for writer in writers {
