@@ -343,7 +343,7 @@ impl Worker {
         let has_ended = done.is_some();
         if let Some(mut done) = done {
             let free = self.publish(&done);
-            self.free_payloads(live, tasks);
+            self.free_payloads(live, tasks, &done);
             if !self.embed(live, tasks, &mut done) {
                 self.queue.set_live(None);
                 return;
@@ -466,8 +466,12 @@ impl Worker {
     }
 
     /// Removes the payloads of a batch that its index has committed: from there on it is recorded, never carried out again.
-    /// So whoever sees its tasks finished finds their space free.
-    fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued]) {
+    /// So whoever sees its tasks finished finds their space free. A batch that makes an index, or gives it another name, keeps
+    /// them: what leads to the index is stored with the end of the batch, and without that all of it is done again.
+    fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued], done: &Done) {
+        if !done.batch.index_changes.is_empty() || !done.created.is_empty() {
+            return;
+        }
         let snapshot = live.index_uid.as_ref().and_then(|uid| self.instance.snapshot(uid).ok());
         let outcome = snapshot.as_ref().and_then(|snapshot| snapshot.last_outcome());
         if outcome.is_some_and(|(batch, note)| batch == u64::from(live.uid) && !note.is_empty()) {

@@ -258,12 +258,9 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     assert_eq!(server.task(2)["batchUid"], 2);
 }
 
-#[test]
-fn a_payload_is_gone_before_its_task_has_ended_and_the_end_is_known_without_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::open(folder.path());
-    server.add("films", &[document(1)]);
-    server.run();
+/// Enqueues one document in a file, carries it out and frees payloads, and lets the process die before the end is stored.
+/// Whether the file was there at the end; the task.
+fn die_with_a_file(server: Server) -> (bool, u32) {
     let payload = server.instance.payload_folder().join("late");
     std::fs::write(&payload, "{\"id\":2}\n").unwrap();
     let content = Content::Upsert(Upsert {
@@ -280,19 +277,39 @@ fn a_payload_is_gone_before_its_task_has_ended_and_the_end_is_known_without_it()
     worker.recover().unwrap();
     let plan = worker.plan().unwrap().unwrap();
     let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    worker.free_payloads(&live, &plan.tasks);
+    let nothing = Done { batch: all_failed(&live, &ApiError::internal("not carried out")), created: Vec::new() };
+    worker.free_payloads(&live, &plan.tasks, &nothing);
     assert!(payload.exists(), "what no index has committed is needed again");
-    assert!(worker.carry_out(&live, &plan.tasks).is_some());
-    worker.free_payloads(&live, &plan.tasks);
-    assert!(!payload.exists());
-    // The process dies before the end is stored.
-    drop((worker, live, server));
+    let done = worker.carry_out(&live, &plan.tasks).unwrap();
+    worker.publish(&done);
+    worker.free_payloads(&live, &plan.tasks, &done);
+    (payload.exists(), uid)
+}
 
+#[test]
+fn a_payload_is_gone_before_its_task_has_ended_and_the_end_is_known_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    server.add("films", &[document(1)]);
+    server.run();
+    let (is_there, uid) = die_with_a_file(server);
+    assert!(!is_there);
     let server = Server::open(folder.path());
     assert_eq!(server.task(uid)["status"], "enqueued");
     assert_eq!(server.run(), [[0u32; 0]; 0], "nothing is left to do");
     assert_eq!(server.task(uid)["status"], "succeeded");
     assert_eq!(server.document_count("films"), 2);
+}
+
+#[test]
+fn a_payload_that_makes_its_index_is_kept_until_the_end_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (is_there, uid) = die_with_a_file(Server::open(folder.path()));
+    assert!(is_there);
+    let server = Server::open(folder.path());
+    assert_eq!(server.run(), [[uid]], "nobody knows of the index, so it is made again");
+    assert_eq!(server.task(uid)["status"], "succeeded");
+    assert_eq!(server.document_count("films"), 1);
 }
 
 #[test]
