@@ -375,3 +375,6 @@ impl SegmentWriter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
