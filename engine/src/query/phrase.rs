@@ -25,8 +25,8 @@ pub fn phrase_among(
     let scan = |docs: &[DocId]| -> Vec<DocId> {
         let mut found = Vec::new();
         for docs in column.fetched(docs, |&doc| Some(doc)) {
-            let holds = |&doc: &DocId| sequence.is_in(&column.doc(doc), &searched);
-            found.extend(docs.iter().copied().filter(holds));
+            let holding = docs.filter(|&(_, span)| sequence.is_in(&column.doc_at(span), &searched));
+            found.extend(holding.map(|(&doc, _)| doc));
         }
         found
     };

@@ -281,19 +281,16 @@ impl Ranked<'_> {
             top.exchange(&bar);
             let mut scan = LevelScan::new(self, index, number, matched);
             let mut groups = groups(index);
-            let mut least = 0;
-            // The keys of all parts before the first sort ascend from group to group.
-            while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
-                && let Some((bound, docs)) = groups.take()
-            {
-                debug_assert!(bound >= least, "groups come best first: one that comes late may not come at all");
-                least = bound;
-                if scan.group(bound, &docs, top) {
+            loop {
+                let taken = scan.take(&mut groups, top);
+                if taken.is_empty() {
+                    return false;
+                }
+                if scan.groups(&taken, top) {
                     return true;
                 }
                 top.exchange(&bar);
             }
-            false
         };
         if beside_largest(docs.iter().map(DocSet::len)) <= u64::from(SCANNED_WHOLE_MAX) {
             return tops.iter_mut().enumerate().any(scan_segment);
@@ -427,8 +424,8 @@ impl RankedList for Ranked<'_> {
         let graph = search.graph;
         let input = &self.segments[segment];
         let mut paths = PathFinder::new(graph, search.options, &ranked.level, &self.layout, &self.exact_known);
-        let mut scanner = DocumentScanner::new(input.query.reader(), &self.matchers[segment], search.options);
-        let key = paths.evaluate(scanner.scan(entry.doc)).unwrap_or(entry.key);
+        let mut scanner = DocumentScanner::new(&self.matchers[segment], search.options);
+        let key = paths.evaluate(scanner.scan(&input.query.reader().tokens().doc(entry.doc))).unwrap_or(entry.key);
         let cost = |rule| self.layout.slice(rule).map_or(0, |s| s.get(key));
         let path: Vec<_> = paths.path().iter().map(|&v| &graph.nodes[node_of(v)]).collect();
         let words: u32 = path.iter().map(|n| n.len as u32).sum();

@@ -17,7 +17,7 @@ use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
-use crate::segment::{BlockCodes, SegmentReader};
+use crate::segment::{BlockCodes, SegmentReader, TokensOfDoc};
 use crate::sort::SortTarget;
 
 /// Pieces of documents scanned between two looks at the clock.
@@ -28,6 +28,9 @@ const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 768 };
 /// Documents of the first group that are scanned before the others are looked at, and of each later one, for which the
 /// bar is up already.
 const SCANNED_FIRST: [usize; 2] = if cfg!(debug_assertions) { [128, 32] } else { [512, 64] };
+
+/// After so many documents, small groups are taken together.
+const TAKEN_ALONE: usize = if cfg!(debug_assertions) { 128 } else { 512 };
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub(super) struct LevelScan<'a> {
     scanned: usize,
     /// Documents whose tokens were looked at.
     read: u64,
+    /// Documents of the groups that were taken.
+    taken: usize,
 }
 
 impl Drop for LevelScan<'_> {
@@ -82,13 +87,14 @@ impl<'a> LevelScan<'a> {
             has_sorts: ranked.order.parts.iter().any(|p| matches!(p, Part::Sort(_))),
             has_graph_rules: ranked.order.parts.iter().any(|p| matches!(p, Part::Graph(_))),
             paths: PathFinder::new(graph, options, level, &ranked.layout, &ranked.exact_known),
-            documents: DocumentScanner::new(query.reader(), &ranked.matchers[index], options),
+            documents: DocumentScanner::new(&ranked.matchers[index], options),
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
             neighbours: neighbours(),
             nearest: OnceCell::new(),
             scanned: 0,
             read: 0,
+            taken: 0,
         }
     }
 
@@ -111,7 +117,7 @@ impl<'a> LevelScan<'a> {
                     Some(Match::Exact) => self.ranked.leading_groups(self.index, bound, leading, self.number),
                     _ => Groups::whole(vec![(bound, leading.clone())]),
                 };
-                while let Some((bound, docs)) = groups.take() {
+                while let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0)) {
                     if self.docs(bound, &docs.to_vec(), top) == Scan::TimeIsUp {
                         return true;
                     }
@@ -127,23 +133,80 @@ impl<'a> LevelScan<'a> {
         let mut rest = docs.iter();
         let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST[usize::from(self.scanned > 0)]).collect();
         match self.docs(bound, &first, top) {
-            Scan::TimeIsUp => return true,
-            Scan::NothingBetter => return false,
-            Scan::Complete => {}
+            Scan::TimeIsUp => true,
+            Scan::NothingBetter => false,
+            Scan::Complete => self.lists(&[(bound, rest.collect())], top),
         }
-        let rest: Vec<DocId> = rest.collect();
-        if rest.len() < SCANNED_ALONE_MAX {
-            return self.docs(bound, &rest, top) == Scan::TimeIsUp;
+    }
+
+    /// As [`Self::group`], for several groups, best first. Together they are shared with the second thread as one.
+    pub(super) fn groups(&mut self, groups: &[(Key, DocSet)], top: &mut TopK) -> bool {
+        if let [(bound, docs)] = groups {
+            return self.group(*bound, docs, top);
         }
-        let (left, right) = rest.split_at(rest.len() / 2);
+        let lists: Vec<(Key, Vec<DocId>)> = groups.iter().map(|(bound, docs)| (*bound, docs.to_vec())).collect();
+        self.lists(&lists, top)
+    }
+
+    /// Takes the groups that are scanned next: the best one, or several small ones once so many documents were taken that
+    /// as many more do not matter.
+    pub(super) fn take(&mut self, groups: &mut Groups<'_>, top: &TopK) -> Vec<(Key, DocSet)> {
+        let (mut taken, mut count) = (Vec::new(), 0);
+        let enough = if self.has_sorts || self.taken < TAKEN_ALONE { 1 } else { self.taken.max(SCANNED_ALONE_MAX) };
+        // The keys of all parts before the first sort ascend from group to group.
+        while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
+            && let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0))
+        {
+            debug_assert!(
+                taken.last().is_none_or(|(last, _)| *last <= bound),
+                "groups come best first: one that comes late may not come at all"
+            );
+            count += docs.len() as usize;
+            taken.push((bound, docs));
+            if count >= enough {
+                break;
+            }
+        }
+        self.taken += count;
+        taken
+    }
+
+    /// Scans lists, best first, on two threads if there is enough to read.
+    fn lists(&mut self, lists: &[(Key, Vec<DocId>)], top: &mut TopK) -> bool {
+        let lists: Vec<(Key, &[DocId])> = lists.iter().map(|(bound, docs)| (*bound, docs.as_slice())).collect();
+        let count: usize = lists.iter().map(|(_, docs)| docs.len()).sum();
+        if count < SCANNED_ALONE_MAX {
+            return self.some(&lists, top);
+        }
+        let mut left = Vec::new();
+        let mut right = Vec::new();
+        let mut room = count / 2;
+        for (bound, docs) in lists {
+            let (in_left, in_right) = docs.split_at(docs.len().min(room));
+            room -= in_left.len();
+            left.push((bound, in_left));
+            right.push((bound, in_right));
+        }
         let mut other = top.fork();
         let (ranked, index, number, matched) = (self.ranked, self.index, self.number, self.matched);
         let (a, b) = rayon::join(
-            || LevelScan::new(ranked, index, number, matched).docs(bound, left, top),
-            || LevelScan::new(ranked, index, number, matched).docs(bound, right, &mut other),
+            || LevelScan::new(ranked, index, number, matched).some(&left, top),
+            || LevelScan::new(ranked, index, number, matched).some(&right, &mut other),
         );
         top.absorb(other);
-        a == Scan::TimeIsUp || b == Scan::TimeIsUp
+        a || b
+    }
+
+    /// Scans lists on this thread.
+    fn some(&mut self, lists: &[(Key, &[DocId])], top: &mut TopK) -> bool {
+        for &(bound, docs) in lists {
+            if docs.first().is_some_and(|&first| top.admits_any(bound, first))
+                && self.docs(bound, docs, top) == Scan::TimeIsUp
+            {
+                return true;
+            }
+        }
+        false
     }
 
     fn docs(&mut self, bound: Key, docs: &[DocId], top: &mut TopK) -> Scan {
@@ -166,8 +229,8 @@ impl<'a> LevelScan<'a> {
                 return Scan::TimeIsUp;
             }
             self.scanned += 1;
-            self.read += docs.len() as u64;
-            for &doc in docs {
+            for (&doc, span) in docs {
+                self.read += 1;
                 if self.has_sorts {
                     segment.sort.keys(doc, &mut self.sorts);
                 }
@@ -201,12 +264,12 @@ impl<'a> LevelScan<'a> {
                             && !self
                                 .nearest
                                 .get_or_init(|| NearestWords::new(reader, neighbours))
-                                .may_cost(&tokens.doc(doc), limit)
+                                .may_cost(&tokens.doc_at(span), limit)
                         {
                             continue;
                         }
                     }
-                    let Some(found) = self.paths.evaluate(self.documents.scan(doc)) else { continue };
+                    let Some(found) = self.paths.evaluate(self.documents.scan(&tokens.doc_at(span))) else { continue };
                     if !top.admits(found, &self.sorts, doc) {
                         continue;
                     }
@@ -284,9 +347,8 @@ impl<'a> ExactFields<'a> {
     }
 }
 
-/// Reads documents of one segment and finds the words of the query in them.
+/// Finds the words of the query in documents of one segment.
 pub(super) struct DocumentScanner<'a> {
-    reader: &'a SegmentReader,
     matcher: &'a Matcher,
     options: &'a QueryOptions,
     fields: Vec<(FieldId, u32)>,
@@ -295,24 +357,13 @@ pub(super) struct DocumentScanner<'a> {
 }
 
 impl<'a> DocumentScanner<'a> {
-    pub(super) fn new(
-        reader: &'a SegmentReader,
-        matcher: &'a Matcher,
-        options: &'a QueryOptions,
-    ) -> DocumentScanner<'a> {
-        DocumentScanner {
-            reader,
-            matcher,
-            options,
-            fields: Vec::new(),
-            tokens: Vec::new(),
-            found: Occurrences::default(),
-        }
+    pub(super) fn new(matcher: &'a Matcher, options: &'a QueryOptions) -> DocumentScanner<'a> {
+        DocumentScanner { matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
     }
 
     /// Finds the words of the query in a document.
-    pub(super) fn scan(&mut self, doc: DocId) -> &Occurrences {
-        self.reader.tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+    pub(super) fn scan(&mut self, doc: &TokensOfDoc<'_>) -> &Occurrences {
+        doc.decode(&mut self.fields, &mut self.tokens);
         let (matcher, found) = (self.matcher, &mut self.found);
         matcher.begin(found);
         let mut start = 0;

@@ -1,5 +1,6 @@
 //! Which of the compiled loops runs.
 
+use super::fields::{FIELD_KEYS_MAX, FieldTable};
 use super::loops;
 
 /// A function of `loops` that is compiled a second time, for AVX2.
@@ -18,7 +19,7 @@ macro_rules! compiled_twice {
         }
 
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,popcnt")]
+        #[target_feature(enable = "avx2,bmi1,bmi2,fma,popcnt")]
         fn $avx2($($argument: $type),*) -> $answer {
             loops::$name($($argument),*)
         }
@@ -51,6 +52,13 @@ compiled_twice! {
     /// near enough: `slot & mask`, counted from `start`, is at most `limit`; a smaller one counts as large. `range`:
     /// `mask`, `start` and `limit`, all below 2^15. The last slots, fewer than 64, always count as near.
     next_within, next_within_avx2, (words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize
+}
+compiled_twice! {
+    /// Which keys may stand for a group with the value, as bits of the first answer: too many are told, never too few.
+    /// `keys`: at most [`FIELD_KEYS_MAX`], whose groups follow each other from bit `first` of `bits` on, which is below 8.
+    /// `starts`: replaced by where the groups begin. The second answer is where the last one ends.
+    fields_holding, fields_holding_avx2,
+    (keys: &[u8], bits: &[u8], first: u32, table: &FieldTable, starts: &mut [u32; FIELD_KEYS_MAX]) -> (u32, u32)
 }
 compiled_twice! {
     /// The number of bits that are set in both, over the length of the shorter; `bits` holds little-endian words.
@@ -118,6 +126,8 @@ pub(crate) fn fetch(bytes: &[u8]) {
 #[inline]
 fn has_avx2() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
         && std::arch::is_x86_feature_detected!("fma")
         && std::arch::is_x86_feature_detected!("popcnt")
 }

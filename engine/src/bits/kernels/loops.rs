@@ -1,5 +1,7 @@
 //! The loops themselves. Always inlined, so that each caller compiles them for its own instructions.
 
+use super::fields::{FIELD_KEYS_MAX, FIELD_WINDOW, FieldTable};
+
 /// Sums that grow side by side: enough to keep the multipliers of a core busy despite their latency.
 const LANES: usize = 32;
 
@@ -95,6 +97,34 @@ pub(super) fn next_within(words: &[u64], slots: &[u16], from: usize, range: [u16
         }
     }
     from.max(chunks.len().min(words.len()))
+}
+
+/// See [`super::fields_holding`].
+#[inline(always)]
+pub(super) fn fields_holding(
+    keys: &[u8],
+    bits: &[u8],
+    first: u32,
+    table: &FieldTable,
+    starts: &mut [u32; FIELD_KEYS_MAX],
+) -> (u32, u32) {
+    let mut padded = [0; FIELD_WINDOW];
+    let window = bits.first_chunk().unwrap_or_else(|| {
+        padded[..bits.len()].copy_from_slice(bits);
+        &padded
+    });
+    let (mut bit, mut found) = (first & 7, 0);
+    for (at, (&key, start)) in keys.iter().zip(starts).enumerate() {
+        let fields = &table.fields[usize::from(key)];
+        *start = bit;
+        // No start is beyond the last byte that is asked for here: the compiler sees that all of them are within.
+        let bytes = &window[(bit >> 3) as usize & (FIELD_WINDOW - 9)..];
+        let word = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes)) >> (bit & 7);
+        let rest = (word ^ fields.values) & fields.covered;
+        found |= u32::from(rest.wrapping_sub(fields.lowest) & !rest & fields.highest != 0) << at;
+        bit += u32::from(table.bits[usize::from(key)]);
+    }
+    (found, bit)
 }
 
 /// Leaves the bits that are in both, and counts them.

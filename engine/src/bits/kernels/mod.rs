@@ -1,5 +1,5 @@
-//! The inner loops over vectors and bitsets, with the instructions the machine has: products of floats or of short codes,
-//! differing bits, the algebra of sets.
+//! The inner loops over vectors, bitsets and packed fields, with the instructions the machine has: products of floats or of
+//! short codes, differing bits, the algebra of sets, equal fields.
 //!
 //! Each loop is written in safe code that the compiler turns into vector instructions; it is compiled a second time for
 //! AVX2 (only [`nibble_dots`] needs code of its own there), and [`dots`] and its like choose at run time. Rows of vectors
@@ -7,10 +7,14 @@
 //! file before they are read.
 
 mod dispatch;
+mod fields;
 mod loops;
 
-pub(crate) use dispatch::{CACHE_LINE, common_bits, differing_bits, dots, fetch, next_within, nibble_dots};
+pub(crate) use dispatch::{
+    CACHE_LINE, common_bits, differing_bits, dots, fetch, fields_holding, next_within, nibble_dots,
+};
 pub(super) use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
+pub(crate) use fields::{FIELD_KEYS_MAX, FieldTable};
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +111,45 @@ mod tests {
             let whole = (slots.len() / 64).min(words.len());
             let expected = (from..whole).find(|&at| words[at] != 0 && slots[at * 64..][..64].iter().any(near));
             prop_assert_eq!(next_within(&words, &slots, from, [mask, start, limit]), expected.unwrap_or(whole.max(from)));
+        }
+
+        #[test]
+        fn groups_with_a_value_are_found(
+            widths in prop::array::uniform4(0u32..33),
+            keys in prop::collection::vec(any::<u8>(), 0..FIELD_KEYS_MAX + 1),
+            bits in prop::collection::vec(any::<u8>(), 0..300),
+            (first, kind, value) in (0u32..8, 0u8..4, any::<u64>()),
+        ) {
+            // Four fields a key, each of one of four kinds.
+            let kinds = |key: u8| (0..4).map(move |field| key >> (2 * field) & 3);
+            let width = |kind: u8| widths[usize::from(kind)];
+            let begin = |key: u8, field: usize| kinds(key).take(field).map(width).sum::<u32>();
+            let read = |at: u32, width: u32| {
+                let bit = |at: u32| bits.get(at as usize / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
+                (0..width).map(|i| u64::from(bit(at + i)) << i).sum::<u64>()
+            };
+            // A value that is there, mostly.
+            let value = read(value as u32 % 600, width(kind)) as u32;
+            let table = FieldTable::new(value, width(kind), |key| {
+                let starts = (0..4).filter(move |&field| key >> (2 * field) & 3 == kind).map(move |field| begin(key, field as usize));
+                (starts, begin(key, 4) as u8)
+            });
+            let mut starts = [0; FIELD_KEYS_MAX];
+            let (found, end) = fields_holding(&keys, &bits, first, &table, &mut starts);
+            let mut plain_starts = [0; FIELD_KEYS_MAX];
+            prop_assert_eq!(loops::fields_holding(&keys, &bits, first, &table, &mut plain_starts), (found, end));
+            prop_assert_eq!(starts, plain_starts);
+            let mut at = first;
+            for (place, &key) in keys.iter().enumerate() {
+                prop_assert_eq!(starts[place], at);
+                let holds = (0..4).any(|field| {
+                    key >> (2 * field) & 3 == kind
+                        && read(at + begin(key, field as usize), width(kind)) == u64::from(value)
+                });
+                prop_assert!(!holds || found >> place & 1 == 1, "group {} of {:?}", place, keys);
+                at += begin(key, 4);
+            }
+            prop_assert_eq!(end, at);
         }
 
         #[test]

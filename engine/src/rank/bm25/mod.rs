@@ -279,18 +279,20 @@ impl Scan<'_> {
                 return true;
             }
             // Bounds fall: what can't enter here, can't later.
-            let bound = self.scale.score(docs[0].0);
+            let mut docs = docs.peekable();
+            let Some(&(&(byte, _), _)) = docs.peek() else { break };
+            let bound = self.scale.score(byte);
             if bound < self.floor || (self.score_first && bound < self.bar.get()) {
                 return false;
             }
-            for &(byte, doc) in docs {
+            for (&(byte, doc), span) in docs {
                 if has_sorts {
                     self.segment.sort.keys(doc, &mut sorts);
                     if !top.admits(key_of(self.scale.score(byte)), &sorts, doc) {
                         continue;
                     }
                 }
-                let scored = scorer.score(doc);
+                let scored = scorer.score(&tokens.doc_at(span));
                 *count += 1;
                 let key = key_of(scored.score);
                 if scored.score >= self.floor && top.admits(key, &sorts, doc) {

@@ -2,9 +2,10 @@
 
 use super::readings::{COMPLETION, ONE_TYPO, Readings};
 use super::statistics::{Statistics, saturated};
-use crate::id::{DocId, FieldId, GAP, TermOrdinal};
+use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
+use crate::segment::TokensOfDoc;
 
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;
@@ -107,9 +108,9 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    pub(super) fn score(&mut self, doc: DocId) -> Scored {
+    pub(super) fn score(&mut self, doc: &TokensOfDoc<'_>) -> Scored {
         let lookup = self.lookup;
-        lookup.query.reader().tokens().doc(doc).decode(&mut self.fields, &mut self.tokens);
+        doc.decode(&mut self.fields, &mut self.tokens);
         self.occurrences.fill(0.0);
         let mut start = 0;
         for index in 0..self.fields.len() {

@@ -1,9 +1,7 @@
 //! Decodes the codes of consecutive tokens.
 
 use super::codes::{CLASS_COUNT, CodeShape};
-use super::places::FourFields;
 use crate::id::{GAP, TermOrdinal};
-use std::sync::OnceLock;
 
 /// Tokens whose classes fit one 64-bit load.
 const TOKENS_PER_WORD: usize = 32;
@@ -105,8 +103,6 @@ pub(super) struct Decoder {
     widths: [usize; CLASS_COUNT],
     starts: [u32; CLASS_COUNT],
     four: Box<[FourTokens; 256]>,
-    /// By class; 4 kB each, made when the places of a word of that class are first looked for.
-    fields: [OnceLock<Box<[FourFields; 256]>>; CLASS_COUNT],
 }
 
 impl Decoder {
@@ -124,7 +120,7 @@ impl Decoder {
             }
             entry.offsets[TOKENS_PER_BYTE] = bit;
         }
-        Decoder { widths: shape.widths.map(usize::from), starts: shape.starts, four, fields: Default::default() }
+        Decoder { widths: shape.widths.map(usize::from), starts: shape.starts, four }
     }
 
     /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
@@ -170,12 +166,6 @@ impl Decoder {
     #[inline(always)]
     fn four_at(&self, packed: Packed<'_>, at: usize) -> &FourTokens {
         &self.four[usize::from(packed.class_byte(at))]
-    }
-
-    /// Where the values of a class are among those of four tokens, by their classes.
-    #[inline(always)]
-    pub(super) fn fields(&self, class: u8) -> &[FourFields; 256] {
-        self.fields[usize::from(class & 3)].get_or_init(|| FourFields::of_class(class, self.widths))
     }
 
     /// What a value of a class stands for.

@@ -31,6 +31,16 @@ pub struct TokenColumn {
     ordinal_count: u32,
 }
 
+/// Where the tokens of a document are among those of all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    start: usize,
+    end: usize,
+}
+
+/// Documents and where their tokens are.
+type Piece<'d, T> = std::iter::Zip<std::slice::Iter<'d, T>, std::array::IntoIter<Span, DOCS_PER_FETCH>>;
+
 /// Documents whose tokens are asked for together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
 /// Lines asked for of each document.
@@ -129,7 +139,19 @@ impl TokenColumn {
     /// The tokens of a document (none past the end).
     #[inline]
     pub fn doc(&self, doc: DocId) -> TokensOfDoc<'_> {
-        let [start, end] = self.offsets_shape.get_two(&self.offsets, doc as usize).map(|at| at as usize);
+        self.doc_at(self.span(doc))
+    }
+
+    /// Where a document has its tokens (nowhere past the end).
+    #[inline]
+    fn span(&self, doc: DocId) -> Span {
+        let [start, end] = self.offsets_shape.get_two(&self.offsets, doc as usize);
+        Span { start: start as usize, end: end as usize }
+    }
+
+    /// The tokens that are there.
+    #[inline]
+    pub(crate) fn doc_at(&self, Span { start, end }: Span) -> TokensOfDoc<'_> {
         // The slice reaches to the end of the section, so that whole words can be loaded at the end of the document.
         let bytes = self.tokens.as_slice().get(start..).unwrap_or_default();
         let mut at = 0;
@@ -144,21 +166,25 @@ impl TokenColumn {
         TokensOfDoc { column: self, fields, counts, bytes_max: end.saturating_sub(start + at) }
     }
 
-    /// The documents in pieces, in their order, such that the tokens of the next piece are on their way from memory while
-    /// one is worked on. `id`: `None` for what is not read.
+    /// The documents in pieces, in their order, each with where its tokens are, such that those of the next piece are on
+    /// their way from memory while one is worked on. `id`: `None` for what is not read.
     pub(crate) fn fetched<'d, T>(
         &self,
         docs: &'d [T],
         id: impl Fn(&T) -> Option<DocId>,
-    ) -> impl Iterator<Item = &'d [T]> {
+    ) -> impl Iterator<Item = Piece<'d, T>> {
         let mut pieces = docs.chunks(DOCS_PER_FETCH);
         let fetch = move |piece: Option<&'d [T]>| {
-            piece.into_iter().flatten().filter_map(&id).for_each(|doc| self.fetch(doc));
-            piece
+            let piece = piece?;
+            let mut spans = [Span::default(); DOCS_PER_FETCH];
+            for (span, doc) in spans.iter_mut().zip(piece) {
+                *span = id(doc).map_or(Span::default(), |doc| self.fetch(doc));
+            }
+            Some(piece.iter().zip(spans))
         };
         let mut next = fetch(pieces.next());
         std::iter::from_fn(move || {
-            let piece = next?;
+            let piece = next.take()?;
             next = fetch(pieces.next());
             Some(piece)
         })
@@ -166,12 +192,13 @@ impl TokenColumn {
 
     /// Asks for the first bytes of a document, which mostly are all.
     #[inline]
-    fn fetch(&self, doc: DocId) {
-        let start = self.offsets_shape.get(&self.offsets, doc as usize) as usize;
+    fn fetch(&self, doc: DocId) -> Span {
+        let span = self.span(doc);
         let tokens = self.tokens.as_slice();
         for line in 0..LINES_PER_FETCH {
-            tokens.get(start + line * CACHE_LINE..).into_iter().for_each(fetch);
+            tokens.get(span.start + line * CACHE_LINE..).into_iter().for_each(fetch);
         }
+        span
     }
 
     /// Checks every document.
