@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lamina_engine::index::embedding::EmbedderProvider;
-use lamina_engine::index::{IndexOptions, MergePolicy};
+use lamina_engine::index::{IndexOptions, MergePolicy, Snapshot};
 use lamina_engine::search::warm_up;
 use rustix::fs::Mode;
 use thiserror::Error;
@@ -26,6 +26,7 @@ use crate::error::ErrorDocs;
 use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION};
 use crate::logs;
+use crate::memory;
 use crate::options::{MasterKeyError, Options, check_master_key, core_count, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::routes::routes;
@@ -244,8 +245,15 @@ fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions 
         indexing_threads: options.indexing.threads(),
         merge_policy: MergePolicy { heap_bytes_max: options.indexing.merge_heap_bytes_max(), ..MergePolicy::default() },
         embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
-        when_merged: Some(warm_up),
+        when_merged: Some(look_up_words),
         ..IndexOptions::default()
+    }
+}
+
+/// Looks up the frequent words of large segments that are new, and gives back the memory that was needed to make them.
+fn look_up_words(snapshot: &Snapshot) {
+    if warm_up(snapshot) {
+        memory::give_back();
     }
 }
 
@@ -288,7 +296,7 @@ fn open_indexes(state: &Arc<AppState>) {
     tokio::task::spawn_blocking(move || {
         for (place, uid) in state.instance.uids().into_iter().enumerate() {
             match state.instance.snapshot(&uid) {
-                Ok(snapshot) if place < WARMED_UP => warm_up(&snapshot),
+                Ok(snapshot) if place < WARMED_UP => drop(warm_up(&snapshot)),
                 Ok(_) => {}
                 Err(error) => tracing::error!(index = uid, error = %error.message, "cannot open an index"),
             }

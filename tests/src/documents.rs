@@ -138,3 +138,43 @@ fn skip_creation_touches_only_what_exists() {
     server.done(&server.put("/indexes/films/documents?skipCreation=true", documents));
     assert_eq!(server.get("/indexes/films/documents").ok()["results"], json!([{"id": 1, "a": 1, "b": 1}]));
 }
+
+/// The heap of a process, in kilobytes.
+#[cfg(target_os = "linux")]
+fn heap(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Otherwise a search would have to do it.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_of_a_load_is_given_back_without_a_request() {
+    let server = Server::start();
+    let words = |seed: u64| {
+        let word = |i: u64| format!("w{} ", seed.wrapping_mul(6_364_136_223_846_793_005 + i) >> 48);
+        (0..40).map(word).collect::<String>()
+    };
+    let lines: String = (0..20_000).map(|id| format!("{{\"id\":{id},\"text\":\"{}\"}}\n", words(id))).collect();
+    let answer = server.post_raw("/indexes/notes/documents", "application/x-ndjson", lines);
+    let highest = std::sync::atomic::AtomicU64::new(0);
+    let is_loaded = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_loaded.load(std::sync::atomic::Ordering::Relaxed) {
+                highest.fetch_max(heap(server.process_id()), std::sync::atomic::Ordering::Relaxed);
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        });
+        server.done(&answer);
+        is_loaded.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let highest = highest.into_inner();
+    let begun = std::time::Instant::now();
+    while heap(server.process_id()) * 2 > highest {
+        let now = heap(server.process_id());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{now} kB are left of {highest}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

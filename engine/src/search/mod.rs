@@ -261,13 +261,11 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
 }
 
 /// Looks up the frequent words of large segments beforehand, on a thread of low priority; the first search begins it
-/// otherwise.
-pub fn warm_up(snapshot: &Snapshot) {
+/// otherwise. `true` when there is such a segment that was not there before.
+pub fn warm_up(snapshot: &Snapshot) -> bool {
     let options = resolve(snapshot, &ResolvedSettings::of(&snapshot.settings), None);
     // Only attributes that a request names can be unknown.
-    if let Ok(options) = options {
-        warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
-    }
+    options.is_ok_and(|options| warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options))
 }
 
 fn limits(is_query_cut: bool, is_late: bool) -> Vec<Limit> {

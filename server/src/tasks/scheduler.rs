@@ -24,6 +24,7 @@ use super::uploads::Patience;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
+use crate::memory;
 use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
 use crate::timestamp::Timestamp;
@@ -33,6 +34,9 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a batch that waits for payloads on their way is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// A batch that took longer may have needed much memory.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// Types that are carried out before tasks about documents and settings, the most urgent one first.
 const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
@@ -93,6 +97,7 @@ impl Scheduler {
             interrupted: None,
             retention: Retention::default(),
             patience: Patience::default(),
+            holds_memory: false,
             stop: Arc::clone(&stop),
         };
         worker.recover()?;
@@ -143,6 +148,8 @@ struct Worker {
     interrupted: Option<FinishedBatch>,
     retention: Retention,
     patience: Patience,
+    /// Whether much memory was freed that has not been given back.
+    holds_memory: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -199,7 +206,12 @@ impl Worker {
                         tracing::error!(%error, "cannot delete old tasks");
                     }
                 }
-                Ok(None) => self.queue.wait(None),
+                Ok(None) => {
+                    if std::mem::take(&mut self.holds_memory) {
+                        memory::give_back();
+                    }
+                    self.queue.wait(None);
+                }
                 Err(error) => {
                     tracing::error!(%error, "cannot read the task queue");
                     self.queue.wait(Some(RETRY_PAUSE));
@@ -331,11 +343,13 @@ impl Worker {
     }
 
     fn process(&mut self, plan: &Plan) {
+        let started = Instant::now();
         let live = Arc::new(self.live(self.next_batch, &plan.tasks, plan.strategy.to_string()));
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
         let done = self.carry_out(&live, &plan.tasks);
         self.conclude(&live, &plan.tasks, done);
+        self.holds_memory |= started.elapsed() > SHORT;
     }
 
     /// Shows what the batch did, lets its documents be embedded, and stores its end.
