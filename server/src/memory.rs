@@ -38,3 +38,38 @@ fn collect() {
     // another allocator is in charge, as in tests, it has nothing to do.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+    const KIB: usize = 1 << 10;
+
+    /// In KiB.
+    fn heap() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells the heap");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    #[test]
+    fn what_is_free_goes_back_before_anybody_else_has_to_do_it() {
+        const MIB: usize = 256;
+        let blocks: Vec<Vec<u8>> = (0..MIB * 16).map(|_| vec![1; 64 * KIB]).collect();
+        let full = heap();
+        assert!(full > MIB * KIB, "{full} KiB");
+        let begun = Instant::now();
+        drop(blocks);
+        give_back();
+        // The allocator alone would not do it before a second has gone by.
+        while heap() > full - MIB * KIB * 3 / 4 {
+            assert!(begun.elapsed() < Duration::from_millis(900), "{} of {full} KiB are left", heap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

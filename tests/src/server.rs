@@ -93,10 +93,6 @@ impl Server {
         self
     }
 
-    pub(crate) fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
     pub(crate) fn data_folder(&self) -> PathBuf {
         self.folder.path().join("data")
     }

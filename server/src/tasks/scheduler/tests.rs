@@ -57,6 +57,7 @@ impl Server {
             interrupted: None,
             retention: Retention::default(),
             patience: Patience::default(),
+            holds_memory: false,
             stop: Arc::default(),
         }
     }
