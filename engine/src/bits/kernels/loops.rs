@@ -108,11 +108,23 @@ pub(super) fn fields_holding(
     table: &FieldTable,
     starts: &mut [u32; FIELD_KEYS_MAX],
 ) -> (u32, u32) {
-    let mut padded = [0; FIELD_WINDOW];
-    let window = bits.first_chunk().unwrap_or_else(|| {
+    // Only at the end of a section are there fewer bytes: nothing is cleared before that.
+    let Some(window) = bits.first_chunk() else {
+        let mut padded = [0; FIELD_WINDOW];
         padded[..bits.len()].copy_from_slice(bits);
-        &padded
-    });
+        return fields_holding_within(keys, &padded, first, table, starts);
+    };
+    fields_holding_within(keys, window, first, table, starts)
+}
+
+#[inline(always)]
+fn fields_holding_within(
+    keys: &[u8],
+    window: &[u8; FIELD_WINDOW],
+    first: u32,
+    table: &FieldTable,
+    starts: &mut [u32; FIELD_KEYS_MAX],
+) -> (u32, u32) {
     let (mut bit, mut found) = (first & 7, 0);
     for (at, (&key, start)) in keys.iter().zip(starts).enumerate() {
         let fields = &table.fields[usize::from(key)];
