@@ -7,7 +7,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use lamina_benches::{add, films, new_index};
-use lamina_engine::bits::BitsetBuilder;
+use lamina_engine::bits::{BitsetBuilder, DocSet};
+use lamina_engine::query::phrase::phrase_among;
 
 const DOCUMENTS: usize = 10_000;
 /// In nearly every document, in many, in few.
@@ -62,6 +63,13 @@ fn segment(c: &mut Criterion) {
                 black_box(&tokens);
             }
         });
+    });
+    // So few are scanned on one thread.
+    let some = DocSet::from_sorted((0..1024).collect());
+    let words = [Some(ordinal("young")), Some(ordinal("dinosaurs"))];
+    group.throughput(Throughput::Elements(u64::from(some.len())));
+    group.bench_function("two words in a row, per document", |b| {
+        b.iter(|| phrase_among(segment, some.clone(), black_box(&words), |_| true));
     });
     group.finish();
 
