@@ -35,7 +35,7 @@ pub(crate) fn give_back() {
 #[expect(unsafe_code, reason = "the one way to call the allocator, which is written in C")]
 fn collect() {
     // SAFETY: any thread may call the function at any time. It takes no pointer, and frees nothing that is in use. Where
-    // another allocator is in charge, as in tests, it has nothing to do.
+    // another allocator is in charge it has nothing to do.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 

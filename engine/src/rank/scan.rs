@@ -62,6 +62,8 @@ pub(super) struct LevelScan<'a> {
     read: u64,
     /// Documents of the groups that were taken.
     taken: usize,
+    /// The smallest key of the last of them.
+    least: Key,
 }
 
 impl Drop for LevelScan<'_> {
@@ -95,6 +97,7 @@ impl<'a> LevelScan<'a> {
             scanned: 0,
             read: 0,
             taken: 0,
+            least: 0,
         }
     }
 
@@ -157,10 +160,11 @@ impl<'a> LevelScan<'a> {
         while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
             && let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0))
         {
-            debug_assert!(
-                taken.last().is_none_or(|(last, _)| *last <= bound),
-                "groups come best first: one that comes late may not come at all"
-            );
+            debug_assert!(bound >= self.least, "groups come best first: one that comes late may not come at all");
+            self.least = bound;
+            if docs.is_empty() {
+                continue;
+            }
             count += docs.len() as usize;
             taken.push((bound, docs));
             if count >= enough {
