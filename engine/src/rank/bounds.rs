@@ -13,7 +13,7 @@ use crate::query::level::Level;
 use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
-use crate::rank::path::{bucketed_position, position_cost};
+use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
 use crate::rank::rules::GraphRule;
 use crate::rank::slots::{SLOT_BITS, Slot, Slots};
 use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
@@ -29,9 +29,6 @@ const POSTINGS_PER_JOB: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 
 /// Documents with the word itself are read from the postings of the word when they are fewer than one in this many, and
 /// get a number each when they are more.
 const EXACT_SHARE: u32 = 16;
-
-/// Positions below this are not rounded by `wordPosition`.
-const EXACT_POSITIONS: u16 = 16;
 
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;

@@ -3,6 +3,7 @@
 pub(crate) mod bm25;
 mod bounds;
 mod compare;
+mod exact_attribute;
 mod explain;
 mod groups;
 pub(crate) mod key;

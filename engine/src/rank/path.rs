@@ -13,6 +13,9 @@ pub(crate) const PROXIMITY_COST_MAX: u32 = 3;
 /// Largest cost of `wordPosition` for one word.
 pub(crate) const POSITION_COST_MAX: u32 = 10;
 
+/// Positions below this are not rounded by `wordPosition`.
+pub(crate) const EXACT_POSITIONS: u16 = 16;
+
 /// Cost of the distance between a word's position in the query and in an attribute.
 pub(crate) fn position_cost(distance: u32) -> u32 {
     match distance {

@@ -5,19 +5,18 @@ use std::time::Instant;
 
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId, TermOrdinal};
-use crate::query::SegmentQuery;
-use crate::query::level::Level;
 use crate::query::options::QueryOptions;
 use crate::rank::bounds::Match;
+use crate::rank::exact_attribute::{Beginning, ExactFields};
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
-use crate::rank::keyword::Ranked;
+use crate::rank::keyword::{EXACT_ATTRIBUTE_WORST, Ranked};
 use crate::rank::matcher::{Matcher, Occurrences};
 use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::{Entry, Part, TopK};
-use crate::segment::{BlockCodes, SegmentReader, TokensOfDoc};
+use crate::segment::{Span, TokensOfDoc};
 use crate::sort::SortTarget;
 
 /// Pieces of documents scanned between two looks at the clock.
@@ -54,6 +53,8 @@ pub(super) struct LevelScan<'a> {
     documents: DocumentScanner<'a>,
     sorts: Vec<u64>,
     exact_fields: OnceCell<ExactFields<'a>>,
+    /// `None` when how the query begins tells nothing.
+    beginning: OnceCell<Option<Beginning<'a>>>,
     neighbours: Option<(Slice, Neighbours)>,
     nearest: OnceCell<NearestWords>,
     /// Pieces of documents, over all groups.
@@ -92,6 +93,7 @@ impl<'a> LevelScan<'a> {
             documents: DocumentScanner::new(&ranked.matchers[index], options),
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
+            beginning: OnceCell::new(),
             neighbours: neighbours(),
             nearest: OnceCell::new(),
             scanned: 0,
@@ -216,12 +218,14 @@ impl<'a> LevelScan<'a> {
     fn docs(&mut self, bound: Key, docs: &[DocId], top: &mut TopK) -> Scan {
         let ranked = self.ranked;
         let segment = &ranked.segments[self.index];
-        let level = &ranked.levels[usize::from(self.number)].level;
         let tokens = segment.query.reader().tokens();
-        let short_of_exact =
-            ranked.layout.slice(GraphRule::ExactAttribute).filter(|s| s.get(bound) == 0).map(|s| bound + s.put(1));
+        // The smallest keys without an attribute that is the query, and without one that begins with it.
+        let [short_of_exact, short_of_beginning] = [1, EXACT_ATTRIBUTE_WORST].map(|cost| {
+            let slice = ranked.layout.slice(GraphRule::ExactAttribute).filter(|slice| slice.get(bound) < cost)?;
+            Some(bound + slice.put(cost - slice.get(bound)))
+        });
         let proximity = |slice: Slice, cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
-        let mut only_exact = false;
+        let (mut only_exact, mut only_beginning) = (false, false);
         // What words may cost that are apart, in a document that enters.
         let most = self.neighbours.as_ref().map_or(0, |(_, neighbours)| neighbours.most());
         let mut limit = most;
@@ -244,14 +248,9 @@ impl<'a> LevelScan<'a> {
                     }
                     return Scan::NothingBetter;
                 }
-                // When only an exact attribute could still win, its length tells without reading the words.
                 only_exact = self.is_settled(only_exact, short_of_exact, top, doc);
-                if only_exact
-                    && !self
-                        .exact_fields
-                        .get_or_init(|| ExactFields::new(&segment.query, level, self.matched == Some(Match::Exact)))
-                        .possible(doc)
-                {
+                only_beginning = self.is_settled(only_beginning, short_of_beginning, top, doc);
+                if (only_exact || only_beginning) && !self.may_be_exact(doc, span, only_exact) {
                     continue;
                 }
                 let mut key = bound;
@@ -285,6 +284,19 @@ impl<'a> LevelScan<'a> {
         Scan::Complete
     }
 
+    /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: told without a look at most
+    /// of its words.
+    fn may_be_exact(&self, doc: DocId, span: Span, whole: bool) -> bool {
+        let (query, ranked) = (&self.ranked.segments[self.index].query, self.ranked);
+        let level = &ranked.levels[usize::from(self.number)].level;
+        let without_typo = self.matched == Some(Match::Exact);
+        let beginning = || without_typo.then(|| Beginning::new(query, level, &ranked.exact_known)).flatten();
+        if let Some(beginning) = self.beginning.get_or_init(beginning) {
+            return beginning.is_in(&query.reader().tokens().doc_at(span), whole);
+        }
+        !whole || self.exact_fields.get_or_init(|| ExactFields::new(query, level, without_typo)).possible(doc)
+    }
+
     /// Whether a document could enter that comes behind all of `leading` in the first order, and whose key is at least
     /// `bound`.
     fn admits_behind(&self, bound: Key, leading: &DocSet, top: &TopK) -> bool {
@@ -301,53 +313,6 @@ impl<'a> LevelScan<'a> {
     /// whose documents ascend while the bar only rises.
     fn is_settled(&self, already: bool, key: Option<Key>, top: &TopK, doc: DocId) -> bool {
         (already && !self.has_sorts) || key.is_some_and(|key| !top.admits(key, &self.sorts, doc))
-    }
-}
-
-/// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
-struct ExactFields<'a> {
-    reader: &'a SegmentReader,
-    /// Tokens of such a field: its words, and at most one gap between two.
-    lengths: std::ops::RangeInclusive<usize>,
-    /// By field: whether any document has the rarest of the words there; `None` when that is not known.
-    fields: Option<Vec<bool>>,
-}
-
-impl<'a> ExactFields<'a> {
-    /// `without_typo`: every document holds every word without typo.
-    fn new(query: &SegmentQuery<'a>, level: &Level, without_typo: bool) -> ExactFields<'a> {
-        let positions = level.positions(query.graph());
-        let postings = query.reader().postings();
-        // All words are in the field then; the rarest one is in the fewest fields. Misspelt ones need not be there.
-        let words = level.starting.iter().map(|nodes| {
-            let e = &query.expansions()[*nodes.first()?];
-            match &e.phrase {
-                Some(words) => words.iter().flatten().copied().min_by_key(|&word| postings.doc_freq(word)),
-                None => e.exact,
-            }
-        });
-        let words: Option<Vec<TermOrdinal>> = words.collect();
-        let rarest =
-            words.filter(|_| without_typo).and_then(|w| w.into_iter().min_by_key(|&word| postings.doc_freq(word)));
-        let fields = rarest.map(|word| {
-            let sets = postings.field_sets();
-            let mut seen = vec![false; sets.len()];
-            let mut see = |code: u32| seen.get_mut(code as usize).into_iter().for_each(|seen| *seen = true);
-            postings.for_each_block(word, |block| match block.codes {
-                BlockCodes::All(code) => see(code),
-                BlockCodes::Each(codes) => codes.iter().copied().for_each(&mut see),
-            });
-            let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
-            (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
-        });
-        ExactFields { reader: query.reader(), lengths: *positions.start()..=2 * positions.end() - 1, fields }
-    }
-
-    fn possible(&self, doc: DocId) -> bool {
-        self.reader.tokens().doc(doc).lengths().any(|(field, len)| {
-            self.lengths.contains(&len)
-                && self.fields.as_ref().is_none_or(|fields| fields.get(usize::from(field)).copied().unwrap_or(true))
-        })
     }
 }
 

@@ -65,7 +65,7 @@ pub use store::{Store, StoreDictionary};
 pub use terms::Terms;
 pub(crate) use terms::{Beginning, NearBeginnings};
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
-pub(crate) use tokens::{Nearest, Sequence};
+pub(crate) use tokens::{Nearest, Sequence, Span};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder, fragments_hash};
 pub use writer::{SegmentWriter, SegmentWriterOptions, TwoThreads};

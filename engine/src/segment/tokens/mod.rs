@@ -28,6 +28,7 @@ mod writer;
 pub(crate) use codes::TokenCodes;
 pub use lengths::{FieldLength, FieldLengths};
 pub(crate) use nearest::Nearest;
+pub(crate) use reader::Span;
 pub use reader::{Run, TokenColumn, TokensOfDoc};
 pub(crate) use sequence::Sequence;
 pub(crate) use writer::TokensBuilder;

@@ -45,6 +45,23 @@ impl Sequence {
         })
     }
 
+    /// Whether a field of the document begins with the words, and `accepts` it and its number of tokens. Cost: some
+    /// nanoseconds for each field that begins with a token of the same class as the first word.
+    pub(crate) fn begins_field(&self, doc: &TokensOfDoc<'_>, accepts: impl Fn(FieldId, usize) -> bool) -> bool {
+        let (tokens, packed) = doc.packed();
+        let decoder = doc.decoder();
+        let class = self.words.first().copied().flatten().map(|word| word.class);
+        let mut end = 0;
+        doc.lengths().any(|(field, len)| {
+            let start = end;
+            end = (start + len).min(tokens);
+            start + self.words.len() <= end
+                && class.is_none_or(|class| packed.class(start) == class)
+                && accepts(field, len)
+                && self.follow(decoder, packed, 0, start, decoder.bits_before(packed.classes, start))
+        })
+    }
+
     /// Whether the words from the one numbered `from` on are at a place and behind it, where values start at `bit`.
     #[inline]
     fn follow(&self, decoder: &Decoder, packed: Packed<'_>, from: usize, place: usize, mut bit: usize) -> bool {
