@@ -14,7 +14,7 @@ use super::phrase::phrase_among;
 use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
-use crate::segment::{SegmentReader, WordDocsKey};
+use crate::segment::{InARow, SegmentReader, WordDocsKey};
 use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
@@ -316,7 +316,10 @@ impl<'a> SegmentQuery<'a> {
             [Some(first), Some(second)] => {
                 Arc::unwrap_or_clone(self.pair([first, second], || self.docs_with_all(words)))
             }
-            _ => self.phrase_among(self.docs_near(words), words),
+            _ => match self.docs_near(words) {
+                (docs, true) if self.searched.is_none() => docs,
+                (docs, _) => self.phrase_among(docs, words),
+            },
         }
     }
 
@@ -356,17 +359,37 @@ impl<'a> SegmentQuery<'a> {
         docs
     }
 
-    /// Documents that may hold the words of a sequence next to each other.
-    fn docs_near(&self, words: &[Option<TermOrdinal>]) -> DocSet {
-        let mut docs = self.docs_with_all(words);
-        for pair in words.windows(2) {
+    /// Documents that may hold the words of a sequence next to each other, and whether all of them are known to do so in
+    /// some field.
+    fn docs_near(&self, words: &[Option<TermOrdinal>]) -> (DocSet, bool) {
+        let pairs = self.reader.pairs();
+        let mut near: Option<DocSet> = None;
+        let mut others = words.to_vec();
+        for (at, pair) in words.array_windows().enumerate() {
             if let [Some(left), Some(right)] = *pair
-                && let Some(stored) = self.reader.pairs().docs([left, right])
+                && let Some(stored) = pairs.docs([left, right])
             {
-                docs.and_assign(&stored);
+                near = Some(near.map_or_else(|| stored.clone(), |near| near.and(&stored)));
+                others[at..at + 2].fill(None);
             }
         }
-        docs
+        let Some(mut docs) = near else { return (self.docs_with_all(words), false) };
+        if others.iter().any(Option::is_some) {
+            docs.and_assign(&self.docs_with_all(&others));
+        }
+        let mut are_sure = words.len() == 3;
+        for row in words.array_windows() {
+            let [Some(first), Some(middle), Some(last)] = *row else {
+                are_sure = false;
+                continue;
+            };
+            match pairs.in_a_row([first, middle, last]) {
+                Some(InARow::Only(stored)) => docs.and_assign(&stored),
+                Some(InARow::AllBut(stored)) => docs.and_not_assign(&stored),
+                None => are_sure = false,
+            }
+        }
+        (docs, are_sure)
     }
 
     /// Documents that hold something excluded.

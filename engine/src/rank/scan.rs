@@ -59,7 +59,7 @@ pub(super) struct LevelScan<'a> {
     nearest: OnceCell<NearestWords>,
     /// Pieces of documents, over all groups.
     scanned: usize,
-    /// Documents whose tokens were looked at.
+    /// Documents of which more was read than how they begin.
     read: u64,
     /// Documents of the groups that were taken.
     taken: usize,
@@ -238,7 +238,6 @@ impl<'a> LevelScan<'a> {
             }
             self.scanned += 1;
             for (&doc, span) in docs {
-                self.read += 1;
                 if self.has_sorts {
                     segment.sort.keys(doc, &mut self.sorts);
                 }
@@ -253,6 +252,7 @@ impl<'a> LevelScan<'a> {
                 if (only_exact || only_beginning) && !self.may_be_exact(doc, span, only_exact) {
                     continue;
                 }
+                self.read += 1;
                 let mut key = bound;
                 if self.has_graph_rules {
                     // When only words near each other could still win, how near they are is seen at once.

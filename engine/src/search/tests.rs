@@ -275,3 +275,37 @@ fn few_of_many_documents_are_read() {
         assert!(read < 200, "{query}: {read}");
     }
 }
+
+/// Phrases of frequent words are counted by their stored triples, and put in order by the first words of attributes.
+#[test]
+fn phrases_of_frequent_words_read_few_documents() {
+    let document = |id: u64| {
+        // A third holds both pairs apart, a third the phrase, and of these some begin with it or are no more.
+        let text = match (id % 3, id) {
+            (0, _) => "a film made of the sea of the film made",
+            (_, 4_400) => "of the film",
+            (_, 4_300..4_320) => "of the film made in a year",
+            (1, _) => "the story of the film",
+            _ => "the sea",
+        };
+        json!({"id": id, "title": "the name of it", "text": text})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let snapshot = index(json!({"searchableAttributes": ["title", "text"]}), &[&documents]).snapshot();
+    let query = |query: &str| {
+        let explain = Some(Explain::default());
+        let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
+        let result = search(&snapshot, &request).unwrap();
+        let read = result.explanation.as_ref().expect("asked for").rules.last().expect("there are some").documents;
+        (ids(&snapshot, &result), result.total, read)
+    };
+    let held = |row: &str| documents.iter().filter(|d| d["text"].as_str().unwrap().contains(row)).count() as u64;
+    for row in ["of the film", "the film made", "story of the film", "sea of the"] {
+        let (_, total, _) = query(&format!("\"{row}\""));
+        assert_eq!(total, held(row), "{row}");
+    }
+    let (found, _, read) = query("\"of the film\"");
+    assert_eq!(found[0], 4_400, "the text is the phrase");
+    assert!(found[1..].iter().all(|id| (4_300..4_320).contains(id)), "{found:?} begin with it");
+    assert!(read < 900, "{read} of {}", held("of the film"));
+}

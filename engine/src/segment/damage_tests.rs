@@ -6,6 +6,7 @@ use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FIRST_TERM, SegmentId};
 use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Calls everything a query, a listing or a merge may call. What it answers is of no interest.
 fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
@@ -154,7 +155,7 @@ fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
 }
 
-/// A segment of so many documents that it has pairs of frequent words, unions of prefixes and dictionaries.
+/// A segment of so many documents that it has pairs and triples of frequent words, unions of prefixes and dictionaries.
 fn large_segment() -> &'static (MemoryDirectory, SegmentMeta, Vec<u8>) {
     static LARGE: std::sync::LazyLock<(MemoryDirectory, SegmentMeta, Vec<u8>)> = std::sync::LazyLock::new(|| {
         let directory = MemoryDirectory::new();
@@ -218,17 +219,18 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Small segments have neither pairs nor unions.
+    /// Small segments have neither pairs nor triples nor unions.
     #[test]
-    fn signed_damage_to_pairs_and_unions_is_survived(
-        places in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    fn signed_damage_to_pairs_triples_and_unions_is_survived(
+        places in prop::collection::vec((0usize..3, any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let (_, meta, bytes) = large_segment();
         let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
         let section = |kind| sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
-        let damaged = [section(format::SectionKind::Pairs), section(format::SectionKind::PrefixUnions)];
-        for (second, place, value) in places {
-            let section = &damaged[usize::from(second)];
+        let kinds = [format::SectionKind::Pairs, format::SectionKind::PrefixUnions, format::SectionKind::Triples];
+        let damaged = kinds.map(section);
+        for (number, place, value) in places {
+            let section = &damaged[number];
             // The entries at the start say where everything else is.
             let at = section.start + place.index(section.len().min(if value % 2 == 0 { 200 } else { usize::MAX }));
             bytes[at] = value;
@@ -244,6 +246,10 @@ proptest! {
                 let found = segment.pairs().docs(pair).unwrap_or_else(DocSet::empty);
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
+            for row in segment.pairs().known_in_a_row().take(400) {
+                let (InARow::Only(found) | InARow::AllBut(found)) = segment.pairs().in_a_row(row).expect("known");
+                prop_assert!(found.iter().all(|doc| doc < docs));
+            }
             for prefix in segment.postings().union_prefixes() {
                 let Some(union) = segment.postings().prefix_union(prefix) else { continue };
                 let mut set = union.docs();
@@ -254,13 +260,26 @@ proptest! {
     }
 }
 
-/// What pairs and unions tell.
-fn told(segment: &SegmentReader) -> (Vec<Option<Vec<u32>>>, Vec<Vec<u32>>) {
-    let words = segment.pairs().words();
-    let pairs = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
-    let pairs = pairs.map(|pair| segment.pairs().docs(pair).map(|docs| docs.to_vec())).collect();
-    let unions = segment.postings().union_prefixes().filter_map(|prefix| segment.postings().prefix_union(prefix));
-    (pairs, unions.map(|union| union.docs().to_vec()).collect())
+/// What pairs, unions and triples tell of documents.
+fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 3] {
+    let pairs = segment.pairs();
+    let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let of_pair = |words: [u32; 2]| Some((key(&words), pairs.docs(words)?.to_vec()));
+    let of_pairs = pairs.words().iter().flat_map(|&left| pairs.words().iter().map(move |&right| [left, right]));
+    let unions = segment.postings().union_prefixes();
+    let of_union = |prefix: &[u8]| Some((prefix.to_vec(), segment.postings().prefix_union(prefix)?.docs().to_vec()));
+    let of_triple = |words: [u32; 3]| match pairs.in_a_row(words)? {
+        InARow::Only(docs) => Some((key(&words), docs.to_vec())),
+        InARow::AllBut(docs) => {
+            let both = pairs.docs([words[0], words[1]])?.and(&pairs.docs([words[1], words[2]])?);
+            Some((key(&words), both.and_not(&docs).to_vec()))
+        }
+    };
+    [
+        of_pairs.filter_map(of_pair).collect(),
+        unions.filter_map(of_union).collect(),
+        pairs.known_in_a_row().filter_map(of_triple).collect(),
+    ]
 }
 
 #[test]
@@ -269,24 +288,31 @@ fn lists_that_are_sound_but_wrong_are_found() {
     let meta = write_segment(&directory, 1, &many_docs(5_000));
     let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
     let right = told(&SegmentReader::open(&directory, &meta).unwrap());
-    let (mut wrong_pairs, mut wrong_unions) = (0, 0);
-    for kind in [format::SectionKind::Pairs, format::SectionKind::PrefixUnions] {
+    let mut wrong = [0; 3];
+    for kind in [format::SectionKind::Pairs, format::SectionKind::PrefixUnions, format::SectionKind::Triples] {
         let section = sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
         for at in (0..40).map(|step| section.start + (section.len() - 1) * step / 39) {
             let (mut meta, mut damaged) = (meta.clone(), bytes.clone());
-            damaged[at] ^= 1;
+            // Not the first bit: no eighth document has a triple.
+            damaged[at] ^= 2;
             sign(&mut damaged, &mut meta);
             directory.overwrite(&meta.file.name, damaged);
             let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
-            let found = told(&segment);
+            let mut found = told(&segment);
+            // What is said of another triple may be so, and nothing has to be said of any.
+            let triples = right[2].iter().filter(|(triple, _)| found[2].contains_key(*triple));
+            let mut right = right.clone();
+            right[2] = triples.map(|(triple, docs)| (triple.clone(), docs.clone())).collect();
+            found[2].retain(|triple, _| right[2].contains_key(triple));
             if found != right {
                 segment.verify().expect_err("not what the documents hold");
-                wrong_pairs += usize::from(found.0 != right.0);
-                wrong_unions += usize::from(found.1 != right.1);
+                for (count, differs) in wrong.iter_mut().zip((0..3).map(|told| found[told] != right[told])) {
+                    *count += usize::from(differs);
+                }
             }
         }
     }
-    assert!(wrong_pairs > 4 && wrong_unions > 4, "{wrong_pairs} and {wrong_unions}: the test shows little");
+    assert!(wrong.iter().all(|&count| count > 4), "{wrong:?}: the test shows little");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub(crate) enum SectionKind {
     TokenCodes = 10,
     /// Documents of neighbouring frequent words.
     Pairs = 11,
+    /// Which documents have three frequent words in a row.
+    Triples = 12,
     /// One column; the parameter is the field.
     Column = 16,
     /// Points.
@@ -78,7 +80,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 21] = [
+    pub(crate) const ALL: [SectionKind; 22] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -90,6 +92,7 @@ impl SectionKind {
         SectionKind::TokenOffsets,
         SectionKind::TokenCodes,
         SectionKind::Pairs,
+        SectionKind::Triples,
         SectionKind::Column,
         SectionKind::Geo,
         SectionKind::Shapes,
@@ -115,6 +118,7 @@ impl SectionKind {
             SectionKind::TokenOffsets => "token offsets",
             SectionKind::TokenCodes => "token codes",
             SectionKind::Pairs => "pairs",
+            SectionKind::Triples => "triples",
             SectionKind::Column => "column",
             SectionKind::Geo => "geo",
             SectionKind::Shapes => "shapes",

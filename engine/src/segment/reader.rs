@@ -91,10 +91,13 @@ impl SegmentReader {
             FIRST_TERM + terms.len(),
         )
         .map_err(in_section(SectionKind::Tokens))?;
-        let pairs = match file.optional(SectionKind::Pairs) {
+        let mut pairs = match file.optional(SectionKind::Pairs) {
             Some(bytes) => Pairs::open(bytes, doc_count).map_err(in_section(SectionKind::Pairs))?,
             None => Pairs::none(),
         };
+        if let Some(bytes) = file.optional(SectionKind::Triples) {
+            pairs.add_triples(bytes).map_err(in_section(SectionKind::Triples))?;
+        }
         let store = Store::open(
             file.name(),
             section(SectionKind::Store)?,
@@ -320,6 +323,7 @@ impl SegmentReader {
         self.postings.validate().map_err(at(SectionKind::Postings))?;
         self.tokens.validate().map_err(at(SectionKind::Tokens))?;
         self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
+        self.pairs.validate_triples().map_err(at(SectionKind::Triples))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;

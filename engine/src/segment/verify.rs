@@ -1,4 +1,4 @@
-//! Whether the sections of a segment that say the same agree: postings and pairs are those of the token column, unions
+//! Whether the sections of a segment that say the same agree: postings, pairs and triples are those of the token column, unions
 //! those of the postings. Each is sound by itself when this is asked.
 
 use std::collections::BTreeMap;
@@ -6,25 +6,37 @@ use std::collections::BTreeMap;
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
+use super::postings::InARow;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, TermOrdinal};
 
 /// No document was met yet.
 const NO_DOC: DocId = DocId::MAX;
 
-/// Compares postings and pairs with the tokens of all documents. Cost: one scan of the token column, eight bytes per
-/// term, and the lists of the pairs.
+/// Compares postings, pairs and triples with the tokens of all documents. Cost: one scan of the token column, eight bytes per
+/// term, and the lists of the pairs and triples.
 pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
     let (postings, pairs) = (segment.postings(), segment.pairs());
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
-    let mut listed: BTreeMap<[TermOrdinal; 2], Counted> = BTreeMap::new();
-    for &left in pairs.words() {
-        for &right in pairs.words() {
-            listed.extend(
-                pairs.docs([left, right]).map(|docs| ([left, right], Counted { docs, count: 0, last: NO_DOC })),
-            );
+    let words = pairs.words();
+    let all = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
+    let mut of_pairs = Listed::new(all.filter_map(|words| Some((words, pairs.docs(words)?))));
+    let wrong = |what, section| Err((Damage(what), section));
+    let in_a_row = |words: [TermOrdinal; 3]| {
+        let [first, middle, last] = words;
+        let both = pairs.docs([first, middle])?.and(&pairs.docs([middle, last])?);
+        match pairs.in_a_row(words)? {
+            InARow::Only(docs) => Some((words, docs)),
+            InARow::AllBut(docs) => (docs.and_len(&both) == docs.len()).then(|| (words, both.and_not(&docs))),
         }
-    }
+    };
+    let Some(triples) = pairs.known_in_a_row().map(in_a_row).collect::<Option<Vec<_>>>() else {
+        return wrong(
+            "a triple lists documents without both its pairs, or one of these is not listed",
+            SectionKind::Triples,
+        );
+    };
+    let mut of_triples = Listed::new(triples.into_iter());
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -33,24 +45,26 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
             *count += u32::from(*last != doc);
             *last = doc;
         }
-        if listed.is_empty() {
+        if words.is_empty() {
             continue;
         }
         let mut start = 0;
         for &(_, end) in &fields {
             let run = tokens.get(start..end as usize).unwrap_or_default();
             start = end as usize;
-            for pair in run.windows(2) {
-                if let Some(counted) = listed.get_mut(&[pair[0], pair[1]])
-                    && !counted.meet(doc)
-                {
-                    return Err((Damage("a document holds a pair that does not list it"), SectionKind::Pairs));
-                }
+            if !of_pairs.meet(doc, run) {
+                return wrong("a document holds a pair that does not list it", SectionKind::Pairs);
+            }
+            if !of_triples.meet(doc, run) {
+                return wrong("a document holds a triple that does not list it", SectionKind::Triples);
             }
         }
     }
-    if listed.values().any(|counted| counted.count != counted.docs.len()) {
-        return Err((Damage("a pair lists a document that does not hold it"), SectionKind::Pairs));
+    if !of_pairs.are_complete() {
+        return wrong("a pair lists a document that does not hold it", SectionKind::Pairs);
+    }
+    if !of_triples.are_complete() {
+        return wrong("a triple lists a document that does not hold it", SectionKind::Triples);
     }
     let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
     if counts {
@@ -60,7 +74,26 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
     }
 }
 
-/// The list of a pair, and the documents that were met with it.
+/// By words in a row what their lists say, and what was met.
+struct Listed<const WORDS: usize>(BTreeMap<[TermOrdinal; WORDS], Counted>);
+
+impl<const WORDS: usize> Listed<WORDS> {
+    fn new(lists: impl Iterator<Item = ([TermOrdinal; WORDS], DocSet)>) -> Listed<WORDS> {
+        Listed(lists.map(|(words, docs)| (words, Counted { docs, count: 0, last: NO_DOC })).collect())
+    }
+
+    /// Whether the lists have the document wherever its words are listed.
+    fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
+        run.array_windows().all(|words| self.0.get_mut(words).is_none_or(|counted| counted.meet(doc)))
+    }
+
+    /// Whether all documents of all lists were met.
+    fn are_complete(&self) -> bool {
+        self.0.values().all(|counted| counted.count == counted.docs.len())
+    }
+}
+
+/// A list, and the documents that were met with its words.
 struct Counted {
     docs: DocSet,
     count: u32,
@@ -129,7 +162,9 @@ mod tests {
     fn what_is_written_agrees() {
         let directory = MemoryDirectory::new();
         let segment = segment(&directory);
-        assert!(!segment.pairs().words().is_empty() && segment.postings().union_prefixes().next().is_some());
+        assert!(
+            segment.pairs().known_in_a_row().next().is_some() && segment.postings().union_prefixes().next().is_some()
+        );
         agree_with_tokens(&segment).unwrap();
         unions_agree_with_postings(&segment).unwrap();
     }

@@ -16,6 +16,7 @@ mod infos;
 mod list;
 mod pairs;
 mod reader;
+mod triples;
 mod unions;
 mod writer;
 
@@ -25,6 +26,9 @@ pub(crate) use pairs::tests::example as pairs_example;
 pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};
 pub(crate) use reader::read_field_list;
 pub use reader::{FieldSets, Postings};
+pub(crate) use triples::InARow;
+#[cfg(test)]
+pub(crate) use triples::tests::example as triples_example;
 pub(crate) use unions::{PrefixUnion, UnionsBuilder};
 pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 

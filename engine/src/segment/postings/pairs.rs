@@ -9,6 +9,7 @@
 //! The layout is in `segment-format.md`.
 
 use super::list::{List, put_plain_list};
+use super::triples::{InARow, Triples, TriplesBuilder};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::{DocId, TermOrdinal};
@@ -37,20 +38,60 @@ fn listed_max(doc_count: u32) -> u32 {
 const NOWHERE: u8 = u8::MAX;
 const _: () = assert!(WORDS_MAX < NOWHERE as usize);
 
-/// Collects the pairs while documents are written in order.
+/// Collects the pairs, and what [`TriplesBuilder`] makes of them, while documents are written in order.
 pub(crate) struct PairsBuilder {
-    doc_count: u32,
     /// The frequent words.
     words: Vec<TermOrdinal>,
     /// By ordinal the place in `words`; empty when there are no pairs.
     places: Vec<u8>,
-    /// First word times number of words plus second word.
+    pairs: PairLists,
+    triples: TriplesBuilder,
+}
+
+/// The documents of each pair so far. A pair is a number: that of its first word, by its place among the frequent ones,
+/// times their number, plus that of the second word.
+pub(super) struct PairLists {
+    /// Of the segment.
+    pub(super) doc_count: u32,
+    pub(super) word_count: usize,
     lists: Vec<OpenList>,
 }
 
-/// The documents of a pair, as distances.
+impl PairLists {
+    /// A pair that more documents have is not listed.
+    pub(super) fn listed_max(&self) -> u32 {
+        listed_max(self.doc_count)
+    }
+
+    pub(super) fn pair(&self, left: usize, right: usize) -> usize {
+        left * self.word_count + right
+    }
+
+    /// The number of three words: that of the first two times the number of frequent words, plus that of the third.
+    pub(super) fn triple(&self, pair: usize, last: usize) -> u32 {
+        (pair * self.word_count + last) as u32
+    }
+
+    /// The two pairs of a triple.
+    pub(super) fn pairs_of(&self, triple: u32) -> [usize; 2] {
+        let left = triple as usize / self.word_count;
+        [left, triple as usize % (self.word_count * self.word_count)]
+    }
+
+    /// How many documents have a pair; above [`PairLists::listed_max`], some more may.
+    pub(super) fn doc_freq(&self, pair: usize) -> u32 {
+        self.lists[pair].count
+    }
+
+    /// The documents of a listed pair.
+    pub(super) fn docs(&self, pair: usize) -> DocSet {
+        DocSet::from_sorted(self.lists[pair].docs(self.listed_max()).unwrap_or_default())
+    }
+}
+
+/// Some documents, as distances.
 #[derive(Clone, Default)]
-struct OpenList {
+pub(super) struct OpenList {
     /// The document after the last one.
     next: DocId,
     count: u32,
@@ -69,7 +110,7 @@ impl PairsBuilder {
         PairsBuilder::of(words.map(|(word, _)| word).collect(), doc_count, ordinal_count)
     }
 
-    fn of(mut words: Vec<TermOrdinal>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
+    pub(super) fn of(mut words: Vec<TermOrdinal>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
         words.sort_unstable();
         let mut places = Vec::new();
         if !words.is_empty() {
@@ -77,7 +118,8 @@ impl PairsBuilder {
             (0..).zip(&words).for_each(|(place, &word)| places[word as usize] = place);
         }
         let lists = vec![OpenList::default(); words.len() * words.len()];
-        PairsBuilder { doc_count, words, places, lists }
+        let pairs = PairLists { doc_count, word_count: words.len(), lists };
+        PairsBuilder { words, places, pairs, triples: TriplesBuilder::default() }
     }
 
     /// The tokens of a field; documents ascend.
@@ -87,20 +129,28 @@ impl PairsBuilder {
             return;
         }
         let mut left = NOWHERE;
+        // That of the two words before, when both are frequent.
+        let mut last_pair = None;
         for &token in run {
             let right = self.places[token as usize];
-            if left != NOWHERE && right != NOWHERE {
-                let list = &mut self.lists[usize::from(left) * self.words.len() + usize::from(right)];
-                list.push(doc, listed_max(self.doc_count));
+            if left == NOWHERE || right == NOWHERE {
+                last_pair = None;
+            } else {
+                let pair = self.pairs.pair(usize::from(left), usize::from(right));
+                let listed_max = self.pairs.listed_max();
+                self.pairs.lists[pair].push(doc, listed_max);
+                if let Some(before) = last_pair.replace(pair) {
+                    self.triples.push(doc, self.pairs.triple(before, usize::from(right)), &self.pairs);
+                }
             }
             left = right;
         }
     }
 
-    /// The section; `None` when no word is frequent.
-    pub(crate) fn finish(self) -> Option<Vec<u8>> {
+    /// The sections of the pairs and of the triples; the first is there when any word is frequent.
+    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 2] {
         if self.words.is_empty() {
-            return None;
+            return [None, None];
         }
         let mut section = Vec::new();
         put_varint(&mut section, self.words.len() as u64);
@@ -109,49 +159,67 @@ impl PairsBuilder {
             put_varint(&mut section, u64::from(word) - next);
             next = u64::from(word) + 1;
         }
-        let met = || (0u64..).zip(&self.lists).filter(|(_, list)| list.count > 0);
+        let met = || (0u64..).zip(&self.pairs.lists).filter(|(_, list)| list.count > 0);
         put_varint(&mut section, met().count() as u64);
-        let (mut lists, mut docs) = (Vec::new(), Vec::new());
+        let mut lists = Vec::new();
         let mut next = 0;
         for (pair, list) in met() {
             put_varint(&mut section, pair - next);
             next = pair + 1;
-            if list.count > listed_max(self.doc_count) {
+            let Some(docs) = list.docs(self.pairs.listed_max()) else {
                 put_varint(&mut section, 0);
                 continue;
-            }
-            list.docs(&mut docs);
+            };
             let start = lists.len();
-            put_plain_list(&mut lists, &docs, self.doc_count);
+            put_plain_list(&mut lists, &docs, self.pairs.doc_count);
             put_varint(&mut section, u64::from(list.count));
             put_varint(&mut section, (lists.len() - start) as u64);
         }
         section.extend_from_slice(&lists);
-        Some(section)
+        [Some(section), self.triples.finish(&self.pairs)]
     }
 }
 
 impl OpenList {
-    fn push(&mut self, doc: DocId, listed_max: u32) {
+    /// Adds a document, unless there are more than `listed_max`; answers how many bytes were written.
+    #[inline]
+    pub(super) fn push(&mut self, doc: DocId, listed_max: u32) -> usize {
         if self.next == doc + 1 || self.count > listed_max {
-            return;
+            return 0;
         }
+        let before = self.gaps.len();
         put_varint(&mut self.gaps, u64::from(doc - self.next));
         self.next = doc + 1;
         self.count += 1;
+        let written = self.gaps.len() - before;
         if self.count > listed_max {
             self.gaps = Vec::new();
         }
+        written
     }
 
-    fn docs(&self, out: &mut Vec<DocId>) {
-        out.clear();
+    /// Forgets the documents, and all that come.
+    pub(super) fn close(&mut self) {
+        *self = OpenList { count: u32::MAX, ..OpenList::default() };
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// `None` when there are more than `listed_max`, or it was closed.
+    pub(super) fn docs(&self, listed_max: u32) -> Option<Vec<DocId>> {
+        if self.count > listed_max {
+            return None;
+        }
+        let mut docs = Vec::with_capacity(self.count as usize);
         let (mut at, mut next) = (0, 0);
         while let Some(gap) = read_varint(&self.gaps, &mut at) {
             let doc = next + gap as DocId;
-            out.push(doc);
+            docs.push(doc);
             next = doc + 1;
         }
+        Some(docs)
     }
 }
 
@@ -161,6 +229,7 @@ pub(crate) struct Pairs {
     words: Vec<TermOrdinal>,
     /// Pairs that some document has, ascending.
     entries: Vec<Entry>,
+    triples: Triples,
     doc_count: u32,
 }
 
@@ -174,11 +243,18 @@ struct Entry {
 impl Pairs {
     /// Of a segment that has none.
     pub(crate) fn none() -> Pairs {
-        Pairs { bytes: OwnedBytes::from(Vec::new()), words: Vec::new(), entries: Vec::new(), doc_count: 0 }
+        let (bytes, triples) = (OwnedBytes::from(Vec::new()), Triples::none());
+        Pairs { bytes, words: Vec::new(), entries: Vec::new(), triples, doc_count: 0 }
     }
 
     pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Pairs, Damage> {
         Pairs::parse(bytes, doc_count).ok_or(Damage("the entries of the pairs are cut or out of range"))
+    }
+
+    /// Adds the section of the triples.
+    pub(crate) fn add_triples(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
+        self.triples = Triples::open(bytes, self.words.len(), self.doc_count)?;
+        Ok(())
     }
 
     fn parse(bytes: OwnedBytes, doc_count: u32) -> Option<Pairs> {
@@ -208,7 +284,7 @@ impl Pairs {
             return None;
         }
         entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(Pairs { bytes, words, entries, doc_count })
+        Some(Pairs { bytes, words, entries, triples: Triples::none(), doc_count })
     }
 
     fn list(&self, entry: &Entry) -> List<'_> {
@@ -238,12 +314,34 @@ impl Pairs {
         Some(self.find(words)?.map_or(0, |list| list.len()))
     }
 
+    /// Which documents have three words one right after the other in any field, of those that have both pairs of them;
+    /// `None` when that is not known.
+    pub(crate) fn in_a_row(&self, words: [TermOrdinal; 3]) -> Option<InARow> {
+        let [first, middle, last] = words.map(|word| self.words.binary_search(&word).ok());
+        let count = self.words.len();
+        self.triples.get(((first? * count + middle?) * count + last?) as u32)
+    }
+
+    /// The words of which [`Pairs::in_a_row`] is known.
+    pub(crate) fn known_in_a_row(&self) -> impl Iterator<Item = [TermOrdinal; 3]> {
+        let count = self.words.len();
+        let places = self.triples.known().map(move |triple| triple as usize);
+        places.map(move |triple| {
+            [triple / count / count, triple / count % count, triple % count].map(|at| self.words[at])
+        })
+    }
+
     /// The frequent words, ascending.
     pub(crate) fn words(&self) -> &[TermOrdinal] {
         &self.words
     }
 
-    /// Checks every list. `ordinal_count`: above all terms.
+    /// Checks every list of the triples.
+    pub(crate) fn validate_triples(&self) -> Result<(), Damage> {
+        self.triples.validate()
+    }
+
+    /// Checks every list of the pairs. `ordinal_count`: above all terms.
     pub(crate) fn validate(&self, ordinal_count: u32) -> Result<(), Damage> {
         let listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
         if self.words.last().is_none_or(|&last| last < ordinal_count)
@@ -273,7 +371,7 @@ pub(super) mod tests {
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
         (12..100).for_each(|doc| builder.push(doc, &[3, 3]));
-        OwnedBytes::from(builder.finish().expect("there are frequent words"))
+        OwnedBytes::from(builder.finish()[0].take().expect("there are frequent words"))
     }
 
     #[test]
@@ -313,7 +411,7 @@ pub(super) mod tests {
                     run.windows(2).for_each(|pair| want.entry([pair[0], pair[1]]).or_default().push(doc));
                 }
             }
-            let pairs = Pairs::open(OwnedBytes::from(builder.finish().unwrap()), doc_count).unwrap();
+            let pairs = Pairs::open(OwnedBytes::from(builder.finish()[0].take().unwrap()), doc_count).unwrap();
             pairs.validate(9).unwrap();
             for left in 0..9 {
                 for right in 0..9 {

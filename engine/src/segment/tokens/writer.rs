@@ -12,7 +12,7 @@ use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::postings::{PairsBuilder, put_field_list};
 use hashbrown::HashMap;
 
-/// Writes documents to the open tokens section, and the pairs of frequent words that they have.
+/// Writes documents to the open tokens section, and the frequent words that they have one after the other.
 pub(crate) struct TokensBuilder {
     codes: TokenCodes,
     pairs: PairsBuilder,
@@ -121,8 +121,10 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
-        if let Some(pairs) = self.pairs.finish() {
-            file.section(SectionKind::Pairs, 0, &pairs)?;
+        for (kind, section) in [SectionKind::Pairs, SectionKind::Triples].into_iter().zip(self.pairs.finish()) {
+            if let Some(section) = section {
+                file.section(kind, 0, &section)?;
+            }
         }
         Ok(self.token_count)
     }
