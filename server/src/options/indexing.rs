@@ -16,6 +16,10 @@ const INLINE_DIVISOR: u64 = 8;
 /// A merge takes at most one part in this many.
 const MERGE_DIVISOR: u64 = 8;
 
+/// What a server holds besides takes no more than one part in this many: caches of searches, and memory that was freed and
+/// not given back yet.
+const BESIDES_DIVISOR: u64 = 8;
+
 /// Memory, threads, sizes of batches.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Indexing")]
@@ -65,9 +69,11 @@ impl Indexing {
         self.memory_bytes() / MERGE_DIVISOR
     }
 
-    /// Heap of one batch, in bytes: what payloads and merges leave.
+    /// Heap of one batch, in bytes: what payloads, merges and the server itself leave.
     pub fn batch_heap_bytes_max(&self) -> u64 {
-        self.memory_bytes() - self.inline_bytes_max() - 2 * self.merge_heap_bytes_max()
+        const BESIDES_MOST: u64 = 32 << 20;
+        let besides = (self.memory_bytes() / BESIDES_DIVISOR).min(BESIDES_MOST);
+        self.memory_bytes() - self.inline_bytes_max() - 2 * self.merge_heap_bytes_max() - besides
     }
 
     /// Threads for indexing, at least 1.

@@ -49,6 +49,16 @@ fn the_command_line_wins_over_the_file_and_the_file_over_defaults() {
 }
 
 #[test]
+fn indexing_memory_is_shared_out_whole() {
+    for (size, besides) in [("200MB", 25_000_000), ("16 GiB", 32 << 20)] {
+        let indexing = options(None, &["--max-indexing-memory", size]).indexing;
+        let shares =
+            indexing.batch_heap_bytes_max() + indexing.inline_bytes_max() + 2 * indexing.merge_heap_bytes_max();
+        assert_eq!(indexing.memory_bytes() - shares, besides, "{size}: for what the server holds besides");
+    }
+}
+
+#[test]
 fn values_of_the_file_are_read_generously() {
     let options =
         options(Some("log_level = \"debug\"\nexperimental_logs_mode = \"JSON\"\nmax_indexing_threads = 3\n"), &[]);
