@@ -365,7 +365,7 @@ impl<'a> SegmentQuery<'a> {
         let pairs = self.reader.pairs();
         let mut near: Option<DocSet> = None;
         let mut others = words.to_vec();
-        for (at, pair) in words.array_windows().enumerate() {
+        for (at, pair) in words.windows(2).enumerate() {
             if let [Some(left), Some(right)] = *pair
                 && let Some(stored) = pairs.docs([left, right])
             {
@@ -378,7 +378,7 @@ impl<'a> SegmentQuery<'a> {
             docs.and_assign(&self.docs_with_all(&others));
         }
         let mut are_sure = words.len() == 3;
-        for row in words.array_windows() {
+        for row in words.windows(3) {
             let [Some(first), Some(middle), Some(last)] = *row else {
                 are_sure = false;
                 continue;

@@ -84,7 +84,7 @@ impl<const WORDS: usize> Listed<WORDS> {
 
     /// Whether the lists have the document wherever its words are listed.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
-        run.array_windows().all(|words| self.0.get_mut(words).is_none_or(|counted| counted.meet(doc)))
+        run.windows(WORDS).all(|words| self.0.get_mut(words).is_none_or(|counted| counted.meet(doc)))
     }
 
     /// Whether all documents of all lists were met.
