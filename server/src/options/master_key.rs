@@ -49,8 +49,13 @@ pub fn check_master_key(environment: Environment, key: Option<&str>) -> Result<O
     }
 }
 
-/// A fresh key: 32 random bytes in URL-safe base64 without padding, 43 characters.
+/// A fresh key: 32 random bytes in URL-safe base64 without padding, 43 characters. None begins with a dash: behind
+/// `--master-key` that would be read as another option.
 pub fn suggested_master_key() -> String {
+    std::iter::repeat_with(random_key).find(|key| !key.starts_with('-')).unwrap_or_default()
+}
+
+fn random_key() -> String {
     // Bytes 6 and 8 of a random UUID have fixed bits.
     let is_random = |index: usize| index != 6 && index != 8;
     let bytes: Vec<u8> = (0..3)
@@ -110,5 +115,7 @@ mod tests {
         let (one, other) = (suggested_master_key(), suggested_master_key());
         assert_eq!(one.len(), 43);
         assert_ne!(one, other);
+        // Of random ones, one in 64 does.
+        assert!((0..1000).all(|_| !suggested_master_key().starts_with('-')));
     }
 }
