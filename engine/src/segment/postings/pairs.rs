@@ -147,6 +147,11 @@ impl PairsBuilder {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn bytes_of_triples(&self) -> usize {
+        self.triples.bytes()
+    }
+
     /// The sections of the pairs and of the triples; the first is there when any word is frequent.
     pub(crate) fn finish(self) -> [Option<Vec<u8>>; 2] {
         if self.words.is_empty() {

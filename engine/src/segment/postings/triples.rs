@@ -2,7 +2,7 @@
 //!
 //! Documents that have both pairs of a phrase of three frequent words mostly have the phrase, or mostly do not. To count it,
 //! the tokens of all of them would have to be read; instead the segment keeps a list of the fewer: those that have the
-//! three words in a row, or those that have both pairs elsewhere only. These lists take less than a thousandth of the
+//! three words in a row, or those that have both pairs elsewhere only. These lists take about a thousandth of the
 //! documents' size.
 //!
 //! The layout is in `segment-format.md`.
@@ -59,13 +59,14 @@ impl TriplesBuilder {
     }
 
     /// Closes the lists of triples of which one pair is in too few of the documents so far: first in half as many as will
-    /// be asked for, then in more and more until the lists have room again.
+    /// be asked for, then in more and more until the lists have room again, at last all: what every document has would not
+    /// be closed otherwise, and this would be called for each of them.
     #[cold]
     fn close_rare(&mut self, doc: DocId, pairs: &PairLists) {
         self.next_look = FIRST_LOOK.max(2 * doc);
         let mut share = 2 * CANDIDATES_SHARE;
         loop {
-            let is_rare = |pair| pairs.doc_freq(pair) < doc / share;
+            let is_rare = |pair| share == 1 || pairs.doc_freq(pair) < doc / share;
             let rare = self.lists.iter_mut().filter(|(triple, _)| pairs.pairs_of(**triple).into_iter().any(is_rare));
             rare.for_each(|(_, list)| list.close());
             self.bytes = self.lists.values().map(OpenList::bytes).sum();
@@ -74,6 +75,11 @@ impl TriplesBuilder {
             }
             share /= 2;
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The section; `None` when nothing is worth a list. Cost: for each middle word one bitmap operation for each two of its
@@ -276,6 +282,19 @@ pub(super) mod tests {
         assert_eq!(pairs(true).doc_freq([5, 3]), Some(1001));
         assert_eq!(pairs(true).in_a_row([5, 3, 5]), None);
         assert_eq!(pairs(false).in_a_row([5, 3, 5]), Some(InARow::AllBut(DocSet::empty())));
+    }
+
+    #[test]
+    fn what_all_documents_say_does_not_fill_the_memory() {
+        let boilerplate: Vec<TermOrdinal> =
+            (2..10).flat_map(|word| [word, (word * 5) % 8 + 2, (word * 3) % 8 + 2]).collect();
+        let mut builder = PairsBuilder::of((2..10).collect(), DOCS, 10);
+        for doc in 0..DOCS {
+            builder.push(doc, &boilerplate);
+            assert!(builder.bytes_of_triples() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+        }
+        let [pairs, triples] = builder.finish();
+        assert!(pairs.is_some() && triples.is_none());
     }
 
     proptest! {
