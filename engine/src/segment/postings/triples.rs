@@ -33,7 +33,8 @@ const FIRST_LOOK: DocId = if cfg!(debug_assertions) { 64 } else { 4096 };
 /// Three words, as numbered by [`PairLists::triple`].
 type Triple = u32;
 
-/// Collects the triples while documents are written in order. Memory: eight bytes a document, and 2 MB.
+/// Collects the triples while documents are written in order. Memory: eight bytes a document, at the end as much again for
+/// bitmaps, and some megabytes.
 #[derive(Default)]
 pub(super) struct TriplesBuilder {
     lists: HashMap<Triple, OpenList, foldhash::fast::FixedState>,
