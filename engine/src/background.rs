@@ -1,4 +1,4 @@
-//! Threads that nobody waits for.
+//! Threads that stay behind searches: nobody waits for them, or not as impatiently.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -53,12 +53,17 @@ impl SmallWrites {
     }
 }
 
+/// Lets threads that wait for the processor go first, those of searches: whatever its priority, a thread keeps its
+/// processor until the next tick of the clock otherwise, 4 ms, when another wakes up on it. Cost: 0.3 us when nobody waits.
+pub(crate) fn let_others_go() {
+    std::thread::yield_now();
+}
+
 /// Lets threads that wait for the processor go first, and waits while small writes are going on, for 20 ms at most: for
 /// what can as well be done later, in steps of less than a millisecond.
 pub(crate) fn give_way() {
     const STEP: Duration = Duration::from_millis(1);
     const STEPS_MAX: usize = 20;
-    // A thread of low priority keeps its processor until the next tick all the same, 4 ms, when a search wakes up on it.
-    std::thread::yield_now();
+    let_others_go();
     (0..STEPS_MAX).take_while(|_| SMALL_WRITES.go_on()).for_each(|_| std::thread::sleep(STEP));
 }

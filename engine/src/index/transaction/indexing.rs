@@ -15,12 +15,15 @@ use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin, check_log};
 use super::write_plan::{Content, Entry, WritePlan};
+use crate::background::let_others_go;
 use crate::document::merge_with_vectors;
 use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
 use crate::text::dictionary_heap_bytes;
 
 /// Documents are handed to threads in runs of at most this many.
 const RUN_LENGTH_MAX: usize = 256;
+/// After so many documents searches may go first: some 80 us of a thread.
+const DOCUMENTS_AT_ONCE: u64 = 4;
 
 /// New segments and what they hold.
 #[derive(Debug, Default)]
@@ -81,10 +84,13 @@ pub(super) fn write_documents(
             if start >= end {
                 return part.finish();
             }
-            let mut done = 0;
+            let mut done = 0u64;
             for entry in plan.entries()[start..end].iter().filter(|entry| entry.is_written()) {
                 source.with_document(entry, |id, origin, json| part.write(id, plan.key(entry), json, origin))?;
                 done += 1;
+                if done.is_multiple_of(DOCUMENTS_AT_ONCE) {
+                    let_others_go();
+                }
             }
             part.end_run();
             resources.progress.advance(done);
