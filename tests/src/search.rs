@@ -91,6 +91,17 @@ fn fields_scores_and_thresholds() {
     check(&server, json!({"q": "jurassic park", "rankingScoreThreshold": threshold}), &[1]);
     check(&server, json!({"q": "park", "attributesToSearchOn": ["about"]}), &[]);
     check(&server, json!({"q": "jurassic", "attributesToSearchOn": ["about"]}), &[4]);
+    server.set("films", json!({"searchableAttributes": []}));
+    check(&server, json!({"q": "park", "attributesToSearchOn": ["*"]}), &[]);
+}
+
+#[test]
+fn an_excluded_stop_word_excludes_nothing() {
+    let server = films();
+    check(&server, json!({"q": "jurassic -park"}), &[2]);
+    server.set("films", json!({"stopWords": ["park"]}));
+    check(&server, json!({"q": "jurassic -park"}), &[1, 2, 4]);
+    check(&server, json!({"q": "jurassic -\"park\""}), &[1, 2, 4]);
 }
 
 #[test]

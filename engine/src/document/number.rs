@@ -12,7 +12,7 @@ pub struct Number<'d> {
 
 impl<'d> Number<'d> {
     /// Reads a JSON number; its text may be put into `scratch`.
-    pub(super) fn read(raw: &'d str, scratch: &'d mut Vec<u8>) -> Number<'d> {
+    pub(crate) fn read(raw: &'d str, scratch: &'d mut Vec<u8>) -> Number<'d> {
         let digits = raw.strip_prefix('-').unwrap_or(raw);
         if digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
             // Exact: the digits fit 64 bits, and the cast rounds as reading the decimal would.

@@ -10,6 +10,7 @@ use super::projection::Projection;
 use super::selection::{CropSelection, Selected, Selection};
 use super::terms::MatchingTerms;
 use super::value::{Kind, StoredDocumentError, child_path, elements, members, string, write_string};
+use crate::document::Number;
 use crate::text::{Language, Tokenizer};
 
 /// What a request asks for around its matches.
@@ -164,7 +165,7 @@ impl Walk<'_, '_> {
             Kind::Object => return self.object(path, value),
             Kind::Array => return self.array(path, value),
             Kind::String => self.text(path, &string(value)?, Some(value)),
-            Kind::Number => self.text(path, value, None),
+            Kind::Number => self.text(path, Number::read(value, &mut Vec::new()).text, None),
             Kind::Literal => self.out.extend_from_slice(value.as_bytes()),
         }
         Ok(self.of.shown(path) == Selected::Whole)

@@ -84,7 +84,8 @@ pub struct CropSelection {
 }
 
 impl CropSelection {
-    /// From entries `name`, `name:length` or `*`; entries without a usable length take `default_length`.
+    /// From entries `name`, `name:length` or `*`, of which later ones win; entries without a usable length take
+    /// `default_length`.
     pub fn new<S: AsRef<str>>(entries: &[S], default_length: usize) -> CropSelection {
         let mut selection = CropSelection::default();
         for entry in entries {
@@ -95,6 +96,7 @@ impl CropSelection {
             };
             if name == "*" {
                 selection.others = Some(length);
+                selection.named.clear();
             } else {
                 selection.named.push((name.to_owned(), length));
             }

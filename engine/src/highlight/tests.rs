@@ -209,7 +209,7 @@ fn documents_keep_their_shape() {
     let (all, positions) = formatted(document, Asked { terms: terms("red"), ..Asked::default() });
     assert_eq!(
         all,
-        r#"{"id":"14","x":"1.50","ok":true,"no":null,"e":{},"l":[],"tags":["<em>Red</em>","blue"],"a":{"b":"<em>red</em>","c":"<em>red</em>"}}"#
+        r#"{"id":"14","x":"1.5","ok":true,"no":null,"e":{},"l":[],"tags":["<em>Red</em>","blue"],"a":{"b":"<em>red</em>","c":"<em>red</em>"}}"#
     );
     assert_eq!(
         positions,
@@ -234,6 +234,14 @@ fn numbers_are_matched_as_text() {
 }
 
 #[test]
+fn numbers_are_shown_as_they_are_read() {
+    let document = r#"{"a":1.50,"b":1E3,"c":-0,"d":1e-07,"e":1.0,"f":18446744073709551616}"#;
+    let shown = formatted(document, Asked { terms: terms("1.5"), ..Asked::default() }).0;
+    let as_read = r#""b":"1000.0","c":"0","d":"1e-7","e":"1.0","f":"18446744073709551616"}"#;
+    assert!(shown.ends_with(as_read), "{shown}");
+}
+
+#[test]
 fn crop_lengths_may_differ_by_attribute() {
     let document = r#"{"a":"one two three","b":"one two three","c":{"d":"one two three"}}"#;
     let asked = |crop| Asked { highlight: &[], crop, crop_length: 2, ..Asked::default() };
@@ -243,6 +251,11 @@ fn crop_lengths_may_differ_by_attribute() {
     );
     assert_eq!(
         formatted(document, asked(&["a:x", "c"])).0,
+        r#"{"a":"one two…","b":"one two three","c":{"d":"one two…"}}"#
+    );
+    // The last entry that selects an attribute decides.
+    assert_eq!(
+        formatted(document, asked(&["a:1", "b:1", "*", "b:0"])).0,
         r#"{"a":"one two…","b":"one two three","c":{"d":"one two…"}}"#
     );
 }

@@ -119,7 +119,7 @@ pub fn resolve(
             let pattern = AttributePattern::new(name);
             let known =
                 |attribute: &String| pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute);
-            if !listed.iter().any(known) {
+            if name != "*" && !listed.iter().any(known) {
                 let (mut available, hidden): (Vec<_>, Vec<_>) =
                     listed.iter().cloned().partition(|a| settings.displayed_attributes.selects(a));
                 if !hidden.is_empty() {

@@ -90,6 +90,10 @@ pub fn search_semantic(
         .collect();
     let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len() };
     let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
+    if semantic.except.is_some() {
+        // A document that cannot be compared is not like another one.
+        all.retain(|entry| entry.similarity().is_some());
+    }
     let nearest_count = all.len() as u64;
     clock.lap("nearness", Some(nearest_count));
     if let Some(window) = keeps.filter(|window| *window < all.len() && *window > 0) {

@@ -74,15 +74,13 @@ impl SortCriterion {
     /// # Errors
     /// What is wrong with the text; nothing is looked up.
     pub fn parse(text: &str) -> Result<SortCriterion, SortError> {
-        let text = text.trim();
         let missing = || SortError::MissingDirection { found: text.to_owned() };
         let (target, direction) = text.rsplit_once(':').ok_or_else(missing)?;
-        let ascending = match direction.trim() {
+        let ascending = match direction {
             "asc" => true,
             "desc" => false,
             _ => return Err(missing()),
         };
-        let target = target.trim();
         if target.is_empty() {
             return Err(missing());
         }
@@ -166,6 +164,10 @@ mod tests {
         assert!(matches!(error("title"), SortError::MissingDirection { .. }));
         assert!(matches!(error("title:up"), SortError::MissingDirection { .. }));
         assert!(matches!(error(":asc"), SortError::MissingDirection { .. }));
+        // Space is part of a name, and of no direction.
+        assert!(matches!(error("title:asc "), SortError::MissingDirection { .. }));
+        assert!(matches!(error("title: asc"), SortError::MissingDirection { .. }));
+        assert_eq!(SortCriterion::parse(" title:asc"), Ok(SortCriterion::field(" title", true)));
         assert!(matches!(error("_geo:asc"), SortError::ReservedGeo { .. }));
         assert!(matches!(error("_geoRadius(1,2,3):asc"), SortError::ReservedGeo { .. }));
         assert_eq!(error("_geoDistance:asc"), SortError::ReservedGeoDistance);

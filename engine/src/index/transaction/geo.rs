@@ -65,7 +65,7 @@ pub(super) fn parse_shape(json: &str, document_id: impl FnOnce() -> String) -> R
 fn coordinate(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
+        Value::String(text) => text.parse().ok(),
         _ => None,
     };
     number.filter(|number| number.is_finite())
@@ -92,6 +92,7 @@ mod tests {
         assert_eq!(parse(r#"{"lat":1,"lng":-2.5}"#), Ok(Some((1.0, -2.5))));
         assert_eq!(parse(r#"{"lng":"3","lat":"1e1"}"#), Ok(Some((10.0, 3.0))));
         assert_eq!(parse("null"), Ok(None));
+        parse(r#"{"lat":" 1","lng":2}"#).expect_err("space is no part of a number");
     }
 
     #[test]

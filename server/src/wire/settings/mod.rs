@@ -387,6 +387,10 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
     if let Some(Value::Object(embedders)) = sent.get_mut("embedders") {
         embedders.values_mut().for_each(embedders::redact);
     }
+    // Clients of the protocol do not know it: it is told while it is set, here as in the settings.
+    if sent.get("matchingStrategy").is_some_and(Value::is_null) {
+        sent.shift_remove("matchingStrategy");
+    }
     sent
 }
 
