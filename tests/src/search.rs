@@ -101,6 +101,7 @@ fn an_excluded_stop_word_excludes_nothing() {
     check(&server, json!({"q": "jurassic -park"}), &[2]);
     server.set("films", json!({"stopWords": ["park"]}));
     check(&server, json!({"q": "jurassic -park"}), &[1, 2, 4]);
+    check(&server, json!({"q": "jurassic -Park"}), &[1, 2, 4]);
     check(&server, json!({"q": "jurassic -\"park\""}), &[1, 2, 4]);
 }
 

@@ -84,8 +84,8 @@ pub struct CropSelection {
 }
 
 impl CropSelection {
-    /// From entries `name`, `name:length` or `*`, of which later ones win; entries without a usable length take
-    /// `default_length`.
+    /// From entries `name`, `name:length` or `*`. A later entry of the same name wins, and `*` over all names before it;
+    /// entries without a usable length take `default_length`.
     pub fn new<S: AsRef<str>>(entries: &[S], default_length: usize) -> CropSelection {
         let mut selection = CropSelection::default();
         for entry in entries {

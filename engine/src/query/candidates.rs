@@ -396,10 +396,11 @@ impl<'a> SegmentQuery<'a> {
     pub fn excluded(&self, excluded: &Excluded) -> DocSet {
         let terms = self.reader.terms();
         match excluded {
-            Excluded::Word(word) => match terms.ordinal(word.as_bytes()) {
-                Some(ordinal) => self.term_docs(ordinal),
-                None => DocSet::empty(),
-            },
+            // A stop word is matched by nothing.
+            Excluded::Word(word) => {
+                let known = terms.ordinal(word.as_bytes()).filter(|o| self.stop.binary_search(o).is_err());
+                known.map_or_else(DocSet::empty, |ordinal| self.term_docs(ordinal))
+            }
             Excluded::Phrase(words) => match sequence(terms, words.iter().map(Option::as_deref), &self.stop) {
                 Some(words) => self.phrase(&words),
                 None => DocSet::empty(),

@@ -97,7 +97,7 @@ impl PhraseBuilder {
 /// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
 /// * `-word`, `-"…"` exclude, at the start of the text or after white space.
 /// * The last word is a prefix when `prefix_search` is set and nothing follows it.
-/// * Stop words are dropped, but for the last word and inside phrases (any one word); excluded ones too.
+/// * Stop words are dropped, but for the last word and inside phrases (any one word).
 pub fn parse_query(
     text: &str,
     tokenizer: &Tokenizer,
@@ -128,10 +128,7 @@ pub fn parse_query(
                 if let Some(phrase) = &mut phrase {
                     phrase.push((!is_stop_word).then(|| token.text.to_string()), position);
                 } else if negative {
-                    // As far as searches know no document has a stop word.
-                    if !is_stop_word {
-                        out.excluded.push(Excluded::Word(token.text.to_string()));
-                    }
+                    out.excluded.push(Excluded::Word(token.text.to_string()));
                     negative = false;
                 } else if is_last || !is_stop_word {
                     out.terms.push(QueryTerm {
