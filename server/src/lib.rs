@@ -4,6 +4,7 @@ pub mod access;
 pub mod app;
 pub mod backup;
 mod banner;
+mod cancellation;
 mod edition;
 pub mod embedders;
 pub mod engine_errors;

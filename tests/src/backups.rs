@@ -102,6 +102,21 @@ fn a_server_started_from_a_snapshot_holds_the_same() {
 }
 
 #[test]
+fn indexes_with_the_longest_names_come_back_from_a_dump() {
+    let server = Server::start();
+    // Longer than the name of a file may be, and the same for as long as one may be.
+    let names = ["a", "b"].map(|last| "x".repeat(399) + last);
+    for (id, name) in (1..).zip(&names) {
+        server.add(name, json!([{"id": id}]));
+    }
+    let dump = dump_of(&server);
+    let restored = Server::with_options(&["--import-dump", dump.to_str().unwrap()]);
+    for (id, name) in (1..).zip(&names) {
+        assert_eq!(restored.get(&format!("/indexes/{name}/documents/{id}")).ok(), json!({"id": id}));
+    }
+}
+
+#[test]
 fn tasks_that_wait_are_carried_out_by_who_starts_from_the_snapshot() {
     let server = Server::start();
     server.add("films", json!([{"id": 0}]));

@@ -82,6 +82,8 @@ fn one_failure_leaves_everything_as_it_was() {
 fn mistakes_are_told_at_once() {
     let server = Server::start();
     edit(&server, json!({"function": ""})).refused(400, "feature_not_enabled");
+    edit(&server, json!({"foo": 1})).refused(400, "bad_request");
+    edit(&server, json!({})).refused(400, "missing_document_edition_function");
     server.patch("/experimental-features", json!({"editDocumentsByFunction": true})).ok();
     for (body, code) in [
         (json!({}), "missing_document_edition_function"),

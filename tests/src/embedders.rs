@@ -375,6 +375,140 @@ fn embedding_goes_on_after_a_crash_without_asking_again() {
     assert_eq!(server.search("pets", json!({"filter": "_vectors.m EXISTS", "limit": 0}))["estimatedTotalHits"], 27);
 }
 
+/// Waits until a document is found, though not embedded.
+fn until_written(server: &Server, index: &str, word: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let body = json!({ "q": word });
+    while server.post(&format!("/indexes/{index}/search"), body.clone()).body["hits"] == json!([])
+        || server.post(&format!("/indexes/{index}/search"), body.clone()).status != 200
+    {
+        assert!(Instant::now() < deadline, "not written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn documents_that_wait_for_their_vectors_can_be_canceled() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.take_texts();
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let canceled = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a slow kitten"}]));
+    until_written(&server, "pets", "kitten");
+    let uid = canceled.body["taskUid"].clone();
+    let cancelation = server.done(&server.post(&format!("/tasks/cancel?uids={uid}"), Value::Null));
+    assert_eq!(
+        (&cancelation["details"]["matchedTasks"], &cancelation["details"]["canceledTasks"]),
+        (&json!(1), &json!(1))
+    );
+    let task = server.wait(&canceled);
+    assert_eq!(
+        (&task["status"], &task["canceledBy"], &task["error"]),
+        (&json!("canceled"), &cancelation["uid"], &Value::Null)
+    );
+    for of_cancelation in ["batchUid", "startedAt", "finishedAt", "duration"] {
+        assert_eq!(task[of_cancelation], cancelation[of_cancelation], "{of_cancelation}");
+    }
+    // What was written stays, says so, and waits for the next task that asks for vectors.
+    assert_eq!(task["details"]["indexedDocuments"], 1);
+    model.be(Manner::default());
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2]);
+    server.add("pets", json!([{"id": 4, "text": "a puppy"}]));
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 4]);
+}
+
+#[test]
+fn the_other_tasks_of_a_batch_go_on_after_a_cancelation_and_after_a_crash() {
+    let model = Model::start();
+    let mut server = pets(&model);
+    let other = json!({"m": model.configuration()});
+    let settings = server.patch("/indexes/pets/settings/embedders", other);
+    server.done(&settings);
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    // While one waits for its vectors, two gather for the next batch.
+    let first = server.post("/indexes/pets/documents", json!([{"id": 10, "text": "a slow dog"}]));
+    until_written(&server, "pets", "slow");
+    let canceled = server.post("/indexes/pets/documents", json!([{"id": 11, "text": "a slower fox"}]));
+    let left = server.post("/indexes/pets/documents", json!([{"id": 12, "text": "a slow wolf"}]));
+    model.be(Manner { holds: Some("slower"), ..Manner::default() });
+    server.done(&first);
+    until_written(&server, "pets", "wolf");
+    server.done(&server.post(&format!("/tasks/cancel?uids={}", canceled.body["taskUid"]), Value::Null));
+    assert_eq!(server.wait(&canceled)["status"], "canceled");
+    server.kill();
+    model.be(Manner::default());
+    server.start_again();
+    let task = server.done(&left);
+    assert_eq!(task["details"]["indexedDocuments"], 1);
+    assert_eq!(server.wait(&canceled)["status"], "canceled");
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 10, 11, 12]);
+    // Batches after it have numbers of their own.
+    let next = server.add("pets", json!([{"id": 13, "text": "a cat"}]));
+    assert!(next["batchUid"].as_u64() > server.wait(&canceled)["batchUid"].as_u64());
+}
+
+#[test]
+fn an_embedder_that_is_not_there_can_be_canceled() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.fail(500);
+    let mut configuration = model.configuration();
+    configuration.as_object_mut().unwrap().remove("dimensions");
+    let settings = server.patch("/indexes/pets/settings/embedders", json!({ "other": configuration }));
+    let behind = server.post("/indexes", json!({"uid": "behind"}));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while model.take_texts().is_empty() {
+        assert!(Instant::now() < deadline, "not asked");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let began = Instant::now();
+    server.done(&server.post(&format!("/tasks/cancel?uids={}", settings.body["taskUid"]), Value::Null));
+    server.done(&behind);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(server.wait(&settings)["status"], "canceled");
+    assert_eq!(server.get("/indexes/pets/settings/embedders").body.get("other"), None);
+}
+
+#[test]
+fn templates_that_cannot_work_are_refused_at_once() {
+    let model = Model::start();
+    let server = pets(&model);
+    let refuse = |changes: Value, message: &str| {
+        let mut configuration = model.configuration();
+        for (name, value) in changes.as_object().unwrap() {
+            configuration[name] = value.clone();
+        }
+        let refused = server.patch("/indexes/pets/settings/embedders", json!({ "n": configuration }));
+        assert_eq!((refused.status, &refused.body["code"]), (400, &json!("vector_embedding_error")), "{changes}");
+        let told = refused.body["message"].as_str().unwrap();
+        assert!(told.starts_with(&format!("Error while generating embeddings: user error: {message}")), "{told}");
+    };
+    refuse(json!({"request": 42, "response": 42, "url": null}), r#"in `request`: "{{text}}" not found"#);
+    refuse(
+        json!({"request": {"input": ["{{..}}", "{{text}}"]}}),
+        "in `request.input`: \"{{..}}\" expected at position #1",
+    );
+    refuse(json!({"response": {"vectors": ["{{embedding}}"]}}), "`request` has multiple texts to embed");
+    server.patch("/experimental-features", json!({"compositeEmbedders": true})).ok();
+    let mut side = model.configuration();
+    side["response"] = json!("?");
+    let pair = json!({"p": {"source": "composite", "indexingEmbedder": side, "searchEmbedder": {"source": "ollama"}}});
+    server.patch("/indexes/pets/settings/embedders", pair).refused(400, "vector_embedding_error");
+    // What only the stored rest of the configuration contradicts is told by the task.
+    let task = server.wait(&server.patch("/indexes/pets/settings/embedders", json!({"m": {"request": {}}})));
+    assert_eq!(task["error"]["code"], "vector_embedding_error");
+    assert!(task["error"]["message"].as_str().unwrap().starts_with("Index `pets`: Error while generating embeddings"));
+    // Variables of documents are looked at without any.
+    server.done(&server.post("/indexes", json!({"uid": "empty"})));
+    for (template, is_right) in [("{{ title }}", false), ("{{ doc.title }}", true)] {
+        let mut configuration = model.configuration();
+        configuration["documentTemplate"] = json!(template);
+        let task = server.wait(&server.patch("/indexes/empty/settings/embedders", json!({ "m": configuration })));
+        assert_eq!(task["status"] == "succeeded", is_right, "{task}");
+        assert!(is_right || task["error"]["code"] == "invalid_settings_embedders", "{task}");
+    }
+}
+
 #[test]
 fn secrets_and_features_are_kept() {
     let model = Model::start();

@@ -56,6 +56,7 @@ fn the_network_is_kept() {
     let mut server = keys::start(&[]).with_key(MASTER);
     server.get("/network").refused(400, "feature_not_enabled");
     server.patch("/network", json!({})).refused(400, "feature_not_enabled");
+    server.patch("/network", json!({"foo": 1})).refused(400, "bad_request");
     server.patch("/experimental-features", json!({"network": true})).ok();
     let empty = json!({
         "self": null, "remotes": {}, "leader": null, "shards": {}, "version": "00000000-0000-0000-0000-000000000000"

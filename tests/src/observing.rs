@@ -64,7 +64,12 @@ fn metrics_are_behind_their_feature_and_tell_what_happened() {
 #[test]
 fn one_client_at_a_time_reads_the_logs() {
     let server = Server::start();
-    server.post("/logs/stream", json!({})).refused(400, "feature_not_enabled");
+    for path in ["/logs/stream", "/logs/stderr"] {
+        server.post(path, json!({})).refused(400, "feature_not_enabled");
+        server.post(path, json!({"foo": 1})).refused(400, "bad_request");
+        let empty = server.request(Method::POST, path).header("content-type", "application/json").send();
+        assert!(empty.expect("an answer").text().expect("text").contains("missing_payload"));
+    }
     server.patch("/experimental-features", json!({"logsRoute": true})).ok();
     let listen = || {
         let body = json!({"mode": "json", "target": "lamina_server=debug"});

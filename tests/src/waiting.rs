@@ -54,7 +54,10 @@ fn a_batch_tells_where_it_is_while_it_works() {
     let same = server.get(&format!("/batches/{}", batch["uid"])).ok();
     assert_eq!(steps(&same), expected);
     server.release_queue(held);
-    assert_eq!(server.get(&format!("/batches/{}", batch["uid"])).ok()["progress"], Value::Null);
+    // Its only task belongs to the batch that canceled it now.
+    server.get(&format!("/batches/{}", batch["uid"])).refused(404, "batch_not_found");
+    let last = server.get("/batches?limit=1").ok()["results"][0].clone();
+    assert_eq!((&last["progress"], &last["stats"]["status"]["canceled"]), (&Value::Null, &json!(1)), "{last}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One request to a provider, with its retries.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::embedding::{EmbedFailure, cut};
@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::provider::Provider;
 use super::tokens::{count_tokens, cut_to_tokens};
+use crate::cancellation::unless_cancelled;
 use crate::outbound::{Outbound, OutboundError};
 
 /// Longest answer that is read.
@@ -23,8 +24,6 @@ const TRIES_MAX: u32 = 10;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// What is added when a provider asks for patience.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How soon a cancelled call gives up.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why a try failed, and whether another makes sense.
 enum Failed {
@@ -53,7 +52,7 @@ pub(super) async fn embed(
     loop {
         let affordable_in = provider.budget.spend(tokens, Instant::now());
         if deadline.is_none() && !affordable_in.is_zero() {
-            unless_cancelled(cancelled, tokio::time::sleep(affordable_in)).await?;
+            unless_cancelled(cancelled, tokio::time::sleep(affordable_in)).await.ok_or_else(EmbedFailure::cancelled)?;
         }
         let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
             Ok(vectors) => return Ok(vectors),
@@ -73,7 +72,7 @@ pub(super) async fn embed(
             return Err(failure);
         }
         tracing::debug!(%failure, "an embedding server failed; another try in {wait:?}");
-        unless_cancelled(cancelled, tokio::time::sleep(wait)).await?;
+        unless_cancelled(cancelled, tokio::time::sleep(wait)).await.ok_or_else(EmbedFailure::cancelled)?;
     }
 }
 
@@ -99,18 +98,6 @@ fn shortened(provider: &Provider, texts: &[String], cuts: &mut usize) -> Option<
     None
 }
 
-async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Result<T, EmbedFailure> {
-    let watch = async {
-        while !cancelled.load(Ordering::Relaxed) {
-            tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
-        }
-    };
-    tokio::select! {
-        done = work => Ok(done),
-        () = watch => Err(EmbedFailure::undecided("cancelled")),
-    }
-}
-
 async fn send(
     outbound: &Outbound,
     provider: &Provider,
@@ -130,7 +117,7 @@ async fn send(
         request = request.header(name, value);
     }
     let sent = unless_cancelled(cancelled, outbound.send(request, ANSWER_BYTES_MAX)).await;
-    let reply = match sent.map_err(Failed::GiveUp)? {
+    let reply = match sent.ok_or_else(|| Failed::GiveUp(EmbedFailure::cancelled()))? {
         Ok(reply) => reply,
         Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_) | OutboundError::Url { .. })) => {
             return Err(unusable(&error));
@@ -164,20 +151,19 @@ async fn send(
             return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
         }
     }
-    read(provider, &reply.body, text_count).map_err(|reason| {
+    let unreadable = |reason: String| {
         let message = format!("could not read the answer of the embedding server: {reason}");
         outbound.disappointed(&message);
-        Failed::Retry { failure: EmbedFailure::runtime(format!("{message}{quote}")), at_least: Duration::ZERO }
-    })
-}
-
-fn read(provider: &Provider, body: &[u8], text_count: usize) -> Result<Vec<Vec<f32>>, String> {
-    let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-    let vectors = provider.response.extract(&answer)?;
-    if vectors.len() != text_count {
-        return Err(format!("it has {} vectors for {text_count} texts", vectors.len()));
-    }
-    Ok(vectors)
+        EmbedFailure::runtime(format!("{message}{quote}"))
+    };
+    // What is no JSON may have been cut off on its way.
+    let answer: Value = serde_json::from_slice(&reply.body)
+        .map_err(|error| Failed::Retry { failure: unreadable(error.to_string()), at_least: Duration::ZERO })?;
+    let vectors = provider.response.extract(&answer).and_then(|vectors| match vectors.len() {
+        count if count == text_count => Ok(vectors),
+        count => Err(format!("it has {count} vectors for {text_count} texts")),
+    });
+    vectors.map_err(|reason| Failed::GiveUp(unreadable(reason)))
 }
 
 /// What the server said, for a message: short, and without the secrets it was asked with.

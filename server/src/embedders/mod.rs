@@ -37,6 +37,7 @@ pub use budget::RateLimits;
 use cache::VectorCache;
 pub use fragments::{QueryInput, check_fragments};
 use kept::KeptVectors;
+pub use provider::check_templates;
 use provider::{Provider, Side};
 use remembering::{Remembering, VectorMaker};
 use remote::RemoteEmbedder;
@@ -161,7 +162,10 @@ impl Embedders {
     ) -> Option<Result<Vec<Vec<f32>>, EmbedFailure>> {
         let wanted = local::LocalModel::of(provider::side_of(&settings.configuration, Side::Search))?;
         let (models, texts) = (Arc::clone(&self.models), [text.to_owned()]);
-        let work = tokio::task::spawn_blocking(move || models.open(&wanted)?.embed(&texts, &AtomicBool::new(false)));
+        let work = tokio::task::spawn_blocking(move || {
+            let never = AtomicBool::new(false);
+            models.open(&wanted, &never)?.embed(&texts, &never)
+        });
         Some(match tokio::time::timeout_at(deadline.into(), work).await {
             Ok(Ok(vectors)) => vectors,
             Ok(Err(panic)) => Err(EmbedFailure::runtime(format!("the model failed: {panic}"))),
@@ -180,25 +184,31 @@ impl Embedders {
     }
 
     /// What makes the vectors of one side.
-    fn open_side(&self, configuration: &Map<String, Value>, side: Side) -> Result<Arc<dyn VectorMaker>, EmbedFailure> {
+    fn open_side(
+        &self,
+        configuration: &Map<String, Value>,
+        side: Side,
+        cancelled: &AtomicBool,
+    ) -> Result<Arc<dyn VectorMaker>, EmbedFailure> {
         #[cfg(feature = "local-models")]
         if let Some(wanted) = local::LocalModel::of(provider::side_of(configuration, side)) {
-            return Ok(self.models.open(&wanted)?);
+            return Ok(self.models.open(&wanted, cancelled)?);
         }
         let provider = Provider::new(configuration, side, &self.budgets)?;
-        Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone().counted_by(Arc::clone(&self.requests)), provider)?))
+        let outbound = self.outbound.clone().counted_by(Arc::clone(&self.requests));
+        Ok(Arc::new(RemoteEmbedder::open(outbound, provider, cancelled)?))
     }
 }
 
 impl EmbedderProvider for Embedders {
-    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    fn open(&self, settings: &EmbedderSettings, cancelled: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         let key = key(&settings.configuration, Side::Indexing);
         if let Some(opened) = self.opened.lock().get(&key) {
             return Ok(Arc::clone(opened));
         }
-        let maker = self.open_side(&settings.configuration, Side::Indexing)?;
+        let maker = self.open_side(&settings.configuration, Side::Indexing, cancelled)?;
         if settings.configuration.contains_key("searchEmbedder") {
-            self.check_pair(&*maker, &settings.configuration)?;
+            self.check_pair(&*maker, &settings.configuration, cancelled)?;
         }
         let opened: Arc<dyn Embedder> =
             Arc::new(Remembering::new(maker, &settings.configuration, Arc::clone(&self.kept)));
@@ -221,8 +231,13 @@ const PAIR_TEXTS: [&str; 3] = ["test", "a red fox in the snow", "How does the en
 
 impl Embedders {
     /// Refuses a pair whose sides do not make the same vectors.
-    fn check_pair(&self, indexing: &dyn VectorMaker, configuration: &Map<String, Value>) -> Result<(), EmbedFailure> {
-        let search = self.open_side(configuration, Side::Search)?;
+    fn check_pair(
+        &self,
+        indexing: &dyn VectorMaker,
+        configuration: &Map<String, Value>,
+        cancelled: &AtomicBool,
+    ) -> Result<(), EmbedFailure> {
+        let search = self.open_side(configuration, Side::Search, cancelled)?;
         if search.dimensions() != indexing.dimensions() {
             return Err(EmbedFailure::user(format!(
                 "the dimensions of the search embedder ({}) and of the indexing embedder ({}) differ",
@@ -232,7 +247,7 @@ impl Embedders {
         }
         let texts = PAIR_TEXTS.map(str::to_owned);
         let make = |maker: &dyn VectorMaker| {
-            maker.make(&texts, &AtomicBool::new(false), &|_, _| ()).into_iter().collect::<Result<Vec<_>, _>>()
+            maker.make(&texts, cancelled, &|_, _| ()).into_iter().collect::<Result<Vec<_>, _>>()
         };
         for (one, other) in make(&*search)?.iter().zip(make(indexing)?) {
             let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

@@ -168,33 +168,11 @@ fn rest(
     dimensions: Option<u32>,
 ) -> Result<Provider, EmbedFailure> {
     let field = |field: &str| configuration.get(field).unwrap_or(&Value::Null);
-    let (user, expected, other) = if uses_fragments(configuration) {
-        ("fragments", FRAGMENT, TEXT)
-    } else {
-        ("a document template", TEXT, FRAGMENT)
+    let (Some(request), Some(response)) = rest_templates(configuration).map_err(EmbedFailure::user)? else {
+        return Err(EmbedFailure::user("`request` and `response` are missing"));
     };
-    let request = Template::new(field("request"), "request", expected).map_err(|reason| {
-        EmbedFailure::user(format!(
-            "{reason}\n  - Note: this template is using {user}, and so expects to contain the placeholder \
-             \"{expected}\" rather than \"{other}\""
-        ))
-    })?;
-    if expected == FRAGMENT && dimensions.is_none() {
+    if uses_fragments(configuration) && dimensions.is_none() {
         return Err(EmbedFailure::user(CANNOT_INFER_DIMENSIONS));
-    }
-    let response = Template::new(field("response"), "response", "{{embedding}}").map_err(EmbedFailure::user)?;
-    match (request.repeats(), response.repeats()) {
-        (false, true) => {
-            return Err(EmbedFailure::user(
-                "`response` has multiple embeddings, but `request` has only one text to embed",
-            ));
-        }
-        (true, false) => {
-            return Err(EmbedFailure::user(
-                "`request` has multiple texts to embed, but `response` has only one embedding",
-            ));
-        }
-        _ => {}
     }
     let headers = field("headers").as_object().into_iter().flatten();
     let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -209,6 +187,47 @@ fn rest(
         fallback_tokens: None,
         budget: Arc::default(),
     })
+}
+
+/// The templates of a `rest` configuration, as far as it has them: of the request and of the response.
+fn rest_templates(configuration: &Map<String, Value>) -> Result<(Option<Template>, Option<Template>), String> {
+    let field = |field: &str| configuration.get(field).filter(|value| !value.is_null());
+    let (user, expected, other) = if uses_fragments(configuration) {
+        ("fragments", FRAGMENT, TEXT)
+    } else {
+        ("a document template", TEXT, FRAGMENT)
+    };
+    let request = field("request").map(|request| {
+        Template::new(request, "request", expected).map_err(|reason| {
+            format!(
+                "{reason}\n  - Note: this template is using {user}, and so expects to contain the placeholder \
+                 \"{expected}\" rather than \"{other}\""
+            )
+        })
+    });
+    let request = request.transpose()?;
+    let response = field("response").map(|response| Template::new(response, "response", "{{embedding}}"));
+    let response = response.transpose()?;
+    match (request.as_ref().map(Template::repeats), response.as_ref().map(Template::repeats)) {
+        (Some(false), Some(true)) => {
+            Err("`response` has multiple embeddings, but `request` has only one text to embed".to_owned())
+        }
+        (Some(true), Some(false)) => {
+            Err("`request` has multiple texts to embed, but `response` has only one embedding".to_owned())
+        }
+        _ => Ok((request, response)),
+    }
+}
+
+/// Checks the templates of a configuration of one side, as far as it has them.
+///
+/// # Errors
+/// What can't work, in public words.
+pub fn check_templates(configuration: &Map<String, Value>) -> Result<(), String> {
+    match configuration.get("source").and_then(Value::as_str) {
+        Some("rest") => rest_templates(configuration).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// A template of ours.

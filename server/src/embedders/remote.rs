@@ -26,13 +26,16 @@ pub(super) struct RemoteEmbedder {
 
 impl RemoteEmbedder {
     /// Measures the size when it is not configured, by embedding a word. Blocks; not for threads of the runtime.
-    pub(super) fn open(outbound: Outbound, provider: Provider) -> Result<RemoteEmbedder, EmbedFailure> {
+    pub(super) fn open(
+        outbound: Outbound,
+        provider: Provider,
+        cancelled: &AtomicBool,
+    ) -> Result<RemoteEmbedder, EmbedFailure> {
         let dimensions = match provider.dimensions {
             Some(dimensions) => dimensions,
             None => {
                 let texts = ["test".to_owned()];
-                let never = AtomicBool::new(false);
-                let call = call::embed(&outbound, &provider, &texts, None, &never);
+                let call = call::embed(&outbound, &provider, &texts, None, cancelled);
                 let vectors = outbound.runtime().block_on(call)?;
                 vectors.first().and_then(|vector| u32::try_from(vector.len()).ok()).unwrap_or(0)
             }

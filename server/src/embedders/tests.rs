@@ -125,7 +125,7 @@ impl Fixture {
     }
 
     fn open(&self, configuration: &Value) -> Result<Arc<dyn Embedder>, String> {
-        self.embedders.open(&settings(configuration)).map_err(|failure| failure.to_string())
+        self.embedders.open(&settings(configuration), &AtomicBool::default()).map_err(|failure| failure.to_string())
     }
 
     fn embed(&self, configuration: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
@@ -242,15 +242,14 @@ fn texts_that_are_too_long_are_cut() {
 
 #[test]
 fn passing_troubles_are_waited_for() {
-    let (stub, fixture) = (Stub::start(&[200, 429, 500, 503], rest_answer), Fixture::new(0));
-    // The first answer is no vector, the others no answers.
+    let (stub, fixture) = (Stub::start(&[429, 500, 503], rest_answer), Fixture::new(0));
     assert_eq!(fixture.embed(&rest(&stub.url), &["a"]).unwrap(), [[1.0, 1.0]]);
-    assert_eq!(stub.seen().len(), 4 + 2);
+    assert_eq!(stub.seen().len(), 3 + 2);
 }
 
 #[test]
 fn answers_that_make_no_sense_are_asked_for_again() {
-    let answers = ["{", "[1, 2", "null", r#"{"vectors": [[1, 1], [2, 1]]}"#, r#"{"vectors": [["x"]]}"#];
+    let answers = ["{", "[1, 2", "", "<html>"];
     let count = AtomicUsize::new(0);
     let stub = Stub::start(&[], move |seen| match answers.get(count.fetch_add(1, Ordering::Relaxed)) {
         Some(nonsense) => (200, (*nonsense).to_owned()),
@@ -264,6 +263,13 @@ fn answers_that_make_no_sense_are_asked_for_again() {
     let told = fixture.query(&rest(&stub.url), "abc", Duration::from_secs(3)).unwrap_err();
     assert!(told.starts_with("runtime error: could not read the answer of the embedding server: "), "{told}");
     assert!(told.ends_with("\n  - server replied with `<html>XXX...</html>`"), "{told}");
+    // What is JSON came as it was meant.
+    for answer in ["null", r#"{"v": "x"}"#, r#"{"vectors": [[1, 1], [2, 1]]}"#, r#"{"vectors": [["x"]]}"#] {
+        let stub = Stub::start(&[], |_| (200, answer.to_owned()));
+        let told = fixture.open(&rest(&stub.url)).unwrap_err();
+        assert!(told.starts_with("runtime error: could not read the answer of the embedding server: "), "{told}");
+        assert_eq!(stub.seen().len(), 1, "{answer}");
+    }
 }
 
 #[test]
@@ -459,7 +465,7 @@ fn what_was_answered_is_not_asked_again() {
     let kept = KeptVectors::new(first.folder.path().join("embeddings"), 0);
     // Another start of the server.
     let again = Remembering::new(
-        first.embedders.open_side(configuration.as_object().unwrap(), Side::Indexing).unwrap(),
+        first.embedders.open_side(configuration.as_object().unwrap(), Side::Indexing, &never).unwrap(),
         configuration.as_object().unwrap(),
         Arc::new(kept),
     );

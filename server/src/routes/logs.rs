@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tracing_subscriber::filter::Targets;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -27,25 +26,17 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     stream.or(stop).unify().or(stderr).unify().boxed()
 }
 
-fn check_feature(request: &Request) -> ApiResult<()> {
-    if request.state().features.is_on(Feature::LogsRoute) {
+fn check_feature(state: &AppState) -> ApiResult<()> {
+    if state.features.is_on(Feature::LogsRoute) {
         return Ok(());
     }
     Err(ApiError::feature_not_enabled("Modifying logs through the `/logs/*` routes", "logs route"))
 }
 
-/// A body without a word is as good as an empty object.
-async fn body(request: Request) -> ApiResult<Value> {
-    match request.header(header::CONTENT_LENGTH) {
-        Some("0") => Ok(Value::Object(Default::default())),
-        _ => request.json().await,
-    }
-}
-
 async fn stream_logs(request: Request) -> ApiResult<Response> {
-    check_feature(&request)?;
     let (mut target, mut mode) = (info(), LogsMode::Human);
-    let body = body(request).await?;
+    let state = Arc::clone(request.state());
+    let body = request.json().await?;
     At::root(&body).fields(&["target", "mode", "profileMemory"], |name, field| {
         match name {
             "target" => target = read_target(&field)?,
@@ -66,6 +57,7 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
         }
         Ok(())
     })?;
+    check_feature(&state)?;
     let listening = logs::listen(target, mode).ok_or_else(|| {
         ApiError::new(Code::BadRequest, "The `/logs/stream` route is currently in use by someone else.")
     })?;
@@ -82,19 +74,20 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
 }
 
 async fn stop_stream(request: Request) -> ApiResult<Response> {
-    check_feature(&request)?;
+    check_feature(request.state())?;
     logs::stop_listening(None);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 async fn set_stderr(request: Request) -> ApiResult<Response> {
-    check_feature(&request)?;
     let mut target = info();
-    let body = body(request).await?;
+    let state = Arc::clone(request.state());
+    let body = request.json().await?;
     At::root(&body).fields(&["target"], |_, field| {
         target = read_target(&field)?;
         Ok(())
     })?;
+    check_feature(&state)?;
     if logs::set_stderr(target) {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {

@@ -37,8 +37,8 @@ fn show(request: &Request) -> ApiResult<Response> {
 
 async fn change(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
-    check_feature(&state)?;
     let patch = patch(&request.json().await?)?;
+    check_feature(&state)?;
     let is_told = state.telemetry.is_on();
     let topology = blocking(move || state.network.change(patch)).await??;
     let mut answer = json_answer(StatusCode::OK, &topology.show());

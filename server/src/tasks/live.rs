@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lamina_engine::index::Progress;
 use serde_json::{Map, Value};
@@ -10,11 +9,9 @@ use serde_json::{Map, Value};
 use super::kind::Status;
 use super::steps::Steps;
 use super::task::Task;
+use crate::cancellation::unless_cancelled;
 use crate::outbound::Tally;
 use crate::timestamp::Timestamp;
-
-/// How soon a batch that waits for another server learns that it is to give up.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A batch from its start until its outcome is stored.
 #[derive(Debug)]
@@ -84,17 +81,7 @@ impl LiveBatch {
     /// Blocks until `work` is done, or the batch is told to give up: then there is nothing. Not for threads of the
     /// runtime.
     pub(crate) fn wait_for<T>(&self, runtime: &tokio::runtime::Handle, work: impl Future<Output = T>) -> Option<T> {
-        let told = async {
-            while !self.is_cancelled() {
-                tokio::time::sleep(CANCEL_CHECK_INTERVAL).await;
-            }
-        };
-        runtime.block_on(async {
-            tokio::select! {
-                done = work => Some(done),
-                () = told => None,
-            }
-        })
+        runtime.block_on(unless_cancelled(&self.cancelled, work))
     }
 
     /// Asks the engine to give up. A commit that is under way ends normally.

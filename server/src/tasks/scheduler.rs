@@ -132,7 +132,15 @@ impl Scheduler {
 /// A batch to be carried out.
 struct Plan {
     tasks: Vec<Queued>,
-    strategy: Strategy,
+    strategy: String,
+    /// What it came to when its documents were written, if that was done before.
+    written: Option<FinishedBatch>,
+}
+
+impl Plan {
+    fn new(tasks: Vec<Queued>, strategy: &Strategy) -> Plan {
+        Plan { tasks, strategy: strategy.to_string(), written: None }
+    }
 }
 
 struct Worker {
@@ -144,7 +152,7 @@ struct Worker {
     embedder_requests: Arc<Tally>,
     limits: Limits,
     next_batch: u32,
-    /// Its documents were written before the last stop or crash; their vectors are still to be made.
+    /// Its documents were written before the last stop, crash or cancelation; their vectors are still to be made.
     interrupted: Option<FinishedBatch>,
     retention: Retention,
     patience: Patience,
@@ -161,17 +169,17 @@ impl Worker {
         if let Some(uid) = store.retry_failed_upgrade()? {
             tracing::info!(task = uid, "trying again to upgrade the database");
         }
-        self.next_batch = store.next_batch_uid()?;
         for uid in store.indexes_with_enqueued()? {
             // An index that cannot be opened fails its tasks, not the server.
             let Ok(snapshot) = self.instance.snapshot(&uid) else { continue };
-            let Some((batch, note)) = snapshot.last_outcome() else { continue };
             // An index that was filled from a dump knows of no batch yet.
-            if batch < u64::from(self.next_batch) || note.is_empty() {
-                continue;
-            }
+            let Some((_, note)) = snapshot.last_outcome().filter(|(_, note)| !note.is_empty()) else { continue };
             let batch: FinishedBatch =
                 serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
+            // Its end was stored, but for tasks that were canceled while it waited for vectors.
+            if self.waiting_tasks(&batch)?.is_empty() {
+                continue;
+            }
             let done = Done { batch, created: Vec::new() };
             let free = self.publish(&done);
             if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
@@ -184,24 +192,28 @@ impl Worker {
             self.remove(&free, files.iter().map(String::as_str));
             self.queue.batch_ended(done.batch.uid);
         }
-        self.next_batch = store.next_batch_uid()?;
+        self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
         self.instance.remove_orphans(&store.payload_files()?)?;
         Ok(())
     }
 
+    /// The tasks of a batch that are enqueued.
+    fn waiting_tasks(&self, batch: &FinishedBatch) -> Result<Vec<Queued>, StoreError> {
+        let store = self.queue.store();
+        let tasks = batch.tasks.iter().map(|task| store.queued(task.uid));
+        tasks.filter_map(Result::transpose).collect()
+    }
+
     fn work(&mut self) {
-        if let Some(batch) = self.interrupted.take()
-            && let Err(error) = self.resume(batch)
-        {
-            tracing::error!(%error, "cannot read the tasks of an interrupted batch");
-        }
         while !self.stop.load(Ordering::Acquire) {
             match self.plan() {
-                Ok(Some(plan)) if self.patience.expects_more(&plan.tasks, self.queue.uploads()) => {
+                Ok(Some(plan))
+                    if plan.written.is_none() && self.patience.expects_more(&plan.tasks, self.queue.uploads()) =>
+                {
                     self.queue.wait(Some(LOOK_AGAIN));
                 }
                 Ok(Some(plan)) => {
-                    self.process(&plan);
+                    self.process(plan);
                     if let Err(error) = self.clean_up() {
                         tracing::error!(%error, "cannot delete old tasks");
                     }
@@ -220,28 +232,6 @@ impl Worker {
         }
     }
 
-    /// Goes on with a batch whose documents were written before.
-    fn resume(&mut self, batch: FinishedBatch) -> Result<(), StoreError> {
-        let uid = batch.embeds.clone().unwrap_or_default();
-        tracing::info!(batch = batch.uid, index = uid, "goes on to embed the documents of an interrupted batch");
-        let mut tasks = Vec::new();
-        self.queue.store().walk_index_queue(&uid, 0, |task| {
-            if batch.tasks.iter().any(|finished| finished.uid == task.uid) {
-                tasks.push(task);
-            }
-            true
-        })?;
-        let strategy = batch.strategy.clone();
-        let live = Arc::new(LiveBatch {
-            uid: batch.uid,
-            started_at: Timestamp::from_nanos(batch.started_at),
-            ..self.live(batch.uid, &tasks, strategy)
-        });
-        self.queue.set_live(Some(Arc::clone(&live)));
-        self.conclude(&live, &tasks, Some(Done { batch, created: Vec::new() }));
-        Ok(())
-    }
-
     fn clean_up(&mut self) -> Result<(), StoreError> {
         if !self.limits.cleans_up {
             return Ok(());
@@ -254,27 +244,35 @@ impl Worker {
     }
 
     /// What comes next, if anything.
-    fn plan(&self) -> Result<Option<Plan>, StoreError> {
-        let store = self.queue.store();
+    fn plan(&mut self) -> Result<Option<Plan>, StoreError> {
+        let queue = Arc::clone(&self.queue);
+        let store = queue.store();
         if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
             let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
-            return Ok(Some(Plan { tasks: vec![cancelation], strategy }));
+            return Ok(Some(Plan::new(vec![cancelation], &strategy)));
+        }
+        if let Some(written) = &self.interrupted {
+            let (tasks, strategy) = (self.waiting_tasks(written)?, written.strategy.clone());
+            let written = self.interrupted.take();
+            if !tasks.is_empty() {
+                return Ok(Some(Plan { tasks, strategy, written }));
+            }
         }
         for kind in [Kind::UpgradeDatabase, Kind::TaskDeletion] {
             let tasks = store.enqueued_of_kind(kind)?;
             if !tasks.is_empty() {
-                return Ok(Some(Plan { tasks, strategy: Strategy::OwnKind { kind } }));
+                return Ok(Some(Plan::new(tasks, &Strategy::OwnKind { kind })));
             }
         }
         let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
         if let Some(kind) = first.first().map(|task| task.content.kind()) {
             if kind == Kind::SnapshotCreation {
                 first.retain(|task| task.content.kind() == kind);
-                return Ok(Some(Plan { tasks: first, strategy: Strategy::OwnKind { kind } }));
+                return Ok(Some(Plan::new(first, &Strategy::OwnKind { kind })));
             }
             first.truncate(1);
             let strategy = Strategy::Alone { uid: first[0].uid, kind };
-            return Ok(Some(Plan { tasks: first, strategy }));
+            return Ok(Some(Plan::new(first, &strategy)));
         }
         match store.oldest_enqueued()? {
             Some(first) => self.grow(first).map(Some),
@@ -286,12 +284,12 @@ impl Worker {
     fn grow(&self, first: Queued) -> Result<Plan, StoreError> {
         let Some(index_uid) = first.index_uid.clone() else {
             let strategy = Strategy::Alone { uid: first.uid, kind: first.content.kind() };
-            return Ok(Plan { tasks: vec![first], strategy });
+            return Ok(Plan::new(vec![first], &strategy));
         };
         let facts = self.facts(&index_uid);
         let mut batch = match Growing::start(&first, &facts, self.limits) {
             Ok(batch) => batch,
-            Err(strategy) => return Ok(Plan { tasks: vec![first], strategy }),
+            Err(strategy) => return Ok(Plan::new(vec![first], &strategy)),
         };
         let store = self.queue.store();
         let barrier = self.barrier(&index_uid)?;
@@ -318,7 +316,7 @@ impl Worker {
             None if store.has_others_enqueued(&index_uid)? => Strategy::IndexExhausted { index_uid },
             None => Strategy::QueueExhausted,
         };
-        Ok(Plan { tasks, strategy })
+        Ok(Plan::new(tasks, &strategy))
     }
 
     fn facts(&self, index_uid: &str) -> IndexFacts {
@@ -342,68 +340,84 @@ impl Worker {
         Ok(first)
     }
 
-    fn process(&mut self, plan: &Plan) {
+    fn process(&mut self, plan: Plan) {
         let started = Instant::now();
-        let live = Arc::new(self.live(self.next_batch, &plan.tasks, plan.strategy.to_string()));
-        self.queue.set_live(Some(Arc::clone(&live)));
-        tracing::debug!(batch = live.uid, tasks = live.tasks.len(), index = live.index_uid, "batch started");
-        let done = self.carry_out(&live, &plan.tasks);
-        self.conclude(&live, &plan.tasks, done);
-        self.holds_memory |= started.elapsed() > SHORT;
-    }
-
-    /// Shows what the batch did, lets its documents be embedded, and stores its end.
-    fn conclude(&mut self, live: &LiveBatch, tasks: &[Queued], done: Option<Done>) {
-        let has_ended = done.is_some();
-        if let Some(mut done) = done {
-            let free = self.publish(&done);
-            self.free_payloads(live, tasks, &done);
-            if !self.embed(live, tasks, &mut done) {
-                self.queue.set_live(None);
-                return;
-            }
-            let trace = Trace::of(live, tasks, &done);
-            // A snapshot holds its own batch, whose end must not be told differently by the original.
-            if done.batch.progress_trace.is_empty() && has_steps(live) {
-                done.batch.progress_trace = trace.show();
-            }
-            done.batch.embedder_requests = live.embedder_requests.show();
-            live.progress.enter(Phase::Finished, 0);
-            self.queue.traces().add(trace);
-            let Some(files) = self.store_end(&done) else { return };
-            self.remove(&free, files.iter().map(String::as_str));
-            self.next_batch += 1;
+        let Plan { tasks, strategy, written } = plan;
+        let mut live = self.live(self.next_batch, &tasks, strategy);
+        if let Some(batch) = &written {
             tracing::info!(
-                batch = live.uid,
-                tasks = tasks.len(),
-                index = live.index_uid,
-                duration = %live.started_at.duration_until(Timestamp::now()),
-                "batch finished"
+                batch = batch.uid,
+                index = batch.embeds,
+                "goes on to embed the documents of an interrupted batch"
             );
+            live = LiveBatch { uid: batch.uid, started_at: Timestamp::from_nanos(batch.started_at), ..live };
         }
+        let live = Arc::new(live);
+        self.queue.set_live(Some(Arc::clone(&live)));
+        tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
+        let done = match written {
+            Some(batch) => Some(Done { batch, created: Vec::new() }),
+            None => self.carry_out(&live, &tasks),
+        };
+        let has_ended = done.is_some_and(|done| self.conclude(&live, &tasks, done));
         self.queue.set_live(None);
         if has_ended {
             self.queue.batch_ended(live.uid);
         }
+        self.holds_memory |= started.elapsed() > SHORT;
     }
 
-    /// `false` when the server stops before the vectors are made: the next start goes on with the batch. A batch that is
-    /// canceled ends as it is; its documents were written.
-    fn embed(&self, live: &LiveBatch, tasks: &[Queued], done: &mut Done) -> bool {
-        let work = || run::embed(self.context(live), &mut done.batch, tasks);
-        match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(Embedding::Ended) => {}
-            Ok(Embedding::GivenUp) if self.stop.load(Ordering::Acquire) => return false,
-            Ok(Embedding::GivenUp) => tracing::info!(batch = live.uid, "canceled while documents were embedded"),
-            Err(panic) => {
-                tracing::error!(
-                    panic = panic_text(&*panic),
-                    batch = live.uid,
-                    "a batch panicked while it was embedded"
-                );
-            }
+    /// Shows what the batch did, lets its documents be embedded, and stores its end. `false` when it has none yet.
+    fn conclude(&mut self, live: &LiveBatch, tasks: &[Queued], mut done: Done) -> bool {
+        let free = self.publish(&done);
+        self.free_payloads(live, tasks, &done);
+        if self.embed(live, tasks, &mut done) == Embedding::GivenUp {
+            self.interrupt(done.batch);
+            return false;
         }
+        if let Some((_, canceled)) = &done.batch.canceled {
+            let written = self.interrupted.iter().flat_map(|batch| &batch.tasks);
+            done.batch.written = written.filter(|task| canceled.contains(task.uid)).cloned().collect();
+        }
+        let trace = Trace::of(live, tasks, &done);
+        // A snapshot holds its own batch, whose end must not be told differently by the original.
+        if done.batch.progress_trace.is_empty() && has_steps(live) {
+            done.batch.progress_trace = trace.show();
+        }
+        done.batch.embedder_requests = live.embedder_requests.show();
+        live.progress.enter(Phase::Finished, 0);
+        self.queue.traces().add(trace);
+        let Some(files) = self.store_end(&done) else { return false };
+        self.remove(&free, files.iter().map(String::as_str));
+        self.next_batch = self.next_batch.max(live.uid + 1);
+        tracing::info!(
+            batch = live.uid,
+            tasks = tasks.len(),
+            index = live.index_uid,
+            duration = %live.started_at.duration_until(Timestamp::now()),
+            "batch finished"
+        );
         true
+    }
+
+    fn embed(&self, live: &LiveBatch, tasks: &[Queued], done: &mut Done) -> Embedding {
+        let work = || run::embed(self.context(live), &mut done.batch, tasks);
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            tracing::error!(panic = panic_text(&*panic), batch = live.uid, "a batch panicked while it was embedded");
+            Embedding::Ended
+        })
+    }
+
+    /// Keeps a batch whose documents are written but not embedded: the server stops, and the next start goes on with it,
+    /// or tasks of it were canceled, and those that are left go on after the cancelation. If none is left, nothing tells of the
+    /// batch: what changes names of indexes makes no vectors.
+    fn interrupt(&mut self, batch: FinishedBatch) {
+        if self.stop.load(Ordering::Acquire) {
+            return;
+        }
+        tracing::info!(batch = batch.uid, "canceled while documents were embedded");
+        self.next_batch = self.next_batch.max(batch.uid + 1);
+        self.interrupted = Some(batch);
     }
 
     fn context<'a>(&'a self, live: &'a LiveBatch) -> Context<'a> {
@@ -523,6 +537,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         tasks: live.tasks.iter().map(|&uid| FinishedTask { uid, result: TaskResult::Failed(error.into()) }).collect(),
         index_changes: Vec::new(),
         canceled: None,
+        written: Vec::new(),
         deleted: Vec::new(),
         embeds: None,
         progress_trace: Default::default(),

@@ -276,9 +276,6 @@ pub fn filter_to_delete(body: &Value) -> ApiResult<Value> {
         Ok(())
     })?;
     let filter = super::json::required(filter, &root, "filter", Code::MissingDocumentFilter)?;
-    if filter.is_null() {
-        return Err(ApiError::new(Code::MissingDocumentFilter, "Missing field `filter`"));
-    }
     not_empty(filter)
 }
 
@@ -286,7 +283,7 @@ fn not_empty(filter: Value) -> ApiResult<Value> {
     let is_empty = match &filter {
         Value::String(text) => text.trim().is_empty(),
         Value::Array(elements) => elements.is_empty(),
-        _ => false,
+        other => other.is_null(),
     };
     if is_empty { Err(empty_filter()) } else { Ok(filter) }
 }
@@ -407,6 +404,15 @@ mod tests {
         assert_eq!(code(json!({"function": "", "doc": 1})), Err(Code::BadRequest));
         let asked = edit(&json!({"function": "doc = ()", "context": null, "filter": ["a = 1"]})).unwrap();
         assert_eq!((asked.context, asked.filter), (None, Some(json!(["a = 1"]))));
+    }
+
+    #[test]
+    fn deletions_need_a_filter_that_asks_for_something() {
+        assert_eq!(filter_to_delete(&json!({})).unwrap_err().code, Code::MissingDocumentFilter);
+        for empty in [json!(null), json!(" "), json!([])] {
+            let refused = filter_to_delete(&json!({ "filter": empty })).unwrap_err();
+            assert_eq!(refused.code, Code::InvalidDocumentFilter, "{empty}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
     let mut paging = Paging { limit: 20, from: None, reverse: false };
     query.parameters(&LIST, |name, parameter| {
         match name {
-            "limit" => paging.limit = parameter.code(Code::InvalidTaskLimit).positive_integer()?,
+            "limit" => paging.limit = u64::from(uid(&parameter.code(Code::InvalidTaskLimit))?),
             "from" => paging.from = Some(uid(&parameter.code(Code::InvalidTaskFrom))?),
             "reverse" => paging.reverse = parameter.code(Code::InvalidTaskReverse).boolean()?,
             name => read_filter(&mut filter, name, parameter)?,
@@ -221,6 +221,9 @@ mod tests {
              `enqueued`, `processing`, `succeeded`, `failed`, `canceled`."
         );
         assert_eq!(filter("afterEnqueuedAt=yesterday").unwrap_err().0, Code::InvalidTaskAfterEnqueuedAt);
+        let limit = |query: &str| list_parameters(&QueryString::parse(query)).map(|(_, paging)| paging.limit);
+        assert_eq!(limit("limit=4294967295"), Ok(4_294_967_295));
+        assert_eq!(limit("limit=4294967296").unwrap_err().code, Code::InvalidTaskLimit);
         assert_eq!(
             filter("unknown=1").unwrap_err().1,
             "Unknown parameter `unknown`: expected one of `limit`, `from`, `reverse`, `batchUids`, `uids`, \

@@ -55,6 +55,11 @@ impl EmbedFailure {
         EmbedFailure { fault: Fault::Undecided, message: message.into(), is_of_text: false }
     }
 
+    /// Told to give up.
+    pub fn cancelled() -> EmbedFailure {
+        EmbedFailure::undecided("cancelled")
+    }
+
     /// A provider gives vectors of another size than it did, or was said to.
     pub fn other_dimensions(expected: usize, found: usize) -> EmbedFailure {
         EmbedFailure::runtime(format!(

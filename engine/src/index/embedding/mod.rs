@@ -4,6 +4,7 @@
 //! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
 
 mod error;
+mod probe;
 mod report;
 mod template;
 
@@ -32,11 +33,12 @@ pub trait Embedder: Send + Sync + fmt::Debug {
 
 /// Opens the embedders that settings name.
 pub trait EmbedderProvider: Send + Sync + fmt::Debug {
-    /// The embedder of this configuration, for documents. Called once a batch; what is costly should be kept.
+    /// The embedder of this configuration, for documents. Called once a batch; what is costly should be kept. May take long;
+    /// gives up soon after `cancelled` is set.
     ///
     /// # Errors
-    /// When the configuration can't work.
-    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure>;
+    /// When the configuration can't work, or it gave up.
+    fn open(&self, settings: &EmbedderSettings, cancelled: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure>;
 
     /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again
     /// may go.
@@ -57,7 +59,7 @@ pub fn cut(text: &str, bytes_max: usize) -> &str {
 pub struct NoEmbedders;
 
 impl EmbedderProvider for NoEmbedders {
-    fn open(&self, settings: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    fn open(&self, settings: &EmbedderSettings, _: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         let source = settings.configuration.get("source").and_then(serde_json::Value::as_str).unwrap_or("openAi");
         Err(EmbedFailure::user(format!("embedders of source `{source}` are not available here")))
     }

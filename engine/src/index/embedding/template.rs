@@ -4,6 +4,7 @@ use liquid::model::{Array, Object, Value};
 use serde_json::Value as Json;
 
 use super::cut;
+use super::probe::check_variables;
 
 /// What is read of a document.
 #[derive(Debug)]
@@ -150,10 +151,11 @@ impl TextTemplate {
     /// Parses `template`; texts are cut to `bytes_max` bytes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it, for instance a variable that there is not.
     pub(in super::super) fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, String> {
         let parser = liquid::ParserBuilder::with_stdlib().build().map_err(|error| error.to_string())?;
         let template = parser.parse(template).map_err(|error| error.to_string())?;
+        check_variables(&template)?;
         Ok(TextTemplate { template, bytes_max })
     }
 
@@ -259,5 +261,28 @@ mod tests {
     fn mistakes_are_found_early() {
         assert!(TextTemplate::new("{% if %}", 4).is_err());
         assert!(TextTemplate::new("{{ doc.", 4).is_err());
+        for template in [
+            "{{ title }}",
+            "{% if doc.x %}{{ x }}{% endif %}",
+            "{% for field in fields %}{{ field.vaelu }}{% endfor %}",
+            "{% for tag in doc.tags %}{{ tag }}{% endfor %}{{ other }}",
+            "{{ fields[0].title }}",
+        ] {
+            assert!(TextTemplate::new(template, 4).is_err(), "{template}");
+        }
+        for template in [
+            DEFAULT_TEMPLATE,
+            "{{ doc.a.b[3].c | upcase | split: ', ' | join: '-' }}",
+            "{% for tag in doc.tags %}{{ tag.name | append: '!' }}{% endfor %}",
+            "{% assign x = doc.a %}{{ x.y }}{% capture c %}{{ doc }}{% endcapture %}{{ c }}",
+            "{% if doc.price > 10 and doc.tags contains 'a' %}{{ doc.n | plus: 1 | times: 2 }}{% endif %}",
+            "{{ doc.date | date: '%Y' }}{{ doc.tags | first }}{{ doc.tags.first.name }}{{ doc.tags | map: 'a' | sort }}",
+            "{% for field in fields %}{{ field.value.a.b }}{{ forloop.index }}{% endfor %}",
+            "{{ fields.size }}{{ fields[3].name }}{% for i in (1..doc.count) %}{{ doc.parts[i].name }}{% endfor %}",
+            "{% case doc.kind %}{% when 'a' %}{{ doc.a }}{% else %}{{ doc.b }}{% endcase %}",
+        ] {
+            let refused = TextTemplate::new(template, 4).err();
+            assert_eq!(refused, None, "{template}");
+        }
     }
 }

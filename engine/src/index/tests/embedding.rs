@@ -21,7 +21,7 @@ struct Model {
 }
 
 impl EmbedderProvider for Model {
-    fn open(&self, _: &EmbedderSettings) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    fn open(&self, _: &EmbedderSettings, _: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         if self.manner.load(Ordering::Relaxed) == AWAY {
             return Err(EmbedFailure::runtime("away"));
         }

@@ -67,9 +67,9 @@ pub(super) fn write_documents(
     let memory = SegmentMemory::new(resources.memory_bytes, plan.memory_bytes(), thread_count);
     let next_run = AtomicUsize::new(0);
     let embedders = if resources.embeds_later {
-        ActiveEmbedder::all_for_later(reading.settings, resources.embedders, segments)?
+        ActiveEmbedder::all_for_later(reading.settings, resources, segments)?
     } else {
-        ActiveEmbedder::all(reading.settings, resources.embedders)?
+        ActiveEmbedder::all(reading.settings, resources)?
     };
     embedders.iter().try_for_each(|embedder| embedder.check_stored(segments))?;
     let (missing, log) = (Missing::default(), EmbeddingLog::default());

@@ -85,9 +85,18 @@ pub(crate) struct Bm25Ranked<'a> {
     scored: u64,
 }
 
+/// Bits of a score that depend on the order in which its parts were added up, and a few more.
+const NOISE_BITS: u32 = 16;
+
+/// The score without its noise: documents that are worth the same have the same. Not decreasing.
+fn rounded(score: f64) -> f64 {
+    const NOISE: u64 = (1 << NOISE_BITS) - 1;
+    f64::from_bits((score.to_bits() + NOISE / 2 + 1) & !NOISE)
+}
+
 /// A larger score is a smaller key.
 fn key_of(score: f64) -> Key {
-    Key::from(u64::MAX - score.to_bits())
+    Key::from(u64::MAX - rounded(score).to_bits())
 }
 
 fn score_of(key: Key) -> f64 {
@@ -281,7 +290,7 @@ impl Scan<'_> {
             // Bounds fall: what can't enter here, can't later.
             let mut docs = docs.peekable();
             let Some(&(&(byte, _), _)) = docs.peek() else { break };
-            let bound = self.scale.score(byte);
+            let bound = rounded(self.scale.score(byte));
             if bound < self.floor || (self.score_first && bound < self.bar.get()) {
                 return false;
             }
@@ -341,5 +350,23 @@ impl RankedList for Bm25Ranked<'_> {
             Part::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
         };
         self.order.parts.iter().map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_a_sum_is_no_rank() {
+        let parts = [0.1, 0.2, 0.3];
+        let (one, other) = (parts.iter().sum::<f64>(), parts.iter().rev().sum::<f64>());
+        assert!(one.to_bits() != other.to_bits());
+        assert_eq!(key_of(one), key_of(other));
+        assert!(key_of(one * (1.0 + 1e-9)) < key_of(one));
+        let scores: Vec<f64> = (0..10_000).map(|step| f64::from_bits(one.to_bits() + 1234 * step)).collect();
+        assert!(scores.is_sorted_by(|one, next| key_of(*one) >= key_of(*next)));
+        assert!(scores.iter().all(|&score| (score_of(key_of(score)) - score).abs() < score * 1e-11));
+        assert_eq!(score_of(key_of(0.0)), 0.0);
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Metadata {
     pub(super) generator: Option<String>,
 }
 
-/// `indexes/<uid>/metadata.json`
+/// `indexes/<folder>/metadata.json`; it names the index, its folder need not.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct IndexMetadata {

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use lamina_engine::index::embedding::cut;
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
 use time::OffsetDateTime;
 
@@ -20,6 +21,9 @@ use crate::instance::Instance;
 use crate::network::Network;
 use crate::tasks::{Content, LiveBatch, PayloadPlace, Store, TransferredTask};
 use crate::webhooks::export_webhooks;
+
+/// Longest name of a file or folder.
+const NAME_BYTES_MAX: usize = 255;
 
 /// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`; returns the uid.
 ///
@@ -63,9 +67,9 @@ pub(crate) fn create(
     live.steps.enter("writing indexes", 1, 4);
     let uids = instance.uids();
     live.steps.enter_inner(1, "index", uids.len() as u64);
-    for uid in uids {
-        let snapshot = instance.snapshot(&uid).map_err(BackupError::Api)?;
-        add_index(&mut archive, &uid, &snapshot, live)?;
+    for (number, uid) in uids.iter().enumerate() {
+        let snapshot = instance.snapshot(uid).map_err(BackupError::Api)?;
+        add_index(&mut archive, &index_folder(uid, number), uid, &snapshot, live)?;
         live.steps.leave_inner(2);
     }
     live.steps.enter("writing tasks", 2, 4);
@@ -92,8 +96,21 @@ fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError>
     }
 }
 
-fn add_index(archive: &mut Archive, uid: &str, snapshot: &Arc<Snapshot>, live: &LiveBatch) -> Result<(), BackupError> {
-    let folder = format!("{INDEXES}/{uid}");
+/// Where an index is kept: under its uid, unless that is longer than file systems take. `~` is in no uid.
+fn index_folder(uid: &str, number: usize) -> String {
+    if uid.len() <= NAME_BYTES_MAX {
+        return format!("{INDEXES}/{uid}");
+    }
+    format!("{INDEXES}/{}~{number}", cut(uid, NAME_BYTES_MAX - 20))
+}
+
+fn add_index(
+    archive: &mut Archive,
+    folder: &str,
+    uid: &str,
+    snapshot: &Arc<Snapshot>,
+    live: &LiveBatch,
+) -> Result<(), BackupError> {
     let metadata = IndexMetadata {
         uid: uid.to_owned(),
         primary_key: snapshot.primary_key.as_deref().map(str::to_owned),

@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use hf_hub::{Cache, Repo, RepoType};
 use lamina_engine::index::embedding::EmbedFailure;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::MAIN_REVISION;
 use super::download::{Hub, is_commit};
+use crate::cancellation::lock_unless_cancelled;
 use crate::outbound::Outbound;
 
 const HUB: &str = "https://huggingface.co";
@@ -93,7 +95,12 @@ impl ModelStore {
     ///
     /// # Errors
     /// When they are not there and can't be downloaded. The message says where to put them.
-    pub(super) fn files(&self, model: &str, revision: &str) -> Result<ModelFiles, EmbedFailure> {
+    pub(super) fn files(
+        &self,
+        model: &str,
+        revision: &str,
+        cancelled: &AtomicBool,
+    ) -> Result<ModelFiles, EmbedFailure> {
         if !is_name(model, 2) || !is_name(revision, 3) {
             return Err(EmbedFailure::user(format!("`{model}` (revision `{revision}`) is no name of a model")));
         }
@@ -106,11 +113,11 @@ impl ModelStore {
         if let Some(files) = found() {
             return Ok(files);
         }
-        let _one_at_a_time = self.downloading.lock();
+        let _one_at_a_time = lock_unless_cancelled(cancelled, &self.downloading).ok_or_else(EmbedFailure::cancelled)?;
         if let Some(files) = found() {
             return Ok(files);
         }
-        self.hub.download(model, revision, &of_revision).map_err(|reason| {
+        self.hub.download(model, revision, &of_revision, cancelled).map_err(|reason| {
             let option = if revision == MAIN_REVISION { String::new() } else { format!(" --revision {revision}") };
             EmbedFailure::runtime(format!(
                 "model `{model}` is not on this server and could not be downloaded from {}: {reason}\n  - hint: put \
@@ -223,7 +230,8 @@ mod tests {
 
         /// Where the configuration of a revision is, below the fixture's folder; the reason if it is nowhere.
         fn find(&self, revision: &str) -> Result<String, String> {
-            let files = self.store.files(MODEL, revision).map_err(|failure| failure.to_string())?;
+            let files =
+                self.store.files(MODEL, revision, &AtomicBool::default()).map_err(|failure| failure.to_string())?;
             let path = files.config.strip_prefix(self.folder.path()).expect("nothing else is looked into");
             Ok(path.parent().unwrap().to_str().unwrap().to_owned())
         }
@@ -252,7 +260,7 @@ mod tests {
         fixture.assert_in_cache(COMMITS[1], FIRST, COMMITS[1]);
         fixture.assert_nowhere("v2");
         fixture.assert_nowhere(&COMMITS[0][..7]);
-        let files = fixture.store.files(MODEL, "main").unwrap();
+        let files = fixture.store.files(MODEL, "main", &AtomicBool::default()).unwrap();
         assert!(
             matches!(&files.weights, Weights::Safetensors(file) if fs::read(file).unwrap() == SAFETENSORS.as_bytes())
         );
@@ -286,7 +294,7 @@ mod tests {
         fixture.assert_nowhere(COMMITS[0]);
         fixture.cached(SECOND, COMMITS[0], &[ATTRIBUTES, CONFIG, TOKENIZER, PICKLE]);
         fixture.assert_in_cache(COMMITS[0], SECOND, COMMITS[0]);
-        assert_eq!(fixture.store.files(MODEL, COMMITS[0]).unwrap().pooling, None);
+        assert_eq!(fixture.store.files(MODEL, COMMITS[0], &AtomicBool::default()).unwrap().pooling, None);
     }
 
     #[test]

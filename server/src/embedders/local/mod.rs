@@ -24,6 +24,7 @@ use network::Network;
 use pooling::Pooling;
 
 use super::remembering::{Answer, Answered, VectorMaker};
+use crate::cancellation::lock_unless_cancelled;
 
 /// Tokens that go through the network together, at most; one text may have more.
 const BATCH_TOKENS: usize = 4096;
@@ -81,7 +82,7 @@ impl LocalModels {
     ///
     /// # Errors
     /// As [`LocalEmbedder::open`].
-    pub(super) fn open(&self, wanted: &LocalModel) -> Result<Arc<LocalEmbedder>, EmbedFailure> {
+    pub(super) fn open(&self, wanted: &LocalModel, cancelled: &AtomicBool) -> Result<Arc<LocalEmbedder>, EmbedFailure> {
         let opening = {
             let mut opened = self.opened.lock();
             let key = format!("{} {} {}", wanted.model, wanted.revision, wanted.pooling);
@@ -90,11 +91,11 @@ impl LocalModels {
             }
             Arc::clone(opened.entry(key).or_default())
         };
-        let mut opening = opening.lock();
+        let mut opening = lock_unless_cancelled(cancelled, &opening).ok_or_else(EmbedFailure::cancelled)?;
         if let Some(open) = &*opening {
             return Ok(Arc::clone(open));
         }
-        let open = Arc::new(LocalEmbedder::open(&self.store, wanted)?);
+        let open = Arc::new(LocalEmbedder::open(&self.store, wanted, cancelled)?);
         *opening = Some(Arc::clone(&open));
         Ok(open)
     }
@@ -122,8 +123,12 @@ impl LocalEmbedder {
     ///
     /// # Errors
     /// When it can't be had, or is of a kind that does not run here.
-    pub(super) fn open(store: &ModelStore, wanted: &LocalModel) -> Result<LocalEmbedder, EmbedFailure> {
-        let files = store.files(&wanted.model, &wanted.revision)?;
+    pub(super) fn open(
+        store: &ModelStore,
+        wanted: &LocalModel,
+        cancelled: &AtomicBool,
+    ) -> Result<LocalEmbedder, EmbedFailure> {
+        let files = store.files(&wanted.model, &wanted.revision, cancelled)?;
         let failed = |what: &str, reason: String| {
             EmbedFailure::user(format!("{what} of model `{}` can't be used: {reason}", wanted.model))
         };
@@ -139,7 +144,7 @@ impl LocalEmbedder {
             .map_err(|reason| failed("`1_Pooling/config.json`", reason))?;
         let mut opened =
             LocalEmbedder { name: wanted.model.clone(), tokenizer, network, pooling, device, dimensions: 0 };
-        let measured = opened.embed(&["test".to_owned()], &AtomicBool::new(false))?;
+        let measured = opened.embed(&["test".to_owned()], cancelled)?;
         opened.dimensions = measured.first().and_then(|vector| u32::try_from(vector.len()).ok()).unwrap_or(0);
         Ok(opened)
     }
@@ -181,7 +186,7 @@ impl LocalEmbedder {
             }
             for batch in same_length.chunks((BATCH_TOKENS / length).max(1)) {
                 if cancelled.load(Ordering::Relaxed) {
-                    return Err(EmbedFailure::undecided("cancelled"));
+                    return Err(EmbedFailure::cancelled());
                 }
                 let tokens: Vec<&[u32]> = batch.iter().map(|place| encodings[*place].get_ids()).collect();
                 let made = self.run(&tokens, length).map_err(|error| self.failed(error))?;

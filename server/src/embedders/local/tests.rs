@@ -215,7 +215,7 @@ impl Fixture {
     fn open(&self, pooling: &str) -> Result<LocalEmbedder, String> {
         let wanted =
             LocalModel { model: "tiny/model".to_owned(), revision: "main".to_owned(), pooling: pooling.to_owned() };
-        LocalEmbedder::open(&self.store, &wanted).map_err(|failure| failure.to_string())
+        LocalEmbedder::open(&self.store, &wanted, &AtomicBool::default()).map_err(|failure| failure.to_string())
     }
 }
 
@@ -278,7 +278,7 @@ fn what_is_missing_is_told() {
     assert!(told.contains("could not be downloaded from http://127.0.0.1:1: "), "{told}");
     assert!(told.contains("into the folder `models/tiny/model` of the database"), "{told}");
     assert!(told.ends_with("or run `hf download tiny/model --cache-dir DATABASE/models`"), "{told}");
-    let failure = fixture.store.files("tiny/model", "v1").unwrap_err().to_string();
+    let failure = fixture.store.files("tiny/model", "v1", &AtomicBool::default()).unwrap_err().to_string();
     assert!(failure.contains("`hf download tiny/model --revision v1 --cache-dir"), "{failure}");
     let folder = fixture.folder.path().join("tiny/model");
     write_model(&folder, None);
@@ -332,11 +332,11 @@ fn models_are_downloaded_once() {
     let fixture = Fixture::new(&hub(source.path().to_owned()));
     let wanted = LocalModel { model: "tiny/model".into(), revision: "v1".into(), pooling: "useModel".into() };
     let models = LocalModels::new(fixture.store);
-    let embedder = models.open(&wanted).unwrap();
+    let embedder = models.open(&wanted, &AtomicBool::default()).unwrap();
     assert_near(&embed(&embedder, &["red fox"])[0], &network(&[2, 4, 5, 3])[0]);
     drop(source);
-    assert!(Arc::ptr_eq(&embedder, &models.open(&wanted).unwrap()));
+    assert!(Arc::ptr_eq(&embedder, &models.open(&wanted, &AtomicBool::default()).unwrap()));
     assert!(fixture.folder.path().join("tiny/model/v1/model.safetensors").is_file());
     let other = LocalModel { pooling: "forceMean".into(), ..wanted };
-    models.open(&other).expect("the files are there");
+    models.open(&other, &AtomicBool::default()).expect("the files are there");
 }

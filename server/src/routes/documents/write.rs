@@ -94,10 +94,10 @@ pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
+    let edit = edit_request(&request.json().await?)?;
     if !state.features.is_on(Feature::EditDocumentsByFunction) {
         return Err(ApiError::feature_not_enabled("Using the documents edit route", "edit documents by function"));
     }
-    let edit = edit_request(&request.json().await?)?;
     if let Some(filter) = &edit.filter {
         check_filter(filter, &state)?;
     }

@@ -19,6 +19,7 @@ use super::documents::payload;
 use crate::error::{ApiError, ApiResult};
 use crate::tasks::content::{Content, Upsert};
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
+use crate::timestamp::Timestamp;
 
 /// Documents that a task tells of one by one, at most; all are counted.
 const TOLD_MAX: usize = 100;
@@ -28,7 +29,7 @@ const TOLD_MAX: usize = 100;
 pub(in super::super) enum Embedding {
     /// The tasks tell what there is to tell.
     Ended,
-    /// It was told to give up; nothing of it has changed.
+    /// It was told to give up; documents wait for their vectors as before.
     GivenUp,
 }
 
@@ -62,6 +63,7 @@ pub(in super::super) fn embed(context: Context<'_>, batch: &mut FinishedBatch, t
             }
         }
     }
+    batch.finished_at = Timestamp::now().nanos();
     Embedding::Ended
 }
 

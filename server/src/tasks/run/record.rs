@@ -27,6 +27,7 @@ impl Record {
             tasks: tasks.to_vec(),
             index_changes: index_changes.to_vec(),
             canceled: None,
+            written: Vec::new(),
             deleted: Vec::new(),
             embeds: None,
             progress_trace: Default::default(),

@@ -88,7 +88,7 @@ impl Server {
         let mut batches = Vec::new();
         while let Some(plan) = worker.plan().unwrap() {
             batches.push(plan.tasks.iter().map(|task| task.uid).collect());
-            worker.process(&plan);
+            worker.process(plan);
         }
         batches
     }

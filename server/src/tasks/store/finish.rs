@@ -31,6 +31,9 @@ pub struct FinishedBatch {
     /// Tasks that the batch cancels, and the cancelation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canceled: Option<(u32, UidSet)>,
+    /// What canceled tasks had done already: their documents were written, and waited for vectors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<FinishedTask>,
     /// Tasks that the batch deletes, with the deletion each belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<(u32, UidSet)>,
@@ -250,14 +253,14 @@ fn cancel_tasks(
         let uids: Vec<u32> = statement
             .query_map((first, last, Kind::TaskCancelation as u8), |row| row.get(0))?
             .collect::<Result<_, _>>()?;
-        let end = End {
-            status: Status::Canceled,
-            progress: Progress::Undone,
-            error: None,
-            report: None,
-            canceled_by: Some(by),
-        };
         for uid in uids {
+            let written = batch.written.iter().find(|task| task.uid == uid);
+            let (progress, report) = match written.map(|task| &task.result) {
+                Some(TaskResult::Succeeded(count)) => (Progress::Done(*count), None),
+                Some(TaskResult::Reported(report)) => (Progress::Done(None), Some(report)),
+                _ => (Progress::Undone, None),
+            };
+            let end = End { status: Status::Canceled, progress, error: None, report, canceled_by: Some(by) };
             end_task(connection, batch, uid, &end, files, summary)?;
             count += 1;
         }

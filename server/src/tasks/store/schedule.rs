@@ -50,6 +50,16 @@ impl Store {
         Ok(tasks)
     }
 
+    /// An enqueued task; `None` once it is final, or when there is no such task.
+    pub fn queued(&self, uid: u32) -> Result<Option<Queued>, StoreError> {
+        self.read(|connection| {
+            let sql = format!("{QUEUED} WHERE uid = ?1 AND status = 0");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut tasks = statement.query_and_then([uid], queued)?;
+            tasks.next().transpose()
+        })
+    }
+
     /// The enqueued task with the lowest uid.
     pub fn oldest_enqueued(&self) -> Result<Option<Queued>, StoreError> {
         self.read(|connection| {

@@ -61,6 +61,7 @@ fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
         tasks: tasks.iter().map(|(uid, result)| FinishedTask { uid: *uid, result: result.clone() }).collect(),
         index_changes: Vec::new(),
         canceled: None,
+        written: Vec::new(),
         deleted: Vec::new(),
         embeds: None,
         progress_trace: Default::default(),

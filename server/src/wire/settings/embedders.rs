@@ -6,7 +6,7 @@
 use lamina_engine::index::settings::{DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use serde_json::{Map, Value, json};
 
-use crate::embedders::check_fragments;
+use crate::embedders::{check_fragments, check_templates};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::At;
 use crate::wire::secret::{redacted, shown_header};
@@ -105,6 +105,7 @@ pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
     let sent = at.object()?;
     if sent.get("source").is_some_and(|source| !source.is_null()) {
         let source = Source::of(sent);
+        check_templates(sent).map_err(unusable)?;
         check_belonging(&place(&at), source, sent, |message| at.error(message))?;
         check_fragments(sent).map_err(unusable)?;
     }
@@ -181,6 +182,7 @@ fn nested(side: &str, at: At<'_>) -> ApiResult<()> {
             at.error(format!("`{}.source`: Source `{source}` is not available in a nested embedder", place(&at)))
         );
     }
+    check_templates(sent).map_err(unusable)?;
     check_belonging(&place(&at), Source::of(sent), sent, |message| at.error(message))?;
     check_openai_model(&place(&at), sent, true, |message| at.error(message))?;
     check_dimensions(&place(&at), sent, |message| at.error(message))
@@ -360,6 +362,7 @@ pub(super) fn check_merged(stored: &Map<String, Value>, embedders: &Map<String, 
         }
         check_belonging(&place, Source::of(configuration), configuration, refuse)?;
         check_openai_model(&place, configuration, true, refuse)?;
+        check_templates(configuration).map_err(unusable)?;
         check_fragments(configuration).map_err(unusable)?;
     }
     Ok(())

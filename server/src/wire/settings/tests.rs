@@ -305,7 +305,7 @@ fn embedders() {
     assert_eq!(off(json!({"searchEmbedder": {}})), Err(Code::FeatureNotEnabled));
     assert_eq!(off(json!({"source": "rest", "searchEmbedder": null})), Ok(()));
     let sides = |search: Value| {
-        let indexing = json!({"source": "rest", "url": "http://x", "request": 1, "response": 2});
+        let indexing = json!({"source": "rest", "url": "http://x", "request": "{{text}}", "response": "{{embedding}}"});
         read(&json!({"embedders": {"e": {"source": "composite", "searchEmbedder": search, "indexingEmbedder": indexing}}}))
             .map_err(|error| error.message)
     };

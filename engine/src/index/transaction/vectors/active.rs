@@ -5,12 +5,14 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::super::embedding::{
-    DocumentTemplate, EmbedFailure, Embedder, EmbedderProvider, EmbeddingError, JsonTemplate, Rendered, TextTemplate,
+    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, Rendered, TextTemplate,
 };
 use super::super::super::error::IndexError;
 use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings, VECTORS_FIELD, covers};
 use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
+use super::super::resources::Resources;
+use super::super::threads::check;
 use crate::document::VectorsError;
 use crate::segment::{VectorShape, fragments_hash};
 
@@ -45,34 +47,34 @@ impl ActiveEmbedder {
     /// All embedders of `settings`.
     ///
     /// # Errors
-    /// The first that can't be used.
+    /// The first that can't be used, or [`IndexError::Cancelled`].
     pub(in super::super) fn all(
         settings: &Settings,
-        provider: &dyn EmbedderProvider,
+        resources: &Resources<'_>,
     ) -> Result<Vec<ActiveEmbedder>, IndexError> {
-        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, provider, When::Now)).collect()
+        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, resources, When::Now)).collect()
     }
 
     /// All embedders of `settings`, for documents that are embedded later: a provider that is away is no reason not to
     /// write them, as long as the size of its vectors is known, from the settings or from those in `segments`.
     ///
     /// # Errors
-    /// The first that can't be used.
+    /// The first that can't be used, or [`IndexError::Cancelled`].
     pub(in super::super) fn all_for_later(
         settings: &Settings,
-        provider: &dyn EmbedderProvider,
+        resources: &Resources<'_>,
         segments: &[SegmentView],
     ) -> Result<Vec<ActiveEmbedder>, IndexError> {
         let open = |settings: EmbedderSettings| {
             let known_dimensions = settings.dimensions.or_else(|| stored_dimensions(segments, &settings.name));
-            ActiveEmbedder::open(settings, provider, When::Later { known_dimensions })
+            ActiveEmbedder::open(settings, resources, When::Later { known_dimensions })
         };
         settings.all_embedders().map(open).collect()
     }
 
     pub(super) fn open(
         settings: EmbedderSettings,
-        provider: &dyn EmbedderProvider,
+        resources: &Resources<'_>,
         when: When,
     ) -> Result<ActiveEmbedder, IndexError> {
         let (dimensions, maker) = if settings.user_provided {
@@ -80,7 +82,13 @@ impl ActiveEmbedder {
         } else {
             let template = template_of(&settings)
                 .map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
-            let open = || provider.open(&settings).map_err(EmbeddingError::Unusable);
+            let open = || {
+                let opened = resources.embedders.open(&settings, resources.cancelled);
+                opened.map_err(|failure| match check(resources.cancelled) {
+                    Ok(()) => EmbeddingError::Unusable(failure).into(),
+                    Err(cancelled) => cancelled,
+                })
+            };
             let (dimensions, embedder) = match when {
                 When::Now => {
                     let embedder = open()?;

@@ -59,7 +59,7 @@ pub(in super::super) fn adapt_vectors(
     if old.embedders == new.embedders && (new.embedders.is_empty() || !searchable_changed) {
         return Ok(None);
     }
-    let all = ActiveEmbedder::all(new, resources.embedders)?;
+    let all = ActiveEmbedder::all(new, resources)?;
     let (mut embedders, mut works) = (Vec::new(), Vec::new());
     for embedder in all {
         let before = old.embedder(embedder.name());

@@ -37,10 +37,11 @@ pub(in super::super) fn embed_waiting(
             continue;
         }
         total += waiting;
-        let opened = ActiveEmbedder::open(settings, resources.embedders, When::Now)
+        let opened = ActiveEmbedder::open(settings, resources, When::Now)
             .and_then(|embedder| embedder.check_stored(segments).map(|()| embedder));
         match opened {
             Ok(embedder) => embedders.push(embedder),
+            Err(IndexError::Cancelled) => return Err(IndexError::Cancelled),
             Err(error) => {
                 let failure = match error {
                     IndexError::Embedding(EmbeddingError::Unusable(failure)) => failure,

@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use aws_lc_rs::digest;
@@ -15,6 +16,7 @@ use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
 use reqwest::{Method, Response};
 
 use super::files::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
+use crate::cancellation::unless_cancelled;
 use crate::outbound::{Outbound, OutboundError};
 
 /// Longest file, in bytes. Small models have a tenth of a gigabyte, large ones two.
@@ -76,19 +78,25 @@ impl Hub {
     ///
     /// # Errors
     /// Why it can't be had, for people. What was downloaded until then stays for the next call.
-    pub(super) fn download(&self, model: &str, revision: &str, folder: &Path) -> Result<(), String> {
+    pub(super) fn download(
+        &self,
+        model: &str,
+        revision: &str,
+        folder: &Path,
+        cancelled: &AtomicBool,
+    ) -> Result<(), String> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         // No model and no revision has a name that begins like this.
         let unfinished = folder.with_file_name(format!(".{name}"));
         let mut source = format!("{}/{model}/resolve/{}", self.url, revision.replace('/', "%2F"));
         let missing = |name: &str| format!("it has no `{name}` in revision `{revision}`");
-        match self.fetch(&format!("{source}/{CONFIG}"), &unfinished.join(CONFIG))? {
+        match self.fetch(&format!("{source}/{CONFIG}"), &unfinished.join(CONFIG), cancelled)? {
             Fetched::Found(Some(commit)) => source = format!("{}/{model}/resolve/{commit}", self.url),
             Fetched::Found(None) => {}
             Fetched::Missing => return Err(missing(CONFIG)),
         }
         let has = |name: &str| {
-            let fetched = self.fetch(&format!("{source}/{name}"), &unfinished.join(name))?;
+            let fetched = self.fetch(&format!("{source}/{name}"), &unfinished.join(name), cancelled)?;
             Ok::<bool, String>(matches!(fetched, Fetched::Found(_)))
         };
         let mut found = vec![CONFIG];
@@ -116,13 +124,15 @@ impl Hub {
         Ok(())
     }
 
-    fn fetch(&self, url: &str, to: &Path) -> Result<Fetched, String> {
+    fn fetch(&self, url: &str, to: &Path, cancelled: &AtomicBool) -> Result<Fetched, String> {
         let part = Part::of(to).map_err(|error| format!("{}: {error}", to.display()))?;
         let (mut fruitless, mut furthest) = (0, part.length());
         loop {
-            let trouble = match self.outbound.runtime().block_on(self.try_fetch(url, &part, to)) {
-                Ok(fetched) => return Ok(fetched),
-                Err(trouble) => trouble,
+            let work = unless_cancelled(cancelled, self.try_fetch(url, &part, to));
+            let trouble = match self.outbound.runtime().block_on(work) {
+                Some(Ok(fetched)) => return Ok(fetched),
+                Some(Err(trouble)) => trouble,
+                None => return Err("cancelled".to_owned()),
             };
             fruitless = if part.length() > furthest { 0 } else { fruitless + 1 };
             furthest = furthest.max(part.length());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
@@ -140,12 +141,18 @@ struct Fixture {
     hub: TestHub,
     runtime: tokio::runtime::Runtime,
     folder: tempfile::TempDir,
+    cancelled: AtomicBool,
 }
 
 impl Fixture {
     fn new() -> Fixture {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Fixture { hub: TestHub::start(), runtime, folder: tempfile::tempdir().unwrap() }
+        Fixture {
+            hub: TestHub::start(),
+            runtime,
+            folder: tempfile::tempdir().unwrap(),
+            cancelled: AtomicBool::default(),
+        }
     }
 
     fn download_as(&self, revision: &str, token: Option<&str>) -> Result<(), String> {
@@ -153,7 +160,8 @@ impl Fixture {
             let _guard = self.runtime.enter();
             Outbound::new("any".parse().unwrap()).unwrap()
         };
-        Hub::new(&self.hub.url, token.map(str::to_owned), outbound).download("org/model", revision, &self.model())
+        let hub = Hub::new(&self.hub.url, token.map(str::to_owned), outbound);
+        hub.download("org/model", revision, &self.model(), &self.cancelled)
     }
 
     fn download(&self) -> Result<(), String> {
@@ -234,6 +242,18 @@ fn a_broken_download_goes_on_where_it_broke_off() {
     let ranges: Vec<Option<String>> = ranges.map(|seen| seen.header("range").map(str::to_owned)).collect();
     let expected = [None, Some("bytes=9000-"), Some("bytes=9000-"), Some("bytes=9000-"), Some("bytes=14000-")];
     assert_eq!(ranges, expected.map(|range| range.map(str::to_owned)));
+}
+
+#[test]
+fn a_canceled_download_ends_between_its_tries() {
+    let fixture = Fixture::new();
+    fixture.hub.has("main", SAFETENSORS, "one");
+    fixture.cancelled.store(true, Ordering::Relaxed);
+    assert_eq!(fixture.download().unwrap_err(), "cancelled");
+    assert!(!fixture.model().exists());
+    fixture.cancelled.store(false, Ordering::Relaxed);
+    fixture.download().unwrap();
+    fixture.check("one", SAFETENSORS);
 }
 
 #[test]

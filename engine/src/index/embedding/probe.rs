@@ -1,0 +1,110 @@
+//! Finds out, without a document, whether a template reads variables that no document brings.
+
+use std::fmt::Debug;
+
+use liquid::model::{DisplayCow, KStringCow, State, Value};
+use liquid::{ObjectView, ValueView};
+
+/// Stands for any value: whatever field it is asked for, it has it.
+#[derive(Debug)]
+struct Anything;
+
+static ANYTHING: Anything = Anything;
+
+impl ValueView for Anything {
+    fn as_debug(&self) -> &dyn Debug {
+        self
+    }
+
+    fn render(&self) -> DisplayCow<'_> {
+        DisplayCow::Borrowed(&"")
+    }
+
+    fn source(&self) -> DisplayCow<'_> {
+        self.render()
+    }
+
+    fn type_name(&self) -> &'static str {
+        "object"
+    }
+
+    fn query_state(&self, state: State) -> bool {
+        matches!(state, State::Truthy)
+    }
+
+    fn to_kstr(&self) -> KStringCow<'_> {
+        KStringCow::from_static("")
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Nil
+    }
+
+    fn as_object(&self) -> Option<&dyn ObjectView> {
+        Some(self)
+    }
+}
+
+impl ObjectView for Anything {
+    fn as_value(&self) -> &dyn ValueView {
+        self
+    }
+
+    fn size(&self) -> i64 {
+        1
+    }
+
+    fn keys<'k>(&'k self) -> Box<dyn Iterator<Item = KStringCow<'k>> + 'k> {
+        Box::new(std::iter::empty())
+    }
+
+    fn values<'k>(&'k self) -> Box<dyn Iterator<Item = &'k dyn ValueView> + 'k> {
+        Box::new(std::iter::empty())
+    }
+
+    fn iter<'k>(&'k self) -> Box<dyn Iterator<Item = (KStringCow<'k>, &'k dyn ValueView)> + 'k> {
+        Box::new(std::iter::empty())
+    }
+
+    fn contains_key(&self, _: &str) -> bool {
+        true
+    }
+
+    fn get<'s>(&'s self, _: &str) -> Option<&'s dyn ValueView> {
+        Some(&ANYTHING)
+    }
+}
+
+/// As in `TextTemplate::render`.
+#[derive(Debug, ValueView, ObjectView)]
+struct Field {
+    name: Anything,
+    is_searchable: bool,
+    value: Anything,
+}
+
+/// As in `TextTemplate::render`.
+#[derive(Debug, ValueView, ObjectView)]
+struct Variables {
+    doc: Anything,
+    fields: Vec<Field>,
+}
+
+/// How the messages of the library begin when no variable has the name, and go on when something else has it. All else that
+/// fails may be right with a real document.
+const UNKNOWN_VARIABLE: &str = "liquid: Unknown variable";
+const AVAILABLE: &str = "available indexes=";
+
+/// Refuses a template that reads another variable than `doc` and `fields`, or something else of a field than it has. Only
+/// what is reached with a document whose fields are all there is looked at.
+///
+/// # Errors
+/// What is not there.
+pub(super) fn check_variables(template: &liquid::Template) -> Result<(), String> {
+    let field = Field { name: Anything, is_searchable: true, value: Anything };
+    let Err(error) = template.render(&Variables { doc: Anything, fields: vec![field] }) else { return Ok(()) };
+    let message = error.to_string();
+    let of_field = |line: &str| line.trim_start().starts_with(AVAILABLE) && line.contains("is_searchable");
+    let is_unknown = message.starts_with(UNKNOWN_VARIABLE) || message.lines().any(of_field);
+    if is_unknown { Err(message) } else { Ok(()) }
+}
