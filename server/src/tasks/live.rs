@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lamina_engine::index::Progress;
 use serde_json::{Map, Value};
 
+use super::content::Content;
 use super::kind::Status;
 use super::steps::Steps;
 use super::task::Task;
@@ -62,6 +63,16 @@ impl LiveBatch {
     /// Whether the task belongs to the batch.
     pub fn holds(&self, uid: u32) -> bool {
         self.tasks.binary_search(&uid).is_ok()
+    }
+
+    /// Asks the engine to give up if the work of a new task is to cancel one of these. A commit that is under way ends
+    /// normally.
+    pub fn cancel_if_named(&self, content: &Content) {
+        if let Content::CancelTasks { tasks, .. } = content
+            && self.tasks.iter().any(|&uid| tasks.contains(uid))
+        {
+            self.cancel();
+        }
     }
 
     /// Shows a stored task as it is now. A task that the store knows as final is left alone: the batch is just over.

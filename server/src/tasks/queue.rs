@@ -119,15 +119,10 @@ impl TaskQueue {
     /// # Errors
     /// Nothing is registered then.
     pub fn enqueue_now(&self, new: NewTask) -> Result<Task, StoreError> {
-        let canceled = match &new.content {
-            Content::CancelTasks { tasks, .. } => Some(tasks.clone()),
-            _ => None,
-        };
+        let cancelation = matches!(new.content, Content::CancelTasks { .. }).then(|| new.content.clone());
         let task = self.store.enqueue(new)?;
-        if let (Some(canceled), Some(live)) = (canceled, self.live())
-            && live.tasks.iter().any(|&uid| canceled.contains(uid))
-        {
-            live.cancel();
+        if let (Some(cancelation), Some(live)) = (cancelation, self.live()) {
+            live.cancel_if_named(&cancelation);
         }
         self.signal.raise();
         Ok(task)

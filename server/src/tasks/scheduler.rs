@@ -355,6 +355,7 @@ impl Worker {
         let live = Arc::new(live);
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
+        self.cancel_if_told_before(&live);
         let done = match written {
             Some(batch) => Some(Done { batch, created: Vec::new() }),
             None => self.carry_out(&live, &tasks),
@@ -365,6 +366,14 @@ impl Worker {
             self.queue.batch_ended(live.uid);
         }
         self.holds_memory |= started.elapsed() > SHORT;
+    }
+
+    /// A cancelation that was registered after the batch was planned and before it could be seen found nobody to tell.
+    fn cancel_if_told_before(&self, live: &LiveBatch) {
+        match self.queue.store().enqueued_of_kind(Kind::TaskCancelation) {
+            Ok(cancelations) => cancelations.iter().for_each(|task| live.cancel_if_named(&task.content)),
+            Err(error) => tracing::error!(%error, "cannot read the cancelations"),
+        }
     }
 
     /// Shows what the batch did, lets its documents be embedded, and stores its end. `false` when it has none yet.

@@ -335,6 +335,22 @@ fn a_new_index_whose_name_was_not_stored_is_made_again() {
 }
 
 #[test]
+fn a_cancelation_that_comes_while_a_batch_is_planned_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    let (canceled, left) = (server.add("films", &[document(1)]), server.add("films", &[document(2)]));
+    let mut worker = server.worker();
+    worker.recover().unwrap();
+    let plan = worker.plan().unwrap().unwrap();
+    let content = Content::CancelTasks { tasks: std::iter::once(canceled).collect(), filter: String::new() };
+    let cancelation = server.queue.enqueue_now(NewTask::global(content)).unwrap().uid;
+    worker.process(plan);
+    drop(worker);
+    assert_eq!(server.run(), [[cancelation], [left]]);
+    assert_eq!((&server.task(canceled)["status"], server.document_count("films")), (&json!("canceled"), 1));
+}
+
+#[test]
 fn old_tasks_are_deleted_by_a_task() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
