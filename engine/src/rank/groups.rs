@@ -134,13 +134,18 @@ impl<'q> SlotGroups<'q> {
     fn best_unlisted(&self) -> Option<(Key, DocId, usize)> {
         let next = |(index, unlisted): (usize, &Unlisted)| {
             let Start { slot, doc } = unlisted.next?;
-            Some((unlisted.base.bound + (self.key)(slot), doc, index))
+            let key = (self.key)(slot);
+            // Nothing is known of the documents of other slots with the same key.
+            let is_only = next_larger(slot, unlisted.base.mask).is_none_or(|larger| (self.key)(larger) > key);
+            Some((unlisted.base.bound + key, if is_only { doc } else { 0 }, index))
         };
         self.bases.iter().enumerate().filter_map(next).min()
     }
 
     fn bound(&self) -> Option<(Key, DocId)> {
-        let listed = self.listed.last().map(|(bound, docs)| (*bound, docs.first().unwrap_or(0)));
+        let least = self.listed.last().map_or(0, |(bound, _)| *bound);
+        let best = self.listed.iter().rev().take_while(|(bound, _)| *bound == least);
+        let listed = best.map(|(bound, docs)| (*bound, docs.first().unwrap_or(0))).min();
         let unlisted = self.best_unlisted().map(|(bound, doc, _)| (bound, doc));
         listed.into_iter().chain(unlisted).min()
     }
@@ -178,15 +183,19 @@ impl<'q> SlotGroups<'q> {
             self.listed.extend(groups);
         } else {
             let (slot, docs) = least_group(base, &self.slots, start.slot);
-            // The next larger number that has only bits of the mask.
-            let larger = (slot | !base.mask).wrapping_add(1) & base.mask;
-            *next = (larger > slot).then_some(Start { slot: larger, doc: 0 });
+            *next = next_larger(slot, base.mask).map(|slot| Start { slot, doc: 0 });
             if !docs.is_empty() {
                 self.listed.push((bound + (self.key)(slot), docs));
             }
         }
         self.listed.sort_by_key(|group| std::cmp::Reverse(group.0));
     }
+}
+
+/// The next larger slot that has only bits of the mask.
+fn next_larger(slot: Slot, mask: Slot) -> Option<Slot> {
+    let larger = (slot | !mask).wrapping_add(1) & mask;
+    (larger > slot).then_some(larger)
 }
 
 /// The largest slot within a mask that `is_within` accepts, if it accepts any; it accepts all smaller ones as well.
@@ -313,7 +322,10 @@ mod tests {
             (mask, stride) in (prop_oneof![Just(63u16), Just(62), Just(45), Just(31), Just(28)], 1usize..3),
             // Each group taken lowers the bar to so much above its key.
             slack in prop_oneof![Just(Key::MAX), 0..40u128],
+            // So many slots in a row have one key.
+            slots_per_key in 1..4u128,
         ) {
+            let key = move |slot: Slot| Key::from(slot) / slots_per_key;
             let count = slots.len() as u32;
             let half = count / 2;
             let bases = if second {
@@ -322,20 +334,24 @@ mod tests {
                 vec![(5, DocSet::full(count))]
             };
             let mut want: Vec<(Key, DocId)> = Vec::new();
-            for (key, docs) in &bases {
-                want.extend(docs.iter().map(|doc| (key + Key::from(slots[doc as usize] & mask), doc)));
+            for (bound, docs) in &bases {
+                want.extend(docs.iter().map(|doc| (bound + key(slots[doc as usize] & mask), doc)));
             }
             want.sort_unstable();
             let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
             let mut numbers = Slots::filled(slots.len(), 0);
             numbers.copy_from_slice(&slots);
-            let mut groups = Groups::cut(bases, numbers, in_pieces, Key::from);
+            let mut groups = Groups::cut(bases, numbers, in_pieces, key);
             let mut got = Vec::new();
             let (mut last, mut bar) = (0, Key::MAX);
+            // By key: no document comes before this one any more.
+            let mut promised: std::collections::BTreeMap<Key, DocId> = std::collections::BTreeMap::new();
             while let Some((bound, first)) = groups.bound() {
                 let Some((key, docs)) = groups.take(|key| key <= bar) else { break };
                 prop_assert!(bound <= key && bound >= last && !docs.is_empty());
-                prop_assert!(bound < key || docs.first() >= Some(first));
+                let promise = promised.entry(bound).or_default();
+                *promise = first.max(*promise);
+                prop_assert!(docs.first() >= promised.get(&key).copied());
                 last = bound;
                 bar = bar.min(key.saturating_add(slack));
                 got.extend(docs.to_vec().into_iter().map(|doc| (key, doc)));

@@ -507,3 +507,21 @@ fn documents_that_hold_a_concatenation_are_bounded_by_it() {
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::WordPosition];
     check(&corpus, &[], &[(rules, vec![query(1), query(5)])]).unwrap();
 }
+
+/// How many of two words are not in their place is all the same to `exactness`: several groups have the same key, and the
+/// best of their documents are spread over them.
+#[test]
+fn a_word_asked_for_twice_is_ranked_like_two() {
+    let texts =
+        ["s", "the s", "", "", "s", "", "", "", "", "the the the the the s", "the s", "", "", "", "", "", "", ""];
+    let doc = |text: &&str| Doc {
+        texts: ["", "", text].map(|text| text.split_whitespace().map(str::to_owned).collect()),
+        number: 0,
+        deleted: false,
+    };
+    let copies = vec![597, 1, 1, 597, 1, 597, 597, 597, 597, 3, 1, 597, 597, 1, 597, 597, 597, 597];
+    let corpus = Corpus { docs: texts.iter().map(doc).collect(), copies, synonyms: &[], beginnings: Vec::new() };
+    let query = |limit| Query { words: ["s", "s"].map(str::to_owned).to_vec(), prefix: false, all: false, limit };
+    let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::Exactness];
+    check(&corpus, &[1250], &[(rules, (85..110).map(query).collect())]).unwrap();
+}
