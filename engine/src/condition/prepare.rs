@@ -123,8 +123,10 @@ impl Preparation<'_> {
             Condition::Null => Node::Null(id),
             Condition::Empty => Node::Empty(id),
             Condition::Contains(part) => values(ValueQuestion::Contains(normalize_facet(&part.value).into_owned())),
-            Condition::StartsWith(prefix) if prefix.is_empty() => Node::Exists(id),
-            Condition::StartsWith(prefix) => values(ValueQuestion::StartsWith(normalize_facet(prefix).into_owned())),
+            Condition::StartsWith(prefix) => match normalize_facet(prefix) {
+                prefix if prefix.is_empty() => Node::Exists(id),
+                prefix => values(ValueQuestion::StartsWith(prefix.into_owned())),
+            },
         })
     }
 

@@ -99,6 +99,27 @@ fn embedders_must_exist() {
 }
 
 #[test]
+fn fields_of_objects_in_arrays_can_be_null_or_empty() {
+    let deep = [
+        json!([{ "y": null }]),
+        json!([{ "y": "" }]),
+        json!([{ "y": [] }]),
+        json!([[{ "y": {} }], 1]),
+        json!({ "y": null }),
+        json!([{ "y": 1 }]),
+        json!([{ "y": [null, "", [], {}] }]),
+    ];
+    let documents = (1..).zip(deep).map(|(id, deep)| json!({ "id": id, "deep": deep })).collect();
+    let corpus = Corpus::new(settings(), &[documents], &[]);
+    let found = |filter: &str| corpus.ids(&select(&corpus, &parse(filter)));
+    assert_eq!(found("deep.y IS NULL"), [1, 5]);
+    assert_eq!(found("deep.y IS NOT NULL"), [2, 3, 4, 6, 7]);
+    assert_eq!(found("deep.y IS EMPTY"), [2, 3, 4]);
+    assert_eq!(found("deep.y IS NOT EMPTY"), [1, 5, 6, 7]);
+    assert_eq!(found("deep.y EXISTS"), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
 fn values_are_compared_by_their_forms() {
     let documents = [
         json!({ "id": 1, "tag": "Red", "size": 12, "deep": { "a": "x" } }),
@@ -128,6 +149,7 @@ fn values_are_compared_by_their_forms() {
     assert_eq!(found("tag CONTAINS E"), [1, 2, 3]);
     assert_eq!(found("tag STARTS WITH re"), [1, 2]);
     assert_eq!(found("tag STARTS WITH ''"), [1, 2, 3]);
+    assert_eq!(found("tag STARTS WITH ' '"), [1, 2, 3]);
     assert_eq!(found("deep.unknown = 1"), [0u64; 0]);
     assert_eq!(found("deep.unknown != 1"), [1, 2, 3, 4]);
     assert_eq!(found("NOT (tag = red OR size = 2.5)"), [4]);

@@ -20,7 +20,8 @@ impl PathId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub path: PathId,
-    /// It is an element of an array (or of a value inside one): a `null` there does not make the path null.
+    /// It is an element of an array, or of one inside of it: a `null` there does not make the path null. The fields of an
+    /// object are none, wherever the object is.
     pub in_array: bool,
     /// A text-bearing leaf (string, number, boolean) was already given for this path in this document: the next
     /// words start after a hard gap.
@@ -127,7 +128,7 @@ impl<V: DocumentVisitor> Visit<'_, '_, V> {
         let mut hint = 0;
         loop {
             let key = self.scanner.key()?;
-            self.field(parent, key, &mut hint, in_array, depth)?;
+            self.field(parent, key, &mut hint, depth)?;
             if self.scanner.accept(b'}') {
                 return Ok(());
             }
@@ -140,7 +141,6 @@ impl<V: DocumentVisitor> Visit<'_, '_, V> {
         parent: Option<PathId>,
         key: RawString,
         hint: &mut usize,
-        in_array: bool,
         depth: usize,
     ) -> Result<(), V::Error> {
         let line = self.line;
@@ -170,7 +170,7 @@ impl<V: DocumentVisitor> Visit<'_, '_, V> {
                 self.visitor.geo(&line[value])?;
             }
         }
-        self.value(child.path, in_array, depth)
+        self.value(child.path, false, depth)
     }
 
     /// The value that comes next, at `path`, inside `depth` objects and arrays.
@@ -354,11 +354,11 @@ mod tests {
             [
                 "top key a",
                 "key a.b",
-                "string a.b[] x",
+                "string a.b x",
                 "key a.c",
-                "number a.c[] 1",
+                "number a.c 1",
                 "key a.b",
-                "string a.b[]+ y",
+                "string a.b+ y",
                 "top key a.b",
                 "string a.b+ z",
             ]
@@ -394,7 +394,7 @@ mod tests {
         let line =
             r#"{"t":"a\"}","_geo":{"lat":1},"o":[{"n":[{"x":"]"}],"b":1},{"n":2}],"_geojson":{"type":"Point"},"z":[]}"#;
         DocumentParser::new().visit(line.as_bytes(), &mut notes).unwrap();
-        assert_eq!(notes.notes, ["top key o", "key o.b", "number o.b[] 1", "top key z", "empty z"]);
+        assert_eq!(notes.notes, ["top key o", "key o.b", "number o.b 1", "top key z", "empty z"]);
     }
 
     #[test]
@@ -470,7 +470,7 @@ mod tests {
                     for (key, value) in fields {
                         let path = format!("{path}.{key}");
                         out.push(format!("key {path}"));
-                        walk(&path, value, in_array, seen, out);
+                        walk(&path, value, false, seen, out);
                     }
                 }
             }

@@ -92,6 +92,14 @@ impl QueryOptions {
         self.searchable.get(usize::from(field)).copied().unwrap_or(false)
     }
 
+    /// Whether some searchable attributes are not searched.
+    pub fn is_restricted(&self) -> bool {
+        self.searchable
+            .iter()
+            .zip(&self.weights)
+            .any(|(&is_searchable, &weight)| is_searchable && weight == NOT_SEARCHED)
+    }
+
     /// Whether typos reach words of a field.
     pub fn typos_reach(&self, field: FieldId) -> bool {
         self.typos_allowed.get(usize::from(field)).copied().unwrap_or(true)

@@ -257,7 +257,10 @@ impl Ranked<'_> {
         self.levels[usize::from(number)].without_typo = Some(count(&exact));
         self.degraded =
             self.scan_all(tops, number, &exact, Some(Match::Exact), |index| self.groups(index, &exact[index], number));
-        if !self.degraded && collected(tops) < search.wanted {
+        // Those that match other words of as many without typo may have been collected with typos.
+        let misspelt_bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
+        let better: usize = tops.iter().map(|top| top.count_below(misspelt_bound)).sum();
+        if !self.degraded && better < search.wanted {
             let misspelt: Vec<DocSet> = self.per_segment(|index| groups[index].and_not(&exact[index]));
             self.degraded = self.scan_all(tops, number, &misspelt, Some(Match::Misspelt), |index| {
                 self.misspelt_groups(index, &misspelt[index], number)
@@ -393,7 +396,8 @@ impl Ranked<'_> {
         let query = &self.segments[index].query;
         let level = &self.levels[usize::from(number)].level;
         let groups = match layout.slice(GraphRule::ExactWords) {
-            Some(words) if query.completes(level) => {
+            // Whether a word is there exactly is looked up in attributes that are not searched, too.
+            Some(words) if query.completes(level) && !query.options().is_restricted() => {
                 let exact = query.exact_docs(level, docs);
                 let rest = docs.and_not(&exact);
                 let known = level.kept.iter().all(|&t| self.exact_known[t]);

@@ -123,6 +123,12 @@ impl TopK {
         self.threshold.as_ref().map(|worst| worst.key)
     }
 
+    /// How many documents come before all with this key, as far as the costs before the first sort tell.
+    pub(crate) fn count_below(&self, bound: Key) -> usize {
+        let Some(Part::Graph(mask)) = self.parts.first() else { return 0 };
+        self.entries.iter().filter(|entry| entry.key & mask < bound & mask).count()
+    }
+
     pub(crate) fn push(&mut self, entry: Entry) {
         if self.k == 0 {
             return;

@@ -106,6 +106,8 @@ const SHARED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "sun", "a", "king", "s
 /// Words that no document has, but words near them, or two that they are together, or both.
 const MISSPELT_QUERY_WORDS: &[&str] =
     &["huose", "hoarse", "horsey", "house", "thesea", "kinghouse", "the", "of", "se", "sea", "king"];
+/// Words of documents, and words that are near some.
+const LIMITED_QUERY_WORDS: &[&str] = &["the", "of", "sea", "s", "king", "huose", "hoarse", "house", "to", "thesea"];
 const SHARED_SYNONYMS: &[Synonym] = &[
     Synonym { of: &["sea"], words: &["horse"] },
     Synonym { of: &["king"], words: &["tom"] },
@@ -475,6 +477,47 @@ proptest! {
         check(&corpus, &[], &searches)?;
     }
 
+    /// Nothing is cut when all hits are asked for. Strategies with several ways to leave out words, and searches of some
+    /// attributes only, which the oracle does not know.
+    #[test]
+    fn the_first_hits_are_the_same_however_many_are_asked_for(
+        corpus in large_corpus(),
+        cut in 0usize..4000,
+        searches in proptest::collection::vec(
+            (
+                rules(),
+                proptest::collection::vec(
+                    (query(LIMITED_QUERY_WORDS, 4, 1usize..100), proptest::option::of(0..FIELDS.len())),
+                    4,
+                ),
+            ),
+            4,
+        ),
+    ) {
+        let mut batch = 0;
+        let index = index(&corpus.docs, &corpus.places(), &[cut], &mut batch);
+        for (rules, queries) in searches {
+            let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+            apply(&index, &mut batch, &[settings(json!({ "rankingRules": names }))]);
+            for (query, field) in queries {
+                let hits = |limit: usize| {
+                    let request = SearchRequest {
+                        query: Some(query.words.join(" ") + if query.prefix { "" } else { " " }),
+                        limit,
+                        matching: if query.all { MatchingStrategy::Last } else { MatchingStrategy::Frequency },
+                        search_on: field.map(|field| vec![FIELDS[field].to_owned()]),
+                        ..SearchRequest::default()
+                    };
+                    let hits = search(&index.snapshot(), &request).expect("valid request").hits;
+                    hits.into_iter().map(|hit| (hit.address, hit.details)).collect::<Vec<_>>()
+                };
+                let all = hits(usize::MAX >> 1);
+                let first = hits(query.limit);
+                prop_assert_eq!(&first[..], &all[..query.limit.min(all.len())], "{:?} by {:?} in {:?}", query, names, field);
+            }
+        }
+    }
+
     /// Bounds of one word, and of several of which only one is looked into, are different ones.
     #[test]
     fn texts_that_are_the_query_come_before_those_that_begin_with_it(
@@ -506,6 +549,65 @@ fn documents_that_hold_a_concatenation_are_bounded_by_it() {
         |limit| Query { words: ["kinng", "huose"].map(str::to_owned).to_vec(), prefix: false, all: true, limit };
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::WordPosition];
     check(&corpus, &[], &[(rules, vec![query(1), query(5)])]).unwrap();
+}
+
+/// Of several ways to leave out a word the first one looked at fills the list with misspelt documents that come behind
+/// those of another one.
+#[test]
+fn ways_to_leave_out_words_take_no_place_from_each_other() {
+    let doc = |text: &str, number: u32| Doc {
+        texts: [text, "", ""].map(|text| text.split_whitespace().map(str::to_owned).collect()),
+        number,
+        deleted: false,
+    };
+    for (one, other) in [(1, 2), (2, 1)] {
+        let docs = vec![doc("sea", 0), doc("king", 0), doc("king gardner", one), doc("sea gardner", other)];
+        let corpus = Corpus { docs, copies: vec![60, 40, 10, 10], synonyms: &[], beginnings: Vec::new() };
+        let mut batch = 0;
+        let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+        apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "typo", "number:asc"] }))]);
+        let request = SearchRequest {
+            query: Some("sea king gardener ".to_owned()),
+            matching: MatchingStrategy::Frequency,
+            limit: 5,
+            ..SearchRequest::default()
+        };
+        let snapshot = index.snapshot();
+        let hits = search(&snapshot, &request).expect("valid request").hits;
+        let number = |hit: &lamina_engine::search::Hit| -> serde_json::Value {
+            let json: serde_json::Value = serde_json::from_slice(&snapshot.document(hit.address).unwrap()).unwrap();
+            json["number"].clone()
+        };
+        assert_eq!(hits.iter().map(number).collect::<Vec<_>>(), vec![json!(1); 5]);
+    }
+}
+
+/// A document that matches by the completion of a word may hold the word itself where nobody searches, which counts.
+#[test]
+fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
+    let doc = |texts: [&str; 3]| Doc {
+        texts: texts.map(|text| text.split_whitespace().map(str::to_owned).collect()),
+        number: 0,
+        deleted: false,
+    };
+    let docs = vec![doc(["sea of king", "", ""]), doc(["to kingdom", "king of the sea", ""])];
+    let corpus = Corpus { docs, copies: vec![400, 10], synonyms: &[], beginnings: Vec::new() };
+    let mut batch = 0;
+    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+    apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "typo", "exactness"] }))]);
+    let hits = |limit: usize| {
+        let request = SearchRequest {
+            query: Some("king".to_owned()),
+            search_on: Some(vec![FIELDS[0].to_owned()]),
+            limit,
+            ..SearchRequest::default()
+        };
+        let hits = search(&index.snapshot(), &request).expect("valid request").hits;
+        hits.into_iter().map(|hit| hit.address).collect::<Vec<_>>()
+    };
+    let all = hits(1000);
+    assert_eq!(all.len(), 410);
+    assert_eq!(hits(5), all[..5]);
 }
 
 /// How many of two words are not in their place is all the same to `exactness`: several groups have the same key, and the
