@@ -14,9 +14,8 @@ use hf_hub::{Cache, Repo, RepoType};
 use lamina_engine::index::embedding::EmbedFailure;
 use parking_lot::Mutex;
 
-use super::MAIN_REVISION;
 use super::download::{Hub, is_commit};
-use crate::cancellation::lock_unless_cancelled;
+use super::{MAIN_REVISION, lock_unless_cancelled};
 use crate::outbound::Outbound;
 
 const HUB: &str = "https://huggingface.co";

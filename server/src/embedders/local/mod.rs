@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::{Device, Tensor};
 use lamina_engine::index::embedding::EmbedFailure;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use tokenizers::{Tokenizer, TruncationParams};
 
@@ -24,7 +24,7 @@ use network::Network;
 use pooling::Pooling;
 
 use super::remembering::{Answer, Answered, VectorMaker};
-use crate::cancellation::lock_unless_cancelled;
+use crate::cancellation::CHECK_INTERVAL;
 
 /// Tokens that go through the network together, at most; one text may have more.
 const BATCH_TOKENS: usize = 4096;
@@ -211,6 +211,16 @@ impl VectorMaker for LocalEmbedder {
             Err(failure) => vec![Err(failure); texts.len()],
         }
     }
+}
+
+/// The lock; `None` if the flag is set before. Blocks.
+fn lock_unless_cancelled<'a, T>(cancelled: &AtomicBool, mutex: &'a Mutex<T>) -> Option<MutexGuard<'a, T>> {
+    while !cancelled.load(Ordering::Relaxed) {
+        if let Some(guard) = mutex.try_lock_for(CHECK_INTERVAL) {
+            return Some(guard);
+        }
+    }
+    None
 }
 
 /// The graphics card, if the server was built for one and there is one.
