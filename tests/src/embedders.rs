@@ -225,21 +225,29 @@ fn a_model_that_changes_its_size_lets_hybrid_searches_down_and_no_more() {
     assert!(task["error"]["message"].as_str().unwrap().contains(told), "{task}");
 }
 
+/// Waits until a document is found by a word, embedded or not.
+fn until_found(server: &Server, word: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.ids("pets", json!({ "q": word })).is_empty() {
+        assert!(Instant::now() < deadline, "`{word}` is not found");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn documents_are_found_by_their_words_before_they_are_embedded() {
     let model = Model::start();
     let server = pets(&model);
     model.be(Manner { holds: Some("kitten"), ..Manner::default() });
     let written = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a kitten plays"}]));
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while server.ids("pets", json!({"q": "plays"})).is_empty() {
-        assert!(Instant::now() < deadline, "not found without its vector");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until_found(&server, "plays");
     let task = server.get(&format!("/tasks/{}", written.body["taskUid"])).body;
     assert_eq!(task["status"], "processing");
+    std::thread::sleep(Duration::from_millis(300));
     model.be(Manner::default());
-    server.done(&written);
+    let task = server.done(&written);
+    let seconds = task["duration"].as_str().unwrap().trim_start_matches("PT").trim_end_matches('S').to_owned();
+    assert!(seconds.parse::<f64>().unwrap() >= 0.3, "{seconds}: the wait for vectors counts");
     assert_eq!(server.ids("pets", near("kitten"))[2..], [2], "behind both cats");
 }
 
@@ -375,18 +383,6 @@ fn embedding_goes_on_after_a_crash_without_asking_again() {
     assert_eq!(server.search("pets", json!({"filter": "_vectors.m EXISTS", "limit": 0}))["estimatedTotalHits"], 27);
 }
 
-/// Waits until a document is found, though not embedded.
-fn until_written(server: &Server, index: &str, word: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let body = json!({ "q": word });
-    while server.post(&format!("/indexes/{index}/search"), body.clone()).body["hits"] == json!([])
-        || server.post(&format!("/indexes/{index}/search"), body.clone()).status != 200
-    {
-        assert!(Instant::now() < deadline, "not written");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn documents_that_wait_for_their_vectors_can_be_canceled() {
     let model = Model::start();
@@ -394,7 +390,7 @@ fn documents_that_wait_for_their_vectors_can_be_canceled() {
     model.take_texts();
     model.be(Manner { holds: Some("slow"), ..Manner::default() });
     let canceled = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a slow kitten"}]));
-    until_written(&server, "pets", "kitten");
+    until_found(&server, "kitten");
     let uid = canceled.body["taskUid"].clone();
     let cancelation = server.done(&server.post(&format!("/tasks/cancel?uids={uid}"), Value::Null));
     assert_eq!(
@@ -427,12 +423,12 @@ fn the_other_tasks_of_a_batch_go_on_after_a_cancelation_and_after_a_crash() {
     model.be(Manner { holds: Some("slow"), ..Manner::default() });
     // While one waits for its vectors, two gather for the next batch.
     let first = server.post("/indexes/pets/documents", json!([{"id": 10, "text": "a slow dog"}]));
-    until_written(&server, "pets", "slow");
+    until_found(&server, "slow");
     let canceled = server.post("/indexes/pets/documents", json!([{"id": 11, "text": "a slower fox"}]));
     let left = server.post("/indexes/pets/documents", json!([{"id": 12, "text": "a slow wolf"}]));
     model.be(Manner { holds: Some("slower"), ..Manner::default() });
     server.done(&first);
-    until_written(&server, "pets", "wolf");
+    until_found(&server, "wolf");
     server.done(&server.post(&format!("/tasks/cancel?uids={}", canceled.body["taskUid"]), Value::Null));
     assert_eq!(server.wait(&canceled)["status"], "canceled");
     server.kill();

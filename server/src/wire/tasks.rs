@@ -38,8 +38,8 @@ pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
     let mut paging = Paging { limit: 20, from: None, reverse: false };
     query.parameters(&LIST, |name, parameter| {
         match name {
-            "limit" => paging.limit = u64::from(uid(&parameter.code(Code::InvalidTaskLimit))?),
-            "from" => paging.from = Some(uid(&parameter.code(Code::InvalidTaskFrom))?),
+            "limit" => paging.limit = u64::from(integer(&parameter.code(Code::InvalidTaskLimit))?),
+            "from" => paging.from = Some(integer(&parameter.code(Code::InvalidTaskFrom))?),
             "reverse" => paging.reverse = parameter.code(Code::InvalidTaskReverse).boolean()?,
             name => read_filter(&mut filter, name, parameter)?,
         }
@@ -70,9 +70,9 @@ pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskFi
 
 fn read_filter(filter: &mut TaskFilter, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
     match name {
-        "uids" => filter.uids = list(parameter.code(Code::InvalidTaskUids), uid)?,
-        "batchUids" => filter.batch_uids = list(parameter.code(Code::InvalidBatchUids), uid)?,
-        "canceledBy" => filter.canceled_by = list(parameter.code(Code::InvalidTaskCanceledBy), uid)?,
+        "uids" => filter.uids = list(parameter.code(Code::InvalidTaskUids), integer)?,
+        "batchUids" => filter.batch_uids = list(parameter.code(Code::InvalidBatchUids), integer)?,
+        "canceledBy" => filter.canceled_by = list(parameter.code(Code::InvalidTaskCanceledBy), integer)?,
         "indexUids" => {
             filter.index_uids = list(parameter.code(Code::InvalidIndexUid), |element| element.index_uid())?;
         }
@@ -103,7 +103,7 @@ fn list<T>(parameter: Parameter<'_>, read: impl FnMut(&Parameter<'_>) -> ApiResu
     if parameter.text()? == "*" { Ok(None) } else { parameter.list(read).map(Some) }
 }
 
-fn uid(parameter: &Parameter<'_>) -> ApiResult<u32> {
+fn integer(parameter: &Parameter<'_>) -> ApiResult<u32> {
     let text = parameter.text()?;
     text.trim().parse().map_err(|_| parameter.invalid(format!("could not parse `{text}` as a positive integer")))
 }
