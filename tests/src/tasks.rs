@@ -138,10 +138,11 @@ fn a_flood_of_small_writes_ends_in_order() {
 fn replicas_choose_the_numbers_of_their_tasks() {
     use reqwest::Method;
     let server = Server::with_options(&["--experimental-replication-parameters"]);
-    let write = |name: &str, value: &str| {
-        let request = server.request(Method::POST, "/indexes/films/documents").header(name, value);
-        server.send(request.json(&json!([{"id": 1}])))
+    let write_with = |headers: &[(&str, &str)]| {
+        let request = server.request(Method::POST, "/indexes/films/documents").json(&json!([{"id": 1}]));
+        server.send(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)))
     };
+    let write = |name: &str, value: &str| write_with(&[(name, value)]);
     assert_eq!(write("TaskId", "25").body["taskUid"], 25);
     let refused = write("TaskId", "12");
     refused.refused(400, "bad_request");
@@ -149,6 +150,8 @@ fn replicas_choose_the_numbers_of_their_tasks() {
     write("TaskId", "many").refused(400, "bad_request");
     let dry = write("DryRun", "true");
     assert_eq!((dry.status, &dry.body["taskUid"], &dry.body["status"]), (202, &json!(26), &json!("enqueued")));
+    assert_eq!(write_with(&[("DryRun", "true"), ("TaskId", "30")]).body["taskUid"], 30);
+    write_with(&[("DryRun", "true"), ("TaskId", "12")]).refused(400, "bad_request");
     server.wait_for(25);
     assert_eq!(server.get("/tasks").ok()["total"], 1);
     assert_eq!(server.add("films", json!([{"id": 2}]))["uid"], 26);

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::Remote;
 use crate::error::{ApiError, Code};
 use crate::http::LIMITS_HEADER;
-use crate::options::within;
 use crate::outbound::{Outbound, OutboundError};
 use crate::search::ValuesWanted;
 
@@ -28,27 +27,6 @@ const EXCERPT_BYTES: usize = 500;
 const TRIES_MAX: u32 = 3;
 /// Before the second try; twice as long before the third.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// How long a remote may take, all tries together; `SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS` when the server started.
-pub(super) fn patience() -> Duration {
-    static PATIENCE: std::sync::OnceLock<Duration> = std::sync::OnceLock::new();
-    *PATIENCE.get_or_init(|| {
-        let variable = "SVC_EXPERIMENTAL_REMOTE_SEARCH_TIMEOUT_SECONDS";
-        std::env::var(variable).ok().map_or(DEFAULT_PATIENCE, |text| {
-            patience_of(&text).unwrap_or_else(|reason| {
-                tracing::warn!("{variable}: {reason}. Remotes may take {} seconds.", DEFAULT_PATIENCE.as_secs());
-                DEFAULT_PATIENCE
-            })
-        })
-    })
-}
-
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
-
-/// At most a day: more could not be added to any time.
-fn patience_of(seconds: &str) -> Result<Duration, String> {
-    within(seconds, 0..=86_400).map(Duration::from_secs)
-}
 
 /// What a remote answered.
 pub(super) struct Answered {
@@ -83,7 +61,7 @@ impl From<ApiError> for Failure {
     }
 }
 
-/// Sends the body of a multi-search, again if the remote could not be reached or failed, as long as there is time.
+/// Sends the body of a multi-search, again if the remote could not be reached or failed, as long as `patience` lasts.
 ///
 /// # Errors
 /// One of the `remote_*` codes.
@@ -93,8 +71,9 @@ pub(super) async fn multi_search(
     body: &Value,
     wanted: ValuesWanted,
     with_metadata: bool,
+    patience: Duration,
 ) -> Result<Answered, ApiError> {
-    let deadline = Instant::now() + patience();
+    let deadline = Instant::now() + patience;
     let mut tries = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -204,15 +183,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn patience_has_an_end() {
-        assert_eq!(patience_of(" 7 "), Ok(Duration::from_secs(7)));
-        for bad in ["", "soon", "-1", "1.5", "86401", "18446744073709551615", "99999999999999999999999"] {
-            let reason = patience_of(bad).unwrap_err();
-            assert!(reason.contains(&format!("`{bad}`")) && reason.ends_with("from 0 to 86400"), "{reason}");
-        }
-    }
-
     #[tokio::test]
     async fn only_what_may_pass_is_tried_again() {
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -222,7 +192,9 @@ mod tests {
             // By a name: an address is refused before a request is made, and counted.
             let url = format!("http://localhost:{nobody}");
             let remote = Remote { url, search_api_key: None, write_api_key: None };
-            let asked = multi_search(&outbound, &remote, &Value::Null, ValuesWanted::AsSet, false).await;
+            let asked =
+                multi_search(&outbound, &remote, &Value::Null, ValuesWanted::AsSet, false, Duration::from_secs(30))
+                    .await;
             let error = asked.err().expect("nobody answers");
             assert_eq!(error.code, Code::RemoteCouldNotSendRequest);
             assert_eq!(tally.show().unwrap()["total"], tries, "{networks}: {}", error.message);

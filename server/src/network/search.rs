@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -108,12 +109,17 @@ impl NetworkSearch {
         Ok(Some(asked))
     }
 
-    /// Asks all other servers at the same time.
-    pub async fn ask(&self, outbound: &Outbound, wanted: ValuesWanted, with_metadata: bool) -> RemoteAnswers {
-        let asking = self
-            .remotes
-            .iter()
-            .map(|(_, remote, part)| remote::multi_search(outbound, remote, &part.body, wanted, with_metadata));
+    /// Asks all other servers at the same time; each may take as long as `patience` lasts.
+    pub async fn ask(
+        &self,
+        outbound: &Outbound,
+        wanted: ValuesWanted,
+        with_metadata: bool,
+        patience: Duration,
+    ) -> RemoteAnswers {
+        let asking = self.remotes.iter().map(|(_, remote, part)| {
+            remote::multi_search(outbound, remote, &part.body, wanted, with_metadata, patience)
+        });
         RemoteAnswers(futures_util::future::join_all(asking).await)
     }
 

@@ -1,10 +1,11 @@
 //! Requests that the server makes itself.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use super::ByteSize;
+use super::{ByteSize, interval};
 use crate::embedders::RateLimits;
 use crate::outbound::{IpPolicy, parse_url};
 use crate::webhooks::Webhook;
@@ -29,6 +30,10 @@ pub struct OutboundRequests {
     /// addresses; `any` for all.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NETWORKS")]
     pub experimental_allowed_ip_networks: IpPolicy,
+
+    /// Seconds (or `2m`) that another server of the network may take for its part of a search, all tries together.
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = interval::time)]
+    pub experimental_remote_search_timeout_seconds: Duration,
 
     /// Texts of queries whose vectors are remembered; 0 remembers none.
     #[arg(long, default_value = "0", value_name = "COUNT", value_parser = super::count_or_none::<usize>)]

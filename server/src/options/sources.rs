@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction};
 use super::{Options, command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 49] = [
+const VALUES: [(&str, &str); 50] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -56,6 +56,7 @@ const VALUES: [(&str, &str); 49] = [
     ("task_webhook_url", "https://example.org/hook"),
     ("task_webhook_authorization_header", "Bearer of news"),
     ("experimental_allowed_ip_networks", "10.0.0.0/8,192.168.1.7"),
+    ("experimental_remote_search_timeout_seconds", "5"),
     ("experimental_embedding_cache_entries", "100"),
     ("embedding_cache_size", "1 GB"),
     ("embedder_requests_per_minute", "600"),

@@ -114,6 +114,7 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
         ("experimental-s3-multipart-part-size", SIZE),
         ("client-timeout", TIME),
         ("experimental-drop-search-after", TIME),
+        ("experimental-remote-search-timeout-seconds", TIME),
         ("schedule-snapshot", TIME),
         ("max-indexing-threads", COUNT),
         ("experimental-max-number-of-batched-tasks", COUNT),

@@ -69,8 +69,7 @@ async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) ->
     let custom_metadata = metadata::of_request();
     let task = NewTask { uid: replication.task_uid, custom_metadata, ..task };
     if replication.is_dry_run {
-        let uid = replication.task_uid.unwrap_or_else(|| state.queue.store().next_uid());
-        return dry_run(status, state, uid, &task);
+        return dry_run(status, state, &task);
     }
     let facts = state.telemetry.is_on().then(|| Facts::of_task(&task.content)).flatten();
     let mut answer = accepted(status, &state.queue.enqueue(task).await?);
@@ -79,12 +78,12 @@ async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) ->
 }
 
 /// Answers as if the task were registered, and forgets it.
-fn dry_run(status: StatusCode, state: &AppState, uid: u32, task: &NewTask) -> ApiResult<Response> {
+fn dry_run(status: StatusCode, state: &AppState, task: &NewTask) -> ApiResult<Response> {
     if let Some(file) = task.content.payload_file() {
         std::fs::remove_file(state.instance.payload_folder().join(file))?;
     }
     let mut answer = json!({
-        "taskUid": uid,
+        "taskUid": state.queue.store().uid_for(task.uid)?,
         "indexUid": task.index_uid,
         "status": Status::Enqueued,
         "type": task.content.kind(),

@@ -263,7 +263,8 @@ async fn merged_over_network(
         let context = Context { proxied: true, values_wanted: Some(wanted), ..context };
         local(state, asked, context, with_metadata).await.map(Some)
     };
-    let elsewhere = network.ask(&state.outbound, wanted, with_metadata);
+    let patience = state.options.outbound.experimental_remote_search_timeout_seconds;
+    let elsewhere = network.ask(&state.outbound, wanted, with_metadata, patience);
     let (here, elsewhere) = futures_util::future::join(here, elsewhere).await;
     let Written { body, cuts, degraded_searches } = here?.unwrap_or_default();
     let here = (!body.is_empty()).then(|| serde_json::from_slice(&body).expect("our own answers are JSON"));

@@ -56,9 +56,19 @@ impl Store {
 }
 
 impl Store {
-    /// The uid of the next task.
-    pub fn next_uid(&self) -> u32 {
-        self.writer.lock().next_uid
+    /// The uid that the next task would be given, which may want one.
+    ///
+    /// # Errors
+    /// It wants one that is taken.
+    pub fn uid_for(&self, wanted: Option<u32>) -> Result<u32, StoreError> {
+        uid_for(wanted, self.writer.lock().next_uid)
+    }
+}
+
+fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
+    match wanted {
+        Some(wanted) if wanted < next => Err(StoreError::UidTaken { wanted, next }),
+        wanted => Ok(wanted.unwrap_or(next)),
     }
 }
 
@@ -67,21 +77,18 @@ impl Writer {
     fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tasks = Vec::with_capacity(waiting.len());
-        let mut uid = self.next_uid;
+        let mut next = self.next_uid;
         for Waiting { new, .. } in waiting {
-            match new.uid {
-                Some(wanted) if wanted < uid => {
-                    tasks.push(Err(StoreError::UidTaken { wanted, next: uid }));
-                    continue;
+            match uid_for(new.uid, next) {
+                Ok(uid) => {
+                    tasks.push(Ok(insert_one(&transaction, uid, new)?));
+                    next = uid.checked_add(1).ok_or(StoreError::Exhausted)?;
                 }
-                Some(wanted) => uid = wanted,
-                None => {}
+                Err(taken) => tasks.push(Err(taken)),
             }
-            tasks.push(Ok(insert_one(&transaction, uid, new)?));
-            uid = uid.checked_add(1).ok_or(StoreError::Exhausted)?;
         }
         transaction.commit()?;
-        self.next_uid = uid;
+        self.next_uid = next;
         Ok(tasks)
     }
 }
