@@ -314,7 +314,8 @@ pub(crate) fn cut_by_costs<'q>(
 }
 
 /// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say
-/// already that they are not exact stay as they are; the documents of the others hold the word.
+/// already that they are not exact stay as they are, and so do documents of others that do not hold the word: without
+/// attributes to search on there are none.
 fn cut_by_place(
     query: &SegmentQuery<'_>,
     node: usize,
@@ -338,10 +339,12 @@ fn cut_by_place(
                 by_cost[packing.attribute.get(table.get(code, zone)) as usize].push(doc);
             }
         });
-        for (cost, docs) in (0..).zip(by_cost) {
-            let bound = bound + packing.key(packing.pack(0, 0, cost), layout);
-            cut.push((bound, DocSet::from_sorted(docs)));
+        let mut without = docs;
+        for (cost, with) in (0..).zip(by_cost.map(DocSet::from_sorted)) {
+            without.and_not_assign(&with);
+            cut.push((bound + packing.key(packing.pack(0, 0, cost), layout), with));
         }
+        cut.push((bound, without));
     }
     cut
 }

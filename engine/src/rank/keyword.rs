@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::bits::DocSet;
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
-use crate::query::graph::QueryGraph;
+use crate::query::graph::{Node, QueryGraph};
 use crate::query::leading_terms::LeadingTerms;
 use crate::query::level::{Level, kept_terms};
 use crate::query::options::QueryOptions;
@@ -65,6 +65,8 @@ pub(crate) struct KeywordSearch<'a> {
 pub(super) struct RankedLevel {
     pub(super) level: Level,
     max_typos: u32,
+    /// Of documents in which no words are joined.
+    max_proximity: u32,
     /// That match it and no earlier one.
     pub(super) documents: u32,
     /// Of these, those that need no typo; `None` where nobody had to know.
@@ -137,9 +139,11 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         }
         // The scores of documents that miss equally many words have one scale.
         let step = &mut ranked.levels[first..];
-        let with_documents = step.iter().filter(|level| level.documents > 0);
-        let max_typos = with_documents.map(|level| level.max_typos).max();
-        step.iter_mut().for_each(|level| level.max_typos = max_typos.unwrap_or(level.max_typos));
+        let maxima =
+            step.iter().filter(|level| level.documents > 0).map(|level| (level.max_typos, level.max_proximity));
+        if let Some((max_typos, max_proximity)) = maxima.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) {
+            step.iter_mut().for_each(|level| (level.max_typos, level.max_proximity) = (max_typos, max_proximity));
+        }
     }
     ranked.entries = tops.into_iter().map(TopK::into_entries).collect();
     if ranked.degraded {
@@ -241,7 +245,10 @@ impl Ranked<'_> {
         }
         let (level, max_typos) = self.needed_readings(level, &groups);
         let number = self.levels.len() as u16;
-        self.levels.push(RankedLevel { level, max_typos, documents: count(&groups), without_typo: None });
+        let pairs = (1..level.kept.len()).filter(|&at| level.follows_previous(graph, at)).count() as u32;
+        let max_proximity = pairs * PROXIMITY_COST_MAX;
+        let documents = count(&groups);
+        self.levels.push(RankedLevel { level, max_typos, max_proximity, documents, without_typo: None });
         if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
             return;
         }
@@ -412,6 +419,14 @@ impl Ranked<'_> {
     }
 }
 
+/// The largest cost of a path with words that are joined: documents that need it are among those with as many typos,
+/// so what others can cost is no measure for them.
+fn max_proximity_of(path: &[&Node]) -> u32 {
+    let joined: u32 = path.iter().map(|node| node.len as u32 - 1).sum();
+    let is_adjacent = |pair: &&[&Node]| pair[0].last_position + 1 == pair[1].first_position;
+    joined + path.windows(2).filter(is_adjacent).count() as u32 * PROXIMITY_COST_MAX
+}
+
 impl RankedList for Ranked<'_> {
     fn entries(&self) -> &[Vec<Entry>] {
         &self.entries
@@ -433,14 +448,8 @@ impl RankedList for Ranked<'_> {
         let cost = |rule| self.layout.slice(rule).map_or(0, |s| s.get(key));
         let path: Vec<_> = paths.path().iter().map(|&v| &graph.nodes[node_of(v)]).collect();
         let words: u32 = path.iter().map(|n| n.len as u32).sum();
-        let proximity_max = path.first().map_or(0, |n| n.len as u32 - 1)
-            + path
-                .windows(2)
-                .map(|pair| {
-                    let adjacent = u32::from(pair[0].last_position) + 1 == u32::from(pair[1].first_position);
-                    (pair[1].len as u32 - 1) + if adjacent { PROXIMITY_COST_MAX } else { 0 }
-                })
-                .sum::<u32>();
+        let proximity_max =
+            if path.iter().any(|node| node.is_ngram()) { max_proximity_of(&path) } else { ranked.max_proximity };
         let rank_max = words * u32::from(search.options.max_weight);
         let rank = Rank::from_cost(cost(GraphRule::AttributeRank), rank_max);
         let position = Rank::from_cost(cost(GraphRule::WordPosition), words * POSITION_COST_MAX);

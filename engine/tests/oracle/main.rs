@@ -506,13 +506,19 @@ proptest! {
                         limit,
                         matching: if query.all { MatchingStrategy::Last } else { MatchingStrategy::Frequency },
                         search_on: field.map(|field| vec![FIELDS[field].to_owned()]),
+                        scores: true,
                         ..SearchRequest::default()
                     };
                     let hits = search(&index.snapshot(), &request).expect("valid request").hits;
-                    hits.into_iter().map(|hit| (hit.address, hit.details)).collect::<Vec<_>>()
+                    hits.into_iter().map(|hit| (hit.address, hit.score, hit.details)).collect::<Vec<_>>()
                 };
                 let all = hits(usize::MAX >> 1);
                 let first = hits(query.limit);
+                // Scores know nothing of numbers.
+                if !rules.contains(&Rule::Number) {
+                    let worse = all.windows(2).find(|pair| pair[0].1 < pair[1].1);
+                    prop_assert!(worse.is_none(), "{query:?} by {names:?} in {field:?}: {worse:?}");
+                }
                 prop_assert_eq!(&first[..], &all[..query.limit.min(all.len())], "{:?} by {:?} in {:?}", query, names, field);
             }
         }
@@ -608,6 +614,30 @@ fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
     let all = hits(1000);
     assert_eq!(all.len(), 410);
     assert_eq!(hits(5), all[..5]);
+}
+
+/// All but one document hold a completion of the word where it is searched; that one holds the word itself elsewhere.
+#[test]
+fn documents_without_the_word_itself_are_hits_by_its_completions() {
+    let doc = |texts: [&str; 3]| Doc {
+        texts: texts.map(|text| text.split_whitespace().map(str::to_owned).collect()),
+        number: 0,
+        deleted: false,
+    };
+    let docs = vec![doc(["", "sea", ""]), doc(["", "", "s"])];
+    let corpus = Corpus { docs, copies: vec![5_000, 1], synonyms: &[], beginnings: Vec::new() };
+    let mut batch = 0;
+    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+    let rules = json!(["words", "typo", "number:asc", "exactness", "wordPosition"]);
+    apply(&index, &mut batch, &[settings(json!({ "rankingRules": rules }))]);
+    let request = SearchRequest {
+        query: Some("s".to_owned()),
+        search_on: Some(vec![FIELDS[1].to_owned()]),
+        limit: 3,
+        ..SearchRequest::default()
+    };
+    let found = search(&index.snapshot(), &request).expect("valid request");
+    assert_eq!(found.hits.len(), 3);
 }
 
 /// How many of two words are not in their place is all the same to `exactness`: several groups have the same key, and the

@@ -118,6 +118,18 @@ fn the_samples_of_the_protocol() {
     assert_eq!(refused(json!([])).0, Code::BadRequest);
 }
 
+/// Whoever sends a score back as a threshold means this score, to the last bit.
+#[test]
+fn numbers_are_read_to_the_last_bit() {
+    for whole in 2..60 {
+        for part in 1..whole {
+            let score = f64::from(part) / f64::from(whole);
+            let body = serde_json::from_str(&format!("{{\"rankingScoreThreshold\": {score}}}")).unwrap();
+            assert_eq!(SearchQuery::from_body(&body).unwrap().ranking_score_threshold, Some(score));
+        }
+    }
+}
+
 #[test]
 fn a_body_with_everything() {
     let query = SearchQuery::from_body(&json!({
