@@ -419,8 +419,7 @@ impl Ranked<'_> {
     }
 }
 
-/// The largest cost of a path with words that are joined: documents that need it are among those with as many typos,
-/// so what others can cost is no measure for them.
+/// The largest cost of a path with words that are joined.
 fn max_proximity_of(path: &[&Node]) -> u32 {
     let joined: u32 = path.iter().map(|node| node.len as u32 - 1).sum();
     let is_adjacent = |pair: &&[&Node]| pair[0].last_position + 1 == pair[1].first_position;
@@ -448,8 +447,10 @@ impl RankedList for Ranked<'_> {
         let cost = |rule| self.layout.slice(rule).map_or(0, |s| s.get(key));
         let path: Vec<_> = paths.path().iter().map(|&v| &graph.nodes[node_of(v)]).collect();
         let words: u32 = path.iter().map(|n| n.len as u32).sum();
-        let proximity_max =
-            if path.iter().any(|node| node.is_ngram()) { max_proximity_of(&path) } else { ranked.max_proximity };
+        // Documents that need words joined are among those with as many typos, where these were counted before: what others
+        // can cost is no measure for them.
+        let is_apart = search.plan.tells_typos_before(Told::Proximity) && path.iter().any(|node| node.is_ngram());
+        let proximity_max = if is_apart { max_proximity_of(&path) } else { ranked.max_proximity };
         let rank_max = words * u32::from(search.options.max_weight);
         let rank = Rank::from_cost(cost(GraphRule::AttributeRank), rank_max);
         let position = Rank::from_cost(cost(GraphRule::WordPosition), words * POSITION_COST_MAX);

@@ -107,6 +107,11 @@ impl Plan {
         self.words_first() && rest.first() == Some(&Told::Typo)
     }
 
+    /// Whether `typo` comes before another rule.
+    pub(crate) fn tells_typos_before(&self, rule: Told) -> bool {
+        self.told.iter().take_while(|&&told| told != rule).any(|&told| told == Told::Typo)
+    }
+
     /// The graph rules in order.
     pub(crate) fn graph_rules(&self) -> Vec<GraphRule> {
         let mut out = Vec::new();

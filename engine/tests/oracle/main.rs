@@ -616,6 +616,25 @@ fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
     assert_eq!(hits(5), all[..5]);
 }
 
+/// Joined words are a little apart: less than words with two others between them.
+#[test]
+fn scores_of_joined_words_are_in_the_order_of_hits() {
+    let doc = |text: &str| Doc {
+        texts: [text, "", ""].map(|text| text.split_whitespace().map(str::to_owned).collect()),
+        number: 0,
+        deleted: false,
+    };
+    let docs = vec![doc("king of the house"), doc("kinghouse"), doc("king house")];
+    let corpus = Corpus { docs, copies: vec![1; 3], synonyms: &[], beginnings: Vec::new() };
+    let mut batch = 0;
+    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+    apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "proximity", "typo"] }))]);
+    let request = SearchRequest { query: Some("king house ".to_owned()), ..SearchRequest::default() };
+    let hits = search(&index.snapshot(), &request).expect("valid request").hits;
+    assert_eq!(hits.iter().map(|hit| hit.address.doc).collect::<Vec<_>>(), [2, 1, 0]);
+    assert!(hits.is_sorted_by(|better, worse| better.score > worse.score), "{hits:?}");
+}
+
 /// All but one document hold a completion of the word where it is searched; that one holds the word itself elsewhere.
 #[test]
 fn documents_without_the_word_itself_are_hits_by_its_completions() {
