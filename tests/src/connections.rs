@@ -25,19 +25,49 @@ fn a_connection_serves_one_request_after_the_other() {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     for path in ["/health", "/nowhere", "/indexes/films/documents", "/health"] {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        let (mut line, mut length) = (String::new(), 0);
-        loop {
-            line.clear();
-            reader.read_line(&mut line).unwrap();
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            assert!(!line.to_ascii_lowercase().starts_with("connection: close"), "{path}");
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        reader.read_exact(&mut vec![0; length]).unwrap();
+        let head = answer(&mut reader);
+        assert!(!head.contains("connection: close"), "{path}: {head}");
+    }
+}
+
+/// The head of the next answer, in lower case; its body is read and forgotten.
+fn answer(reader: &mut impl BufRead) -> String {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).unwrap() > 0, "the server hung up after {head}");
+    }
+    head.make_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    reader.read_exact(&mut vec![0; length.map_or(0, |length| length.trim().parse().unwrap())]).unwrap();
+    head
+}
+
+/// Clients that look for an answer when they have sent everything hear what was wrong, and go on.
+#[test]
+fn bodies_that_nobody_wants_may_be_sent_to_the_end() {
+    let server = Server::with_options(&["--http-payload-size-limit", "1MB"]);
+    let mut stream = connect(&server);
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    for (path, status) in [("nowhere", "404"), ("indexes/films/documents", "413"), ("keys", "401")] {
+        let body = vec![b' '; 8_000_000];
+        let length = body.len();
+        write!(
+            stream,
+            "POST /{path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .unwrap();
+        let head = answer(&mut reader);
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{head}");
+        stream.write_all(&body).unwrap();
+        write!(stream, "GET /health HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        assert!(answer(&mut reader).starts_with("http/1.1 200"));
+    }
+    // Too much of it, and a body that waits to be asked for: what comes next is no request.
+    for head in ["Content-Length: 1000000000", "Content-Length: 100\r\nExpect: 100-continue"] {
+        let mut stream = connect(&server);
+        write!(stream, "POST /nowhere HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n").unwrap();
+        let heard = rest(&mut stream);
+        assert!(heard.starts_with("HTTP/1.1 404"), "{heard}");
     }
 }
 

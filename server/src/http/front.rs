@@ -22,6 +22,7 @@ use crate::routes::{methods_of, route_of};
 use crate::telemetry::RequestFacts;
 
 use super::compress::{AnswerBody, Compressing};
+use super::received::Received;
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ type Answer = Pin<Box<dyn Future<Output = Result<Sent, Infallible>> + Send>>;
 
 impl<S> Service<Request<Incoming>> for Front<S>
 where
-    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+    S: Service<Request<Received>, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
     type Response = Sent;
@@ -71,7 +72,7 @@ where
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let answer = self.routes.call(request);
+        let answer = self.routes.call(Received::of(request));
         Box::pin(async move {
             let mut answer = answer.await?;
             if answer.status() == StatusCode::METHOD_NOT_ALLOWED {

@@ -7,6 +7,7 @@ mod etag;
 mod front;
 mod listen;
 pub(crate) mod metadata;
+mod received;
 mod replication;
 mod request;
 mod slow;
@@ -21,6 +22,7 @@ pub(crate) use etag::EntityTag;
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
 pub use listen::{listen, serve};
+pub use received::Received;
 pub(crate) use replication::Replication;
 #[cfg(test)]
 pub(crate) use request::BodyBroken;
