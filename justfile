@@ -50,6 +50,10 @@ model:
 clients:
     scripts/test-clients.sh
 
+# The tests of another client, as its authors wrote them.
+client-suite:
+    scripts/test-client-suite.sh
+
 # Snapshots through an object store that checks signatures.
 objects:
     scripts/test-object-storage.sh
