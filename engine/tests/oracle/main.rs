@@ -536,21 +536,35 @@ proptest! {
     }
 }
 
+/// A document with these texts.
+fn doc_of(texts: [&str; FIELDS.len()]) -> Doc {
+    let texts = texts.map(|text| text.split_whitespace().map(str::to_owned).collect());
+    Doc { texts, number: 0, deleted: false }
+}
+
+/// These documents, each so many times.
+fn corpus_of<const N: usize>(docs: [(Doc, usize); N]) -> Corpus {
+    let (docs, copies) = docs.into_iter().unzip();
+    Corpus { docs, copies, synonyms: &[], beginnings: Vec::new() }
+}
+
+/// One segment of a corpus, ranked by these rules.
+fn ranked_by(rules: &[&str], corpus: &Corpus) -> Index {
+    let mut batch = 0;
+    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+    apply(&index, &mut batch, &[settings(json!({ "rankingRules": rules }))]);
+    index
+}
+
 /// Two misspelt words cost as many typos as what both are together, so that the bounds of documents that hold the words
 /// are none of those that hold that too.
 #[test]
 fn documents_that_hold_a_concatenation_are_bounded_by_it() {
-    let doc = |texts: [&str; FIELDS.len()]| Doc {
-        texts: texts.map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number: 0,
-        deleted: false,
-    };
-    let docs = vec![
-        doc(["of king house", "", ""]),
-        doc(["kinnghuose", "", "of of of of of of of king house"]),
-        doc(["of of", "of king of house", ""]),
-    ];
-    let corpus = Corpus { docs, copies: vec![4_000, 2, 4_000], synonyms: &[], beginnings: Vec::new() };
+    let corpus = corpus_of([
+        (doc_of(["of king house", "", ""]), 4_000),
+        (doc_of(["kinnghuose", "", "of of of of of of of king house"]), 2),
+        (doc_of(["of of", "of king of house", ""]), 4_000),
+    ]);
     let query =
         |limit| Query { words: ["kinng", "huose"].map(str::to_owned).to_vec(), prefix: false, all: true, limit };
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::WordPosition];
@@ -561,17 +575,15 @@ fn documents_that_hold_a_concatenation_are_bounded_by_it() {
 /// those of another one.
 #[test]
 fn ways_to_leave_out_words_take_no_place_from_each_other() {
-    let doc = |text: &str, number: u32| Doc {
-        texts: [text, "", ""].map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number,
-        deleted: false,
-    };
+    let doc = |text: &str, number: u32| Doc { number, ..doc_of([text, "", ""]) };
     for (one, other) in [(1, 2), (2, 1)] {
-        let docs = vec![doc("sea", 0), doc("king", 0), doc("king gardner", one), doc("sea gardner", other)];
-        let corpus = Corpus { docs, copies: vec![60, 40, 10, 10], synonyms: &[], beginnings: Vec::new() };
-        let mut batch = 0;
-        let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
-        apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "typo", "number:asc"] }))]);
+        let docs = [
+            (doc("sea", 0), 60),
+            (doc("king", 0), 40),
+            (doc("king gardner", one), 10),
+            (doc("sea gardner", other), 10),
+        ];
+        let index = ranked_by(&["words", "typo", "number:asc"], &corpus_of(docs));
         let request = SearchRequest {
             query: Some("sea king gardener ".to_owned()),
             matching: MatchingStrategy::Frequency,
@@ -591,16 +603,8 @@ fn ways_to_leave_out_words_take_no_place_from_each_other() {
 /// A document that matches by the completion of a word may hold the word itself where nobody searches, which counts.
 #[test]
 fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
-    let doc = |texts: [&str; 3]| Doc {
-        texts: texts.map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number: 0,
-        deleted: false,
-    };
-    let docs = vec![doc(["sea of king", "", ""]), doc(["to kingdom", "king of the sea", ""])];
-    let corpus = Corpus { docs, copies: vec![400, 10], synonyms: &[], beginnings: Vec::new() };
-    let mut batch = 0;
-    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
-    apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "typo", "exactness"] }))]);
+    let docs = [(doc_of(["sea of king", "", ""]), 400), (doc_of(["to kingdom", "king of the sea", ""]), 10)];
+    let index = ranked_by(&["words", "typo", "exactness"], &corpus_of(docs));
     let hits = |limit: usize| {
         let request = SearchRequest {
             query: Some("king".to_owned()),
@@ -619,16 +623,8 @@ fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
 /// Joined words are a little apart: less than words with two others between them.
 #[test]
 fn scores_of_joined_words_are_in_the_order_of_hits() {
-    let doc = |text: &str| Doc {
-        texts: [text, "", ""].map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number: 0,
-        deleted: false,
-    };
-    let docs = vec![doc("king of the house"), doc("kinghouse"), doc("king house")];
-    let corpus = Corpus { docs, copies: vec![1; 3], synonyms: &[], beginnings: Vec::new() };
-    let mut batch = 0;
-    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
-    apply(&index, &mut batch, &[settings(json!({ "rankingRules": ["words", "proximity", "typo"] }))]);
+    let docs = ["king of the house", "kinghouse", "king house"].map(|text| (doc_of([text, "", ""]), 1));
+    let index = ranked_by(&["words", "proximity", "typo"], &corpus_of(docs));
     let request = SearchRequest { query: Some("king house ".to_owned()), ..SearchRequest::default() };
     let hits = search(&index.snapshot(), &request).expect("valid request").hits;
     assert_eq!(hits.iter().map(|hit| hit.address.doc).collect::<Vec<_>>(), [2, 1, 0]);
@@ -638,17 +634,8 @@ fn scores_of_joined_words_are_in_the_order_of_hits() {
 /// All but one document hold a completion of the word where it is searched; that one holds the word itself elsewhere.
 #[test]
 fn documents_without_the_word_itself_are_hits_by_its_completions() {
-    let doc = |texts: [&str; 3]| Doc {
-        texts: texts.map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number: 0,
-        deleted: false,
-    };
-    let docs = vec![doc(["", "sea", ""]), doc(["", "", "s"])];
-    let corpus = Corpus { docs, copies: vec![5_000, 1], synonyms: &[], beginnings: Vec::new() };
-    let mut batch = 0;
-    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
-    let rules = json!(["words", "typo", "number:asc", "exactness", "wordPosition"]);
-    apply(&index, &mut batch, &[settings(json!({ "rankingRules": rules }))]);
+    let docs = [(doc_of(["", "sea", ""]), 5_000), (doc_of(["", "", "s"]), 1)];
+    let index = ranked_by(&["words", "typo", "number:asc", "exactness", "wordPosition"], &corpus_of(docs));
     let request = SearchRequest {
         query: Some("s".to_owned()),
         search_on: Some(vec![FIELDS[1].to_owned()]),
@@ -665,13 +652,13 @@ fn documents_without_the_word_itself_are_hits_by_its_completions() {
 fn a_word_asked_for_twice_is_ranked_like_two() {
     let texts =
         ["s", "the s", "", "", "s", "", "", "", "", "the the the the the s", "the s", "", "", "", "", "", "", ""];
-    let doc = |text: &&str| Doc {
-        texts: ["", "", text].map(|text| text.split_whitespace().map(str::to_owned).collect()),
-        number: 0,
-        deleted: false,
-    };
     let copies = vec![597, 1, 1, 597, 1, 597, 597, 597, 597, 3, 1, 597, 597, 1, 597, 597, 597, 597];
-    let corpus = Corpus { docs: texts.iter().map(doc).collect(), copies, synonyms: &[], beginnings: Vec::new() };
+    let corpus = Corpus {
+        docs: texts.map(|text| doc_of(["", "", text])).to_vec(),
+        copies,
+        synonyms: &[],
+        beginnings: Vec::new(),
+    };
     let query = |limit| Query { words: ["s", "s"].map(str::to_owned).to_vec(), prefix: false, all: false, limit };
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::Exactness];
     check(&corpus, &[1250], &[(rules, (85..110).map(query).collect())]).unwrap();
