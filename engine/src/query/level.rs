@@ -71,12 +71,6 @@ impl Level {
         (out, true)
     }
 
-    /// Whether the kept term at `at` stands in the query directly behind the one that is kept before it.
-    pub(crate) fn follows_previous(&self, graph: &QueryGraph, at: usize) -> bool {
-        let term = |at: usize| &graph.terms[self.kept[at]];
-        at > 0 && term(at - 1).last_position + 1 == term(at).first_position
-    }
-
     /// The largest sum of `cost` over the nodes of a way to cover the kept terms. Linear in the number of nodes.
     pub(crate) fn most(&self, graph: &QueryGraph, cost: impl Fn(usize) -> u32) -> u32 {
         let mut most: Vec<Option<u32>> = vec![None; self.kept.len() + 1];

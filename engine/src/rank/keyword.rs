@@ -245,8 +245,8 @@ impl Ranked<'_> {
         }
         let (level, max_typos) = self.needed_readings(level, &groups);
         let number = self.levels.len() as u16;
-        let pairs = (1..level.kept.len()).filter(|&at| level.follows_previous(graph, at)).count() as u32;
-        let max_proximity = pairs * PROXIMITY_COST_MAX;
+        let word = |starting: &Vec<usize>| starting.iter().map(|&n| &graph.nodes[n]).find(|node| !node.is_ngram());
+        let max_proximity = max_proximity(&level.starting.iter().filter_map(word).collect::<Vec<_>>());
         let documents = count(&groups);
         self.levels.push(RankedLevel { level, max_typos, max_proximity, documents, without_typo: None });
         if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
@@ -419,8 +419,8 @@ impl Ranked<'_> {
     }
 }
 
-/// The largest cost of a path with words that are joined.
-fn max_proximity_of(path: &[&Node]) -> u32 {
+/// The largest cost of a path.
+fn max_proximity(path: &[&Node]) -> u32 {
     let joined: u32 = path.iter().map(|node| node.len as u32 - 1).sum();
     let is_adjacent = |pair: &&[&Node]| pair[0].last_position + 1 == pair[1].first_position;
     joined + path.windows(2).filter(is_adjacent).count() as u32 * PROXIMITY_COST_MAX
@@ -450,7 +450,7 @@ impl RankedList for Ranked<'_> {
         // Documents that need words joined are among those with as many typos, where these were counted before: what others
         // can cost is no measure for them.
         let is_apart = search.plan.tells_typos_before(Told::Proximity) && path.iter().any(|node| node.is_ngram());
-        let proximity_max = if is_apart { max_proximity_of(&path) } else { ranked.max_proximity };
+        let proximity_max = if is_apart { max_proximity(&path) } else { ranked.max_proximity };
         let rank_max = words * u32::from(search.options.max_weight);
         let rank = Rank::from_cost(cost(GraphRule::AttributeRank), rank_max);
         let position = Rank::from_cost(cost(GraphRule::WordPosition), words * POSITION_COST_MAX);
