@@ -4,7 +4,7 @@ use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 
 use super::DocumentError;
-use super::scan::{DEPTH_MAX, RawString, Scanner, check_string, unescape};
+use super::scan::{DEPTH_MAX, RawString, Scanner, unescape};
 
 /// Objects up to this many keys are searched for duplicates pair by pair; larger ones by sorting.
 const PAIRWISE_KEYS_MAX: usize = 24;
@@ -23,6 +23,8 @@ pub(super) struct Checker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Checked {
     pub(super) bytes: usize,
+    /// There is no line break between its parts (within strings there is none anyway).
+    pub(super) one_line: bool,
     /// Some object in it has (or, very rarely, only seems to have) a key twice.
     pub(super) duplicate_keys: bool,
 }
@@ -34,19 +36,16 @@ impl Checker {
         self.duplicate_keys = false;
         let mut scanner = Scanner::new(bytes);
         self.any(&mut scanner, 0)?;
-        let bytes = scanner.at();
+        let (bytes, one_line) = (scanner.at(), !scanner.breaks_lines());
         if let Err(error) = std::str::from_utf8(&scanner.bytes()[..bytes]) {
             return Err(DocumentError::Utf8 { at: error.valid_up_to() });
         }
-        Ok(Checked { bytes, duplicate_keys: self.duplicate_keys })
+        Ok(Checked { bytes, one_line, duplicate_keys: self.duplicate_keys })
     }
 
     fn any(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<(), DocumentError> {
         match scanner.peek() {
-            Some(b'"') => {
-                let string = scanner.string()?;
-                check(scanner, string)
-            }
+            Some(b'"') => scanner.checked_string().map(|_| ()),
             Some(b'{') if depth < DEPTH_MAX => self.object(scanner, depth + 1),
             Some(b'[') if depth < DEPTH_MAX => self.array(scanner, depth + 1),
             Some(b'{' | b'[') => Err(DocumentError::TooDeep { max: DEPTH_MAX }),
@@ -78,8 +77,8 @@ impl Checker {
         }
         let first = self.keys.len();
         loop {
-            let key = scanner.key()?;
-            check(scanner, key)?;
+            let key = scanner.checked_string()?;
+            scanner.expect(b':')?;
             let hash = self.hash(scanner, key)?;
             self.keys.push(hash);
             self.any(scanner, depth)?;
@@ -110,11 +109,6 @@ impl Checker {
     }
 }
 
-fn check(scanner: &Scanner<'_>, string: RawString) -> Result<(), DocumentError> {
-    check_string(&scanner.bytes()[string.range()], string.escaped)
-        .map_err(|at| DocumentError::Syntax { at: string.start + at })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -131,7 +125,7 @@ mod tests {
         for json in
             ["{}", "[]", "\"\"", "null", "true", "false", "-1.5e3", r#"{"a":[{"b":{}},[[]],"\u00e9"]}"#, "[ 1 , 2 ]"]
         {
-            assert_eq!(value(json), Ok(Checked { bytes: json.len(), duplicate_keys: false }), "{json}");
+            assert_eq!(value(json), Ok(Checked { bytes: json.len(), one_line: true, duplicate_keys: false }), "{json}");
         }
         assert_eq!(value("{}{}").unwrap().bytes, 2, "the first value only");
     }

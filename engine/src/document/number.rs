@@ -30,17 +30,14 @@ impl<'d> Number<'d> {
 /// Whether a decimal is surely written in the fewest digits: few enough digits to be told apart, no exponent, no
 /// zero at the end. Integers of any length keep their digits.
 fn is_shortest(raw: &str) -> bool {
-    const DIGITS_SURE_MAX: usize = 15;
-    match raw.split_once('.') {
-        Some((_, fraction)) => {
-            raw.len() <= DIGITS_SURE_MAX
-                && !fraction.ends_with('0')
-                && !raw.contains(['e', 'E'])
-                && !raw.starts_with("-0.0")
-                && !raw.starts_with("0.0")
-        }
-        None => !raw.contains(['e', 'E']),
+    const BYTES_SURE_MAX: usize = 15;
+    let (mut is_integer, mut has_exponent) = (true, false);
+    for byte in raw.bytes() {
+        is_integer &= byte != b'.';
+        has_exponent |= byte | 0x20 == b'e';
     }
+    let is_small = raw.strip_prefix('-').unwrap_or(raw).starts_with("0.0");
+    !has_exponent && (is_integer || raw.len() <= BYTES_SURE_MAX && !raw.ends_with('0') && !is_small)
 }
 
 fn shortest<'t>(value: f64, raw: &'t str, scratch: &'t mut Vec<u8>) -> &'t str {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 use serde::Deserialize;
@@ -58,7 +59,9 @@ pub struct SuppliedVectors {
 /// # Errors
 /// When the line is no JSON object.
 pub fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), DocumentError> {
-    if memmem::find(line, VECTORS_KEY.as_bytes()).is_none() {
+    /// Made once: that costs more than looking through a document.
+    static KEY: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(VECTORS_KEY));
+    if KEY.find(line).is_none() {
         return Ok((Cow::Borrowed(line), None));
     }
     let (mut rest, mut found) = (b"{".to_vec(), None);

@@ -60,6 +60,12 @@ impl<R: Read> Feed<R> {
         self.start += bytes;
     }
 
+    /// As [`Feed::consume`], for bytes that hold no line break.
+    pub(super) fn consume_in_line(&mut self, bytes: usize) {
+        self.position.column += bytes as u64;
+        self.start += bytes;
+    }
+
     /// Reads behind what is there, at least doubling it so that looking again at a long value stays cheap. `false`
     /// at the end of the input.
     pub(super) fn more(&mut self) -> io::Result<bool> {

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read, Write};
 
-use memchr::memchr2;
 use serde::de::IgnoredAny;
 
 use super::feed::{Feed, Position};
@@ -86,8 +85,7 @@ impl<R: Read> Reader<R> {
             return Err(malformed(NOT_OBJECTS.to_owned()));
         }
         let json = &self.feed.data()[..checked.bytes];
-        let one_line = memchr2(b'\n', b'\r', json).is_none();
-        if one_line && !checked.duplicate_keys {
+        if checked.one_line && !checked.duplicate_keys {
             output.write_all(json)?;
         } else {
             self.rewritten.clear();
@@ -99,7 +97,11 @@ impl<R: Read> Reader<R> {
             output.write_all(&self.rewritten)?;
         }
         output.write_all(b"\n")?;
-        self.feed.consume(checked.bytes);
+        if checked.one_line {
+            self.feed.consume_in_line(checked.bytes);
+        } else {
+            self.feed.consume(checked.bytes);
+        }
         Ok(())
     }
 

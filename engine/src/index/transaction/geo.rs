@@ -1,5 +1,6 @@
 //! The `_geo` and `_geojson` fields of a document.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::error::{GeoCoordinates, GeoError, ShapeError};
@@ -8,6 +9,12 @@ use crate::document::{GeoJsonError, Shape};
 /// The latitude and longitude in `json`, the value of `_geo`; `None` when it is null. `document_id` gives the id for
 /// an error, as JSON.
 pub(super) fn parse_geo(json: &str, document_id: impl FnOnce() -> String) -> Result<Option<(f64, f64)>, GeoError> {
+    // As nearly all are. (An array would be read as well.)
+    if json.starts_with('{')
+        && let Ok(Numbers { lat, lng }) = serde_json::from_str(json)
+    {
+        return Ok(Some((lat, lng)));
+    }
     let mut fields = match serde_json::from_str(json) {
         Ok(Value::Null) => return Ok(None),
         Ok(Value::Object(fields)) => fields,
@@ -51,6 +58,14 @@ pub(super) fn parse_geo(json: &str, document_id: impl FnOnce() -> String) -> Res
     }
 }
 
+/// A position of two numbers and nothing else.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Numbers {
+    lat: f64,
+    lng: f64,
+}
+
 /// The shape in `json`, the value of `_geojson`; `None` when there is none. `document_id` as for [`parse_geo`].
 pub(super) fn parse_shape(json: &str, document_id: impl FnOnce() -> String) -> Result<Option<Shape>, ShapeError> {
     let shape = match serde_json::from_str::<Value>(json) {
@@ -91,6 +106,7 @@ mod tests {
     fn numbers_strings_and_null_are_positions() {
         assert_eq!(parse(r#"{"lat":1,"lng":-2.5}"#), Ok(Some((1.0, -2.5))));
         assert_eq!(parse(r#"{"lng":"3","lat":"1e1"}"#), Ok(Some((10.0, 3.0))));
+        assert_eq!(parse(r#"{"lat":1,"lng":2,"lat":3}"#), Ok(Some((3.0, 2.0))), "the last value wins");
         assert_eq!(parse("null"), Ok(None));
         parse(r#"{"lat":" 1","lng":2}"#).expect_err("space is no part of a number");
     }
