@@ -131,10 +131,7 @@ fn finish_in_pairs(resources: &Resources<'_>, writers: Vec<SegmentWriter>) -> Re
     on_threads(pairs.len(), |number| {
         let mut pair = std::mem::take(&mut *pairs[number].lock()).into_iter();
         match (pair.next(), pair.next()) {
-            (Some(mut first), Some(second)) => {
-                first.absorb(second);
-                resources.finish_joined(first).map(Some)
-            }
+            (Some(first), Some(second)) => resources.finish_joined(first, second).map(Some),
             (Some(only), _) => resources.finish_segment(only).map(Some),
             (None, _) => Ok(None),
         }

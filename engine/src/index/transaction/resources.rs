@@ -40,9 +40,9 @@ impl Resources<'_> {
         self.open_new_segment(&meta)
     }
 
-    /// As [`finish_segment`](Self::finish_segment), on this thread and one more.
-    pub(super) fn finish_joined(&self, writer: SegmentWriter) -> Result<SegmentView, IndexError> {
-        let meta = writer.finish_on(&OneMore, &**self.directory, self.new_segment_id())?;
+    /// As [`finish_segment`](Self::finish_segment), of two writers, on this thread and one more.
+    pub(super) fn finish_joined(&self, first: SegmentWriter, second: SegmentWriter) -> Result<SegmentView, IndexError> {
+        let meta = first.finish_joined(second, &OneMore, &**self.directory, self.new_segment_id())?;
         self.open_new_segment(&meta)
     }
 

@@ -36,8 +36,7 @@ fn write_joined(directory: &dyn Directory, id: u64, docs: &[Doc], run_length: us
         std::mem::swap(&mut first, &mut second);
     }
     assert!(first.can_absorb(&second));
-    first.absorb(second);
-    first.finish_on(&Scoped, directory, SegmentId(id)).unwrap()
+    first.finish_joined(second, &Scoped, directory, SegmentId(id)).unwrap()
 }
 
 proptest! {
@@ -79,7 +78,7 @@ fn a_document_that_two_writers_have_is_that_of_the_one_taken_in() {
     let directory = MemoryDirectory::new();
     let (old, mut new) = (many_docs(9), many_docs(4));
     new.iter_mut().for_each(|doc| doc.json = "{\"new\":true}".to_owned());
-    let [mut first, second] = [&old, &new].map(|docs| {
+    let [first, second] = [&old, &new].map(|docs| {
         let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
         docs.iter().for_each(|doc| {
             doc.write(&mut writer);
@@ -87,8 +86,7 @@ fn a_document_that_two_writers_have_is_that_of_the_one_taken_in() {
         });
         writer
     });
-    first.absorb(second);
-    let meta = first.finish(&directory, SegmentId(1)).unwrap();
+    let meta = first.finish_joined(second, &Scoped, &directory, SegmentId(1)).unwrap();
     let segment = SegmentReader::open(&directory, &meta).unwrap();
     check_segment(&segment, &new.iter().chain(&old[4..]).collect::<Vec<_>>());
 }
@@ -108,7 +106,7 @@ fn a_full_disk_stops_both_threads_that_finish_a_segment() {
     loop {
         let directory = FaultyDirectory::new(Fault::NoSpaceAtWrite(writes));
         let options = SegmentWriterOptions::default();
-        let [mut first, second] = [&docs[..3_000], &docs[3_000..]].map(|docs| {
+        let [first, second] = [&docs[..3_000], &docs[3_000..]].map(|docs| {
             let mut writer = SegmentWriter::new(options.clone());
             docs.iter().for_each(|doc| {
                 doc.write(&mut writer);
@@ -116,8 +114,7 @@ fn a_full_disk_stops_both_threads_that_finish_a_segment() {
             });
             writer
         });
-        first.absorb(second);
-        match first.finish_on(&Scoped, &directory, SegmentId(1)) {
+        match first.finish_joined(second, &Scoped, &directory, SegmentId(1)) {
             Err(refused) => assert!(matches!(refused, SegmentError::Io { .. }), "{refused}"),
             Ok(_) => break,
         }

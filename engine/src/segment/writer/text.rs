@@ -7,6 +7,7 @@ use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYT
 use crate::segment::postings::{FieldSetTable, PostingsBuilder, UnionsBuilder, ZONE_COUNT, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
+use std::sync::Arc;
 
 /// Distance of the words on both sides of a gap token.
 const GAP_POSITIONS: u32 = 8;
@@ -150,34 +151,34 @@ impl TextBuilder {
     }
 
     /// Gives the words their ordinals.
-    pub(super) fn sorted(&mut self) -> SortedText<'_> {
-        let (terms, ordinals) = self.vocabulary.sorted();
-        for token in &mut self.tokens {
+    pub(super) fn sorted(self) -> SortedText {
+        let TextBuilder { vocabulary, mut tokens, runs, docs, gap_count, .. } = self;
+        let (terms, ordinals) = vocabulary.sorted();
+        for token in &mut tokens {
             *token = ordinals[*token as usize];
         }
-        let TextBuilder { tokens, runs, docs, gap_count, .. } = self;
-        SortedText { terms, tokens, runs, docs, gap_count: *gap_count }
+        SortedText { terms: Arc::new(terms), tokens, runs, docs, gap_count }
     }
 }
 
 /// The text of all documents, whose words have their ordinals.
-pub(super) struct SortedText<'a> {
-    terms: SortedTerms<'a>,
+pub(super) struct SortedText {
+    terms: Arc<SortedTerms>,
     /// As in [`TextBuilder`], but for the tokens, which are ordinals.
-    tokens: &'a [TermOrdinal],
-    runs: &'a [(FieldId, u32)],
-    docs: &'a [(usize, usize)],
+    tokens: Vec<TermOrdinal>,
+    runs: Vec<(FieldId, u32)>,
+    docs: Vec<(usize, usize)>,
     gap_count: u64,
 }
 
-impl SortedText<'_> {
+impl SortedText {
     pub(super) fn term_count(&self) -> u32 {
         self.terms.len() as u32
     }
 
     /// The documents of each term. `order` gives the documents in their final order.
-    pub(super) fn inverted(&self, order: &[u32]) -> InvertedText<'_> {
-        let SortedText { terms, .. } = self;
+    pub(super) fn inverted(&self, order: &[u32]) -> InvertedText {
+        let terms = &self.terms;
         let mut starts = Vec::with_capacity(terms.len() + 1);
         let mut total = 0usize;
         for rank in 0..terms.len() {
@@ -188,7 +189,7 @@ impl SortedText<'_> {
 
         let mut inverter = Inverter::new(&starts, total);
         for (new, &old) in order.iter().enumerate() {
-            let (runs, tokens) = ranges(self.docs, old);
+            let (runs, tokens) = ranges(&self.docs, old);
             let mut rest = &self.tokens[tokens];
             for &(field, length) in &self.runs[runs] {
                 let (run, others) = rest.split_at(length as usize);
@@ -199,12 +200,12 @@ impl SortedText<'_> {
         let Inverter { postings, field_sets, .. } = inverter;
         let mut counts = vec![0u64; field_sets.len()];
         postings.iter().for_each(|posting| counts[posting.code() as usize] += 1);
-        InvertedText { terms, doc_count: order.len() as u32, starts, postings, field_sets, counts }
+        InvertedText { terms: Arc::clone(terms), doc_count: order.len() as u32, starts, postings, field_sets, counts }
     }
 
     /// Writes the dictionary, and what leads from a document to its tokens. Answers the number of tokens.
     pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
-        let SortedText { terms, .. } = self;
+        let terms = &self.terms;
         let mut dictionary = TermsBuilder::new();
         let mut term = Vec::new();
         for rank in 0..terms.len() {
@@ -220,7 +221,7 @@ impl SortedText<'_> {
         file.begin(SectionKind::Tokens, 0)?;
         let mut fields = Vec::new();
         for &old in order {
-            let (runs, tokens) = ranges(self.docs, old);
+            let (runs, tokens) = ranges(&self.docs, old);
             fields.clear();
             let mut end = 0;
             fields.extend(self.runs[runs].iter().map(|&(field, length)| {
@@ -234,8 +235,8 @@ impl SortedText<'_> {
 }
 
 /// Words with their documents.
-pub(super) struct InvertedText<'a> {
-    terms: &'a SortedTerms<'a>,
+pub(super) struct InvertedText {
+    terms: Arc<SortedTerms>,
     doc_count: u32,
     /// By rank of a term where its postings start, and where the last ones end.
     starts: Vec<usize>,
@@ -245,7 +246,7 @@ pub(super) struct InvertedText<'a> {
     counts: Vec<u64>,
 }
 
-impl InvertedText<'_> {
+impl InvertedText {
     /// Calls `f` with the rank, the documents, the codes of field sets and the zones of each term; codes are those of the
     /// section.
     fn for_each_term(

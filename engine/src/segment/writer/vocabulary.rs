@@ -191,7 +191,7 @@ impl Vocabulary {
 
     /// The words that are in a document, in byte order: text and number of documents; and the ordinal of each local id
     /// (reserved ids map to themselves).
-    pub(super) fn sorted(&self) -> (SortedTerms<'_>, Vec<u32>) {
+    pub(super) fn sorted(self) -> (SortedTerms, Vec<u32>) {
         let used = (0..self.entries.len() as u32).filter(|&index| self.entries[index as usize].doc_freq > 0);
         // Most comparisons are decided by the first eight bytes.
         let mut order: Vec<(u64, u32)> = used.map(|index| (self.first_bytes(index), index)).collect();
@@ -201,17 +201,20 @@ impl Vocabulary {
         for (rank, &(_, index)) in order.iter().enumerate() {
             ordinals[(index + FIRST_TERM) as usize] = FIRST_TERM + rank as u32;
         }
-        (SortedTerms { vocabulary: self, order }, ordinals)
+        let Vocabulary { entries, arena, .. } = self;
+        (SortedTerms { entries, arena, order }, ordinals)
     }
 }
 
-/// The vocabulary in byte order.
-pub(super) struct SortedTerms<'a> {
-    vocabulary: &'a Vocabulary,
+/// The words of a vocabulary in byte order.
+pub(super) struct SortedTerms {
+    entries: Vec<Entry>,
+    arena: Vec<u8>,
+    /// First bytes and index of each.
     order: Vec<(u64, u32)>,
 }
 
-impl SortedTerms<'_> {
+impl SortedTerms {
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
@@ -219,16 +222,16 @@ impl SortedTerms<'_> {
     /// Replaces `out` by the term.
     pub(super) fn text_into(&self, rank: usize, out: &mut Vec<u8>) {
         out.clear();
-        let entry = &self.vocabulary.entries[self.order[rank].1 as usize];
+        let entry = &self.entries[self.order[rank].1 as usize];
         if entry.length as usize <= INLINE_BYTES {
             out.extend_from_slice(&entry.place.to_be_bytes()[..entry.length as usize]);
         } else {
-            out.extend_from_slice(text_at(&self.vocabulary.arena, entry));
+            out.extend_from_slice(text_at(&self.arena, entry));
         }
     }
 
     pub(super) fn doc_freq(&self, rank: usize) -> u32 {
-        self.vocabulary.entries[self.order[rank].1 as usize].doc_freq
+        self.entries[self.order[rank].1 as usize].doc_freq
     }
 }
 
@@ -263,7 +266,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(terms: &SortedTerms<'_>) -> Vec<String> {
+    fn texts(terms: &SortedTerms) -> Vec<String> {
         let mut text = Vec::new();
         (0..terms.len())
             .map(|rank| {
@@ -297,19 +300,21 @@ mod tests {
 
     #[test]
     fn words_are_counted_and_sorted() {
-        let mut words = Vocabulary::default();
-        let ids: Vec<u32> = ["pear", "apple", "pear", "pearl", "abandoned"].map(|w| words.intern(w.as_bytes())).into();
-        assert_eq!(ids, [2, 3, 2, 4, 5]);
-        words.count(2, 0);
-        words.count(2, 0);
-        words.count(3, 0);
-        words.count(2, 1);
-        words.count(4, 1);
-        let (terms, ordinals) = words.sorted();
+        let counted = || {
+            let mut words = Vocabulary::default();
+            let ids = ["pear", "apple", "pear", "pearl", "abandoned"].map(|word| words.intern(word.as_bytes()));
+            assert_eq!(ids, [2, 3, 2, 4, 5]);
+            for (id, doc) in [(2, 0), (2, 0), (3, 0), (2, 1), (4, 1)] {
+                words.count(id, doc);
+            }
+            words
+        };
+        let (terms, ordinals) = counted().sorted();
         assert_eq!(terms.len(), 3);
         assert_eq!(texts(&terms), ["apple", "pear", "pearl"]);
         assert_eq!((0..3).map(|i| terms.doc_freq(i)).collect::<Vec<_>>(), [1, 2, 1]);
         assert_eq!(ordinals, [0, 1, 3, 2, 4, u32::MAX]);
+        let mut words = counted();
         words.discount(&[2, 0, 4, 2, 1]);
         let (terms, _) = words.sorted();
         assert_eq!((0..2).map(|i| terms.doc_freq(i)).collect::<Vec<_>>(), [1, 1]);
