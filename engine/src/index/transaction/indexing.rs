@@ -124,7 +124,7 @@ fn finish_in_pairs(resources: &Resources<'_>, writers: Vec<SegmentWriter>) -> Re
     let mut pairs: Vec<Mutex<Vec<SegmentWriter>>> = Vec::new();
     for writer in writers {
         match pairs.last_mut().map(Mutex::get_mut) {
-            Some(pair) if pair.len() == 1 && pair[0].can_absorb(&writer) => pair.push(writer),
+            Some(pair) if pair.len() == 1 && pair[0].can_join(&writer) => pair.push(writer),
             _ => pairs.push(Mutex::new(vec![writer])),
         }
     }

@@ -190,9 +190,9 @@ impl SegmentWriter {
         }
     }
 
-    /// Whether [`finish_joined`](Self::finish_joined) can take `other` in: both together do not exceed a segment, and neither
+    /// Whether [`finish_joined`](Self::finish_joined) can take `other`: both together do not exceed a segment, and neither
     /// has vectors, which may be in files because memory is short.
-    pub fn can_absorb(&self, other: &SegmentWriter) -> bool {
+    pub fn can_join(&self, other: &SegmentWriter) -> bool {
         let have_no_vectors = [self, other].iter().all(|writer| writer.documents.vectors.is_empty());
         self.ids.len() + other.ids.len() <= DOCS_MAX as usize && have_no_vectors
     }
@@ -203,7 +203,7 @@ impl SegmentWriter {
     }
 
     /// As [`finish`](Self::finish), with the documents of another writer with the same options behind those of this one
-    /// ([`can_absorb`](Self::can_absorb)), on two threads, in little more than half the time. Of equal internal ids those of
+    /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
     /// `other` win. Terms, postings and tokens are held in memory until the rest is written. What joining costs: one look-up
     /// for each different word and value of `other`, and a copy of its numbers.
     pub fn finish_joined(
@@ -213,7 +213,7 @@ impl SegmentWriter {
         directory: &dyn Directory,
         id: SegmentId,
     ) -> Result<SegmentMeta, SegmentError> {
-        debug_assert!(self.can_absorb(&other));
+        debug_assert!(self.can_join(&other));
         self.write(Some(other), directory, id, Some(threads))
     }
 
@@ -225,13 +225,14 @@ impl SegmentWriter {
         threads: Option<&impl TwoThreads>,
     ) -> Result<SegmentMeta, SegmentError> {
         let first_other = self.ids.len() as DocId;
-        let (mut other_text, mut other_documents) = (None, None);
-        if let Some(other) = other {
-            debug_assert!(other.open.is_none());
-            self.failure = self.failure.or(other.failure);
-            self.ids.extend_from_slice(&other.ids);
-            (other_text, other_documents) = (Some(other.text), Some(other.documents));
-        }
+        let (other_text, other_documents) = other
+            .map(|other| {
+                debug_assert!(other.open.is_none());
+                self.failure = self.failure.take().or(other.failure);
+                self.ids.extend_from_slice(&other.ids);
+                (other.text, other.documents)
+            })
+            .unzip();
         assert!(self.open.is_none() && !self.ids.is_empty(), "the segment has documents and the last one was ended");
         if let Some(failure) = self.failure.take() {
             return Err(failure);

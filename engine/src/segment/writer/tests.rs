@@ -35,7 +35,7 @@ fn write_joined(directory: &dyn Directory, id: u64, docs: &[Doc], run_length: us
     if is_swapped {
         std::mem::swap(&mut first, &mut second);
     }
-    assert!(first.can_absorb(&second));
+    assert!(first.can_join(&second));
     first.finish_joined(second, &Scoped, directory, SegmentId(id)).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn a_writer_with_vectors_is_not_joined() {
     let mut with_vectors = SegmentWriter::new(SegmentWriterOptions::default());
     with_vectors.vectors("default", VectorShape { dimensions: 2, binary: false });
     let without = SegmentWriter::new(SegmentWriterOptions::default());
-    assert!(!with_vectors.can_absorb(&without) && !without.can_absorb(&with_vectors));
+    assert!(!with_vectors.can_join(&without) && !without.can_join(&with_vectors));
 }
 
 #[test]
