@@ -89,59 +89,48 @@ impl<'a> Scanner<'a> {
     /// A string, which must come next. Its escapes are not looked at.
     #[inline]
     pub(super) fn string(&mut self) -> Result<RawString, DocumentError> {
-        self.expect(b'"')?;
-        let start = self.at;
-        let mut escaped = false;
-        loop {
-            let rest = &self.bytes[self.at..];
-            let Some(found) = quote_or_backslash(rest) else {
-                self.at = self.bytes.len();
-                return self.error();
-            };
-            self.at += found;
-            if rest[found] == b'"' {
-                self.at += 1;
-                return Ok(RawString { start, end: self.at - 1, escaped });
-            }
-            escaped = true;
-            self.at += 2;
-            if self.at > self.bytes.len() {
-                self.at = self.bytes.len();
-                return self.error();
-            }
-        }
+        self.string_by(quote_or_backslash, |_| Some(2))
     }
 
     /// A string, which must come next, of allowed bytes and escapes.
     #[inline]
     pub(super) fn checked_string(&mut self) -> Result<RawString, DocumentError> {
+        self.string_by(special, |raw| escape(raw).map(|(_, bytes)| bytes))
+    }
+
+    /// A string whose quotes, backslashes and wrong bytes `find` finds; `escape_bytes` tells how long the escape is that comes
+    /// first, if it is right.
+    #[inline]
+    fn string_by(
+        &mut self,
+        find: impl Fn(&[u8]) -> Option<usize>,
+        escape_bytes: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<RawString, DocumentError> {
         self.expect(b'"')?;
         let start = self.at;
         let mut escaped = false;
         loop {
-            let rest = &self.bytes[self.at..];
-            let Some(found) = special(rest) else {
+            let Some(found) = find(&self.bytes[self.at..]) else {
                 self.at = self.bytes.len();
                 return self.error();
             };
             self.at += found;
-            match rest[found] {
+            let rest = &self.bytes[self.at..];
+            match rest[0] {
                 b'"' => {
                     self.at += 1;
                     return Ok(RawString { start, end: self.at - 1, escaped });
                 }
                 b'\\' => {
                     escaped = true;
-                    match escape(&rest[found..]) {
-                        Some((_, bytes)) => self.at += bytes,
-                        None => {
-                            // One that is cut off may be right.
-                            if rest.len() - found < UNIT_ESCAPE_BYTES {
-                                self.at = self.bytes.len();
-                            }
-                            return self.error();
+                    let Some(bytes) = escape_bytes(rest).filter(|&bytes| bytes <= rest.len()) else {
+                        // One that is cut off may be right.
+                        if rest.len() < UNIT_ESCAPE_BYTES {
+                            self.at = self.bytes.len();
                         }
-                    }
+                        return self.error();
+                    };
+                    self.at += bytes;
                 }
                 _ => return self.error(),
             }
