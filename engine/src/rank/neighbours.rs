@@ -1,4 +1,4 @@
-//! Which documents can have the words of a level next to each other.
+//! Which documents can have the words of a level next to each other, or near.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::rank::bounds::Match;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::GraphRule;
-use crate::segment::{Nearest, SegmentReader, TokensOfDoc};
+use crate::segment::{Near, Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.
 const LOOKED_UP_MAX: usize = 4;
@@ -136,9 +136,9 @@ impl NearestWords {
     }
 }
 
-/// Cuts groups of documents by how many neighbours they lack, as far as the stored pairs of frequent words tell: each
-/// that is missing costs at least one of `proximity`. Groups come with the smallest key of their documents, and leave
-/// the same way.
+/// Cuts groups of documents by the neighbours they lack, as far as the stored pairs of frequent words tell: each that is
+/// missing costs at least one of `proximity`, and more where none is near. Groups come with the smallest key of their
+/// documents, and leave the same way.
 pub(super) fn cut_by_neighbours(
     query: &SegmentQuery<'_>,
     level: &Level,
@@ -151,12 +151,21 @@ pub(super) fn cut_by_neighbours(
         return groups;
     };
     let mut groups: BTreeMap<Key, DocSet> = groups.into_iter().collect();
-    for near in neighbours.pairs.iter().filter_map(|pair| near(query, pair)).take(LOOKED_UP_MAX) {
+    for (adjacent, near) in neighbours.pairs.iter().filter_map(|pair| stored(query, pair)).take(LOOKED_UP_MAX) {
         let mut cut: BTreeMap<Key, DocSet> = BTreeMap::new();
+        let mut add = |key, docs: DocSet| {
+            if !docs.is_empty() {
+                cut.entry(key).or_insert_with(DocSet::empty).or_assign(&docs);
+            }
+        };
         for (key, docs) in groups {
-            for (key, docs) in [(key, docs.and(&near)), (key + proximity.put(1), docs.and_not(&near))] {
-                if !docs.is_empty() {
-                    cut.entry(key).or_insert_with(DocSet::empty).or_assign(&docs);
+            add(key, docs.and(&adjacent));
+            let apart = docs.and_not(&adjacent);
+            match &near {
+                None => add(key + proximity.put(1), apart),
+                Some(near) => {
+                    add(key + proximity.put(1), apart.and(&near.docs));
+                    add(key + proximity.put(near.cost + 1), apart.and_not(&near.docs));
                 }
             }
         }
@@ -165,9 +174,9 @@ pub(super) fn cut_by_neighbours(
     groups.into_iter().collect()
 }
 
-/// All documents that can have a word of the one right before a word of the other, and maybe some that do not; `None`
-/// when that is not known, or tells little.
-fn near(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
+/// All documents that can have a word of the one right before a word of the other, and those that can have them near each
+/// other, if that is known; maybe some that do not. `None` when nothing is known, or it tells little.
+fn stored(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<(DocSet, Option<Near>)> {
     let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
     if left.len().max(right.len()) > WORDS_MAX {
         return None;
@@ -187,8 +196,15 @@ fn near(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocS
         rare().for_each(|word| postings.add_to(word, &mut all));
         docs = all.finish();
     }
-    for words in left.iter().flat_map(|&left| right.iter().map(move |&right| [left, right])) {
+    let words = || left.iter().flat_map(|&left| right.iter().map(move |&right| [left, right]));
+    for words in words() {
         docs.or_assign(&pairs.docs(words)?);
     }
-    Some(docs)
+    let near = words().map(|words| pairs.near(words)).reduce(|all, near| {
+        let (mut all, near) = (all?, near?);
+        all.cost = all.cost.min(near.cost);
+        all.docs.or_assign(&near.docs);
+        Some(all)
+    });
+    Some((docs, near.flatten()))
 }

@@ -276,6 +276,32 @@ fn few_of_many_documents_are_read() {
     }
 }
 
+/// Where few documents have two frequent words next to each other, those that have them near are read, and few others.
+#[test]
+fn frequent_words_that_are_seldom_near_read_few_documents() {
+    let document = |id: u64| {
+        let text = match id {
+            4_400 => "a sea story of a ship",
+            4_300..4_320 => "a sea and a story of a ship",
+            4_100..4_120 => "a story and sea of a ship",
+            _ => "the sea is not what is told by the story of a ship",
+        };
+        json!({"id": id, "text": text})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let snapshot = index(json!({"searchableAttributes": ["text"]}), &[&documents]).snapshot();
+    // Each word between them costs one, and so does the other order. Then counts how early they come.
+    let nearest: Vec<u64> = [4_400].into_iter().chain(4_100..4_120).chain(4_300..4_320).collect();
+    for (query, limit) in [("sea story", 41), ("story sea", 21)] {
+        let explain = Some(Explain::default());
+        let request = SearchRequest { query: Some(query.into()), limit, explain, ..SearchRequest::default() };
+        let result = search(&snapshot, &request).unwrap();
+        assert_eq!((ids(&snapshot, &result).as_slice(), result.total), (&nearest[..limit], 4_500), "{query}");
+        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        assert!(read < 200, "{query}: {read} documents were read");
+    }
+}
+
 /// Phrases of frequent words are counted by their stored triples, and put in order by the first words of attributes.
 #[test]
 fn phrases_of_frequent_words_read_few_documents() {

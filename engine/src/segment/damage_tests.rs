@@ -155,7 +155,7 @@ fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
 }
 
-/// A segment of so many documents that it has pairs and triples of frequent words, unions of prefixes and dictionaries.
+/// A segment of so many documents that it has pairs, near pairs and triples of frequent words, unions of prefixes and dictionaries.
 fn large_segment() -> &'static (MemoryDirectory, SegmentMeta, Vec<u8>) {
     static LARGE: std::sync::LazyLock<(MemoryDirectory, SegmentMeta, Vec<u8>)> = std::sync::LazyLock::new(|| {
         let directory = MemoryDirectory::new();
@@ -219,16 +219,15 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Small segments have neither pairs nor triples nor unions.
+    /// Small segments have neither pairs nor near pairs nor triples nor unions.
     #[test]
     fn signed_damage_to_pairs_triples_and_unions_is_survived(
-        places in prop::collection::vec((0usize..3, any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        places in prop::collection::vec((0usize..4, any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let (_, meta, bytes) = large_segment();
         let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
         let section = |kind| sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
-        let kinds = [format::SectionKind::Pairs, format::SectionKind::PrefixUnions, format::SectionKind::Triples];
-        let damaged = kinds.map(section);
+        let damaged = LISTS.map(section);
         for (number, place, value) in places {
             let section = &damaged[number];
             // The entries at the start say where everything else is.
@@ -246,6 +245,10 @@ proptest! {
                 let found = segment.pairs().docs(pair).unwrap_or_else(DocSet::empty);
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
+            for pair in segment.pairs().known_near().take(400) {
+                let near = segment.pairs().near(pair).expect("known");
+                prop_assert!(near.docs.iter().all(|doc| doc < docs));
+            }
             for row in segment.pairs().known_in_a_row().take(400) {
                 let (InARow::Only(found) | InARow::AllBut(found)) = segment.pairs().in_a_row(row).expect("known");
                 prop_assert!(found.iter().all(|doc| doc < docs));
@@ -260,8 +263,16 @@ proptest! {
     }
 }
 
-/// What pairs, unions and triples tell of documents.
-fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 3] {
+/// Sections that list documents of frequent words and prefixes.
+const LISTS: [format::SectionKind; 4] = [
+    format::SectionKind::Pairs,
+    format::SectionKind::PrefixUnions,
+    format::SectionKind::Triples,
+    format::SectionKind::NearPairs,
+];
+
+/// What they tell of documents, in this order.
+fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 4] {
     let pairs = segment.pairs();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let of_pair = |words: [u32; 2]| Some((key(&words), pairs.docs(words)?.to_vec()));
@@ -275,10 +286,15 @@ fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 3] {
             Some((key(&words), both.and_not(&docs).to_vec()))
         }
     };
+    let of_near_pair = |words: [u32; 2]| {
+        let near = pairs.near(words)?;
+        Some(([key(&words), near.cost.to_le_bytes().to_vec()].concat(), near.docs.to_vec()))
+    };
     [
         of_pairs.filter_map(of_pair).collect(),
         unions.filter_map(of_union).collect(),
         pairs.known_in_a_row().filter_map(of_triple).collect(),
+        pairs.known_near().filter_map(of_near_pair).collect(),
     ]
 }
 
@@ -288,8 +304,8 @@ fn lists_that_are_sound_but_wrong_are_found() {
     let meta = write_segment(&directory, 1, &many_docs(5_000));
     let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
     let right = told(&SegmentReader::open(&directory, &meta).unwrap());
-    let mut wrong = [0; 3];
-    for kind in [format::SectionKind::Pairs, format::SectionKind::PrefixUnions, format::SectionKind::Triples] {
+    let mut wrong = [0; LISTS.len()];
+    for kind in LISTS {
         let section = sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
         for at in (0..40).map(|step| section.start + (section.len() - 1) * step / 39) {
             let (mut meta, mut damaged) = (meta.clone(), bytes.clone());
@@ -299,14 +315,15 @@ fn lists_that_are_sound_but_wrong_are_found() {
             directory.overwrite(&meta.file.name, damaged);
             let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
             let mut found = told(&segment);
-            // What is said of another triple may be so, and nothing has to be said of any.
-            let triples = right[2].iter().filter(|(triple, _)| found[2].contains_key(*triple));
+            // What is said of another triple or near pair may be so, and nothing has to be said of any.
             let mut right = right.clone();
-            right[2] = triples.map(|(triple, docs)| (triple.clone(), docs.clone())).collect();
-            found[2].retain(|triple, _| right[2].contains_key(triple));
+            for (right, found) in right.iter_mut().zip(&mut found).skip(2) {
+                right.retain(|words, _| found.contains_key(words));
+                found.retain(|words, _| right.contains_key(words));
+            }
             if found != right {
                 segment.verify().expect_err("not what the documents hold");
-                for (count, differs) in wrong.iter_mut().zip((0..3).map(|told| found[told] != right[told])) {
+                for (count, differs) in wrong.iter_mut().zip((0..LISTS.len()).map(|told| found[told] != right[told])) {
                     *count += usize::from(differs);
                 }
             }

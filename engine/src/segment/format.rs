@@ -57,6 +57,8 @@ pub(crate) enum SectionKind {
     Pairs = 11,
     /// Which documents have three frequent words in a row.
     Triples = 12,
+    /// Documents that have two frequent words near each other.
+    NearPairs = 13,
     /// One column; the parameter is the field.
     Column = 16,
     /// Points.
@@ -80,7 +82,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 22] = [
+    pub(crate) const ALL: [SectionKind; 23] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -93,6 +95,7 @@ impl SectionKind {
         SectionKind::TokenCodes,
         SectionKind::Pairs,
         SectionKind::Triples,
+        SectionKind::NearPairs,
         SectionKind::Column,
         SectionKind::Geo,
         SectionKind::Shapes,
@@ -119,6 +122,7 @@ impl SectionKind {
             SectionKind::TokenCodes => "token codes",
             SectionKind::Pairs => "pairs",
             SectionKind::Triples => "triples",
+            SectionKind::NearPairs => "near pairs",
             SectionKind::Column => "column",
             SectionKind::Geo => "geo",
             SectionKind::Shapes => "shapes",

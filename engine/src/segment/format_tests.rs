@@ -65,6 +65,7 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::VectorCodes => super::vector_codes::tests::example(),
             SectionKind::Pairs => super::postings::pairs_example(),
             SectionKind::Triples => super::postings::triples_example(),
+            SectionKind::NearPairs => super::postings::near_example(),
             kind => table.optional(kind).unwrap(),
         };
         let example = examples.get(kind.name()).unwrap_or_else(|| panic!("the page has no example of {}", kind.name()));

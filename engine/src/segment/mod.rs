@@ -57,7 +57,9 @@ pub use geo::Geo;
 pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
-pub(crate) use postings::{BlockCodes, InARow, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+pub(crate) use postings::{
+    BlockCodes, InARow, Near, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
+};
 pub use postings::{FieldSets, Postings};
 pub use reader::SegmentReader;
 pub use shapes::Shapes;

@@ -98,6 +98,9 @@ impl SegmentReader {
         if let Some(bytes) = file.optional(SectionKind::Triples) {
             pairs.add_triples(bytes).map_err(in_section(SectionKind::Triples))?;
         }
+        if let Some(bytes) = file.optional(SectionKind::NearPairs) {
+            pairs.add_near(bytes).map_err(in_section(SectionKind::NearPairs))?;
+        }
         let store = Store::open(
             file.name(),
             section(SectionKind::Store)?,
@@ -324,6 +327,7 @@ impl SegmentReader {
         self.tokens.validate().map_err(at(SectionKind::Tokens))?;
         self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
         self.pairs.validate_triples().map_err(at(SectionKind::Triples))?;
+        self.pairs.validate_near().map_err(at(SectionKind::NearPairs))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;

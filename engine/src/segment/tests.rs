@@ -469,7 +469,10 @@ pub(super) fn many_docs(count: u64) -> Vec<Doc> {
             words.push((2, Some((format!("unique{n}"), Gap::Soft))));
             // Both pairs of three frequent words, and mostly the three in a row.
             let row: &[&str] = if n % 4 == 1 { &["t0", "t1", "u", "t1", "t2"] } else { &["t0", "t1", "t2", "u"] };
-            words.extend(row.iter().filter(|_| n % 8 > 0).map(|word| (3, Some(((*word).to_owned(), Gap::Soft)))));
+            // Some have the first near the last.
+            let again = (n % 40 == 3).then_some("t0");
+            let row = row.iter().copied().filter(|_| n % 8 > 0).chain(again);
+            words.extend(row.map(|word| (3, Some((word.to_owned(), Gap::Soft)))));
             let values = vec![
                 (10, Value::Number((n % 97) as f64 / 10.0)),
                 (11, Value::Text(if n % 2 == 0 { "Even" } else { "odd" }.to_owned())),

@@ -1,20 +1,20 @@
-//! Whether the sections of a segment that say the same agree: postings, pairs and triples are those of the token column, unions
-//! those of the postings. Each is sound by itself when this is asked.
+//! Whether the sections of a segment that say the same agree: postings, pairs, near pairs and triples are those of the token
+//! column, unions those of the postings. Each is sound by itself when this is asked.
 
 use std::collections::BTreeMap;
 
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
-use super::postings::InARow;
+use super::postings::{InARow, NEAR_DISTANCE_MAX, Pairs};
 use crate::bits::{BitsetBuilder, DocSet};
-use crate::id::{DocId, FIRST_TERM, TermOrdinal};
+use crate::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 
 /// No document was met yet.
 const NO_DOC: DocId = DocId::MAX;
 
-/// Compares postings, pairs and triples with the tokens of all documents. Cost: one scan of the token column, eight bytes per
-/// term, and the lists of the pairs and triples.
+/// Compares postings, pairs, near pairs and triples with the tokens of all documents. Cost: one scan of the token column, eight
+/// bytes per term, and the lists of the pairs, near pairs and triples.
 pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
     let (postings, pairs) = (segment.postings(), segment.pairs());
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
@@ -37,6 +37,7 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
         );
     };
     let mut of_triples = Listed::new(triples.into_iter());
+    let mut of_near_pairs = ListedNear::new(pairs);
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -58,6 +59,9 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
             if !of_triples.meet(doc, run) {
                 return wrong("a document holds a triple that does not list it", SectionKind::Triples);
             }
+            if !of_near_pairs.meet(doc, run) {
+                return wrong("a document holds a near pair that does not list it", SectionKind::NearPairs);
+            }
         }
     }
     if !of_pairs.are_complete() {
@@ -65,6 +69,9 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
     }
     if !of_triples.are_complete() {
         return wrong("a triple lists a document that does not hold it", SectionKind::Triples);
+    }
+    if !of_near_pairs.are_complete() {
+        return wrong("a near pair lists a document that does not hold it", SectionKind::NearPairs);
     }
     let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
     if counts {
@@ -79,7 +86,7 @@ struct Listed<const WORDS: usize>(BTreeMap<[TermOrdinal; WORDS], Counted>);
 
 impl<const WORDS: usize> Listed<WORDS> {
     fn new(lists: impl Iterator<Item = ([TermOrdinal; WORDS], DocSet)>) -> Listed<WORDS> {
-        Listed(lists.map(|(words, docs)| (words, Counted { docs, count: 0, last: NO_DOC })).collect())
+        Listed(lists.map(|(words, docs)| (words, Counted::new(docs))).collect())
     }
 
     /// Whether the lists have the document wherever its words are listed.
@@ -89,7 +96,51 @@ impl<const WORDS: usize> Listed<WORDS> {
 
     /// Whether all documents of all lists were met.
     fn are_complete(&self) -> bool {
-        self.0.values().all(|counted| counted.count == counted.docs.len())
+        self.0.values().all(Counted::is_complete)
+    }
+}
+
+/// By two words the largest cost that is listed, and what was met.
+struct ListedNear<'a> {
+    /// Those that are frequent.
+    words: &'a [TermOrdinal],
+    lists: BTreeMap<[TermOrdinal; 2], (u32, Counted)>,
+}
+
+impl<'a> ListedNear<'a> {
+    fn new(pairs: &'a Pairs) -> ListedNear<'a> {
+        let lists = pairs.known_near().filter_map(|words| Some((words, pairs.near(words)?)));
+        let lists = lists.map(|(words, near)| (words, (near.cost, Counted::new(near.docs)))).collect();
+        ListedNear { words: pairs.words(), lists }
+    }
+
+    /// Whether the lists have the document wherever its words are listed.
+    fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
+        run.split(|&token| token == GAP).all(|run| {
+            let frequent = |word: &TermOrdinal| self.words.binary_search(word).is_ok();
+            let places = (0..run.len()).filter(|&at| frequent(&run[at]));
+            let near = places.flat_map(|at| {
+                run[at + 1..]
+                    .iter()
+                    .take(NEAR_DISTANCE_MAX)
+                    .zip(1..)
+                    .map(move |(&right, distance)| (distance, run[at], right))
+            });
+            near.filter(|(_, _, right)| frequent(right)).all(|(distance, left, right)| {
+                // One for each word between them, and one for the other order.
+                let (in_order, reversed) = (distance - 1, distance);
+                [([left, right], in_order), ([right, left], reversed)].into_iter().all(|(words, cost)| {
+                    self.lists
+                        .get_mut(&words)
+                        .is_none_or(|(most, counted)| !(1..=*most).contains(&cost) || counted.meet(doc))
+                })
+            })
+        })
+    }
+
+    /// Whether all documents of all lists were met.
+    fn are_complete(&self) -> bool {
+        self.lists.values().all(|(_, counted)| counted.is_complete())
     }
 }
 
@@ -101,6 +152,14 @@ struct Counted {
 }
 
 impl Counted {
+    fn new(docs: DocSet) -> Counted {
+        Counted { docs, count: 0, last: NO_DOC }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.count == self.docs.len()
+    }
+
     /// Whether the list has the document.
     fn meet(&mut self, doc: DocId) -> bool {
         if self.last == doc {

@@ -12,8 +12,10 @@
 //!
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
+mod flagged_lists;
 mod infos;
 mod list;
+mod near;
 mod pairs;
 mod reader;
 mod triples;
@@ -21,6 +23,9 @@ mod unions;
 mod writer;
 
 pub(crate) use list::{BlockCodes, PostingBlock};
+#[cfg(test)]
+pub(crate) use near::tests::example as near_example;
+pub(crate) use near::{NEAR_DISTANCE_MAX, Near};
 #[cfg(test)]
 pub(crate) use pairs::tests::example as pairs_example;
 pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};

@@ -9,10 +9,11 @@
 //! The layout is in `segment-format.md`.
 
 use super::list::{List, put_plain_list};
+use super::near::{LastPlaces, Near, NearBuilder, NearLists};
 use super::triples::{InARow, Triples, TriplesBuilder};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
-use crate::id::{DocId, TermOrdinal};
+use crate::id::{DocId, GAP, TermOrdinal};
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
 
@@ -35,10 +36,10 @@ fn listed_max(doc_count: u32) -> u32 {
 }
 
 /// Place of a word that is not frequent.
-const NOWHERE: u8 = u8::MAX;
+pub(super) const NOWHERE: u8 = u8::MAX;
 const _: () = assert!(WORDS_MAX < NOWHERE as usize);
 
-/// Collects the pairs, and what [`TriplesBuilder`] makes of them, while documents are written in order.
+/// Collects the pairs, and what [`TriplesBuilder`] and [`NearBuilder`] make of them, while documents are written in order.
 pub(crate) struct PairsBuilder {
     /// The frequent words.
     words: Vec<TermOrdinal>,
@@ -46,6 +47,7 @@ pub(crate) struct PairsBuilder {
     places: Vec<u8>,
     pairs: PairLists,
     triples: TriplesBuilder,
+    near: NearBuilder,
 }
 
 /// The documents of each pair so far. A pair is a number: that of its first word, by its place among the frequent ones,
@@ -119,7 +121,8 @@ impl PairsBuilder {
         }
         let lists = vec![OpenList::default(); words.len() * words.len()];
         let pairs = PairLists { doc_count, word_count: words.len(), lists };
-        PairsBuilder { words, places, pairs, triples: TriplesBuilder::default() }
+        let near = NearBuilder::new(words.len(), doc_count);
+        PairsBuilder { words, places, pairs, triples: TriplesBuilder::default(), near }
     }
 
     /// The tokens of a field; documents ascend.
@@ -129,6 +132,7 @@ impl PairsBuilder {
             return;
         }
         let mut left = NOWHERE;
+        let mut places = LastPlaces::NONE;
         // That of the two words before, when both are frequent.
         let mut last_pair = None;
         for &token in run {
@@ -144,6 +148,12 @@ impl PairsBuilder {
                 }
             }
             left = right;
+            places.push(right);
+            if right != NOWHERE {
+                self.near.push(doc, places, &self.pairs);
+            } else if token == GAP {
+                places = LastPlaces::NONE;
+            }
         }
     }
 
@@ -152,10 +162,10 @@ impl PairsBuilder {
         self.triples.bytes()
     }
 
-    /// The sections of the pairs and of the triples; the first is there when any word is frequent.
-    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 2] {
+    /// The sections of the pairs, of the triples and of the near pairs; the first is there when any word is frequent.
+    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 3] {
         if self.words.is_empty() {
-            return [None, None];
+            return [None, None, None];
         }
         let mut section = Vec::new();
         put_varint(&mut section, self.words.len() as u64);
@@ -181,7 +191,7 @@ impl PairsBuilder {
             put_varint(&mut section, (lists.len() - start) as u64);
         }
         section.extend_from_slice(&lists);
-        [Some(section), self.triples.finish(&self.pairs)]
+        [Some(section), self.triples.finish(&self.pairs), self.near.finish(&self.pairs)]
     }
 }
 
@@ -212,6 +222,11 @@ impl OpenList {
         self.gaps.len()
     }
 
+    /// How many documents were added.
+    pub(super) fn len(&self) -> u32 {
+        self.count
+    }
+
     /// `None` when there are more than `listed_max`, or it was closed.
     pub(super) fn docs(&self, listed_max: u32) -> Option<Vec<DocId>> {
         if self.count > listed_max {
@@ -235,6 +250,7 @@ pub(crate) struct Pairs {
     /// Pairs that some document has, ascending.
     entries: Vec<Entry>,
     triples: Triples,
+    near: NearLists,
     doc_count: u32,
 }
 
@@ -248,8 +264,8 @@ struct Entry {
 impl Pairs {
     /// Of a segment that has none.
     pub(crate) fn none() -> Pairs {
-        let (bytes, triples) = (OwnedBytes::from(Vec::new()), Triples::none());
-        Pairs { bytes, words: Vec::new(), entries: Vec::new(), triples, doc_count: 0 }
+        let (bytes, words) = (OwnedBytes::from(Vec::new()), Vec::new());
+        Pairs { bytes, words, entries: Vec::new(), triples: Triples::none(), near: NearLists::none(), doc_count: 0 }
     }
 
     pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Pairs, Damage> {
@@ -259,6 +275,12 @@ impl Pairs {
     /// Adds the section of the triples.
     pub(crate) fn add_triples(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
         self.triples = Triples::open(bytes, self.words.len(), self.doc_count)?;
+        Ok(())
+    }
+
+    /// Adds the section of the near pairs.
+    pub(crate) fn add_near(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
+        self.near = NearLists::open(bytes, self.words.len(), self.doc_count)?;
         Ok(())
     }
 
@@ -289,7 +311,7 @@ impl Pairs {
             return None;
         }
         entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(Pairs { bytes, words, entries, triples: Triples::none(), doc_count })
+        Some(Pairs { bytes, words, entries, triples: Triples::none(), near: NearLists::none(), doc_count })
     }
 
     fn list(&self, entry: &Entry) -> List<'_> {
@@ -336,6 +358,19 @@ impl Pairs {
         })
     }
 
+    /// The documents that have the second word near the first; `None` when that is not known.
+    pub(crate) fn near(&self, words: [TermOrdinal; 2]) -> Option<Near> {
+        let [left, right] = words.map(|word| self.words.binary_search(&word).ok());
+        self.near.get((left? * self.words.len() + right?) as u32)
+    }
+
+    /// The words of which [`Pairs::near`] is known.
+    pub(crate) fn known_near(&self) -> impl Iterator<Item = [TermOrdinal; 2]> {
+        let count = self.words.len();
+        let places = self.near.known().map(move |pair| pair as usize);
+        places.map(move |pair| [pair / count, pair % count].map(|at| self.words[at]))
+    }
+
     /// The frequent words, ascending.
     pub(crate) fn words(&self) -> &[TermOrdinal] {
         &self.words
@@ -344,6 +379,11 @@ impl Pairs {
     /// Checks every list of the triples.
     pub(crate) fn validate_triples(&self) -> Result<(), Damage> {
         self.triples.validate()
+    }
+
+    /// Checks every list of the near pairs.
+    pub(crate) fn validate_near(&self) -> Result<(), Damage> {
+        self.near.validate()
     }
 
     /// Checks every list of the pairs. `ordinal_count`: above all terms.

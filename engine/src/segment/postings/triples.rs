@@ -9,10 +9,9 @@
 
 use hashbrown::HashMap;
 
-use super::list::{List, put_plain_list};
+use super::flagged_lists::{FlaggedLists, put_flagged_lists};
 use super::pairs::{OpenList, PairLists};
 use crate::bits::DocSet;
-use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
@@ -119,21 +118,7 @@ impl TriplesBuilder {
             return None;
         }
         entries.sort_unstable_by_key(|entry| entry.0);
-        let (mut section, mut lists) = (Vec::new(), Vec::new());
-        put_varint(&mut section, entries.len() as u64);
-        let mut next = 0;
-        for (triple, are_others, docs) in entries {
-            put_varint(&mut section, u64::from(triple - next));
-            next = triple + 1;
-            put_varint(&mut section, 2 * docs.len() as u64 + u64::from(are_others));
-            if !docs.is_empty() {
-                let start = lists.len();
-                put_plain_list(&mut lists, &docs, pairs.doc_count);
-                put_varint(&mut section, (lists.len() - start) as u64);
-            }
-        }
-        section.extend_from_slice(&lists);
-        Some(section)
+        Some(put_flagged_lists(&entries, pairs.doc_count))
     }
 }
 
@@ -146,79 +131,35 @@ pub(crate) enum InARow {
     AllBut(DocSet),
 }
 
-/// The triples of a mapped segment: some kilobytes of entries on the heap, the lists in the file.
-pub(super) struct Triples {
-    bytes: OwnedBytes,
-    /// Ascending.
-    entries: Vec<Entry>,
-    doc_count: u32,
-}
-
-struct Entry {
-    triple: Triple,
-    doc_freq: u32,
-    are_others: bool,
-    at: usize,
-}
+/// The triples of a mapped segment.
+pub(super) struct Triples(FlaggedLists);
 
 impl Triples {
     /// Of a segment that has none.
     pub(super) fn none() -> Triples {
-        Triples { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), doc_count: 0 }
+        Triples(FlaggedLists::none())
     }
 
     /// `word_count`: how many words are frequent.
     pub(super) fn open(bytes: OwnedBytes, word_count: usize, doc_count: u32) -> Result<Triples, Damage> {
-        Triples::parse(bytes, word_count, doc_count).ok_or(Damage("the entries of the triples are cut or out of range"))
-    }
-
-    fn parse(bytes: OwnedBytes, word_count: usize, doc_count: u32) -> Option<Triples> {
-        let triples = (word_count as u64).pow(3);
-        let mut at = 0;
-        let entry_count = read_varint(&bytes, &mut at)?;
-        let mut entries = Vec::new();
-        let (mut next, mut list_at) = (0u64, 0usize);
-        for _ in 0..entry_count {
-            let triple = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&triple| triple < triples)?;
-            next = triple + 1;
-            let told = read_varint(&bytes, &mut at)?;
-            let doc_freq = u32::try_from(told / 2).ok().filter(|&docs| docs <= doc_count)?;
-            entries.push(Entry { triple: triple as Triple, doc_freq, are_others: told % 2 == 1, at: list_at });
-            if doc_freq > 0 {
-                list_at = list_at.checked_add(usize::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
-            }
-        }
-        if bytes.len() - at != list_at {
-            return None;
-        }
-        entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(Triples { bytes, entries, doc_count })
-    }
-
-    fn list(&self, entry: &Entry) -> List<'_> {
-        List::plain(self.bytes.get(entry.at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
+        let lists = FlaggedLists::open(bytes, (word_count as u64).pow(3), doc_count);
+        lists.map(Triples).ok_or(Damage("the entries of the triples are cut or out of range"))
     }
 
     /// `None`: not known.
     pub(super) fn get(&self, triple: Triple) -> Option<InARow> {
-        let entry = &self.entries[self.entries.binary_search_by_key(&triple, |entry| entry.triple).ok()?];
-        let docs = if entry.doc_freq > 0 { self.list(entry).to_set() } else { DocSet::empty() };
-        Some(if entry.are_others { InARow::AllBut(docs) } else { InARow::Only(docs) })
+        let (are_others, docs) = self.0.get(triple)?;
+        Some(if are_others { InARow::AllBut(docs) } else { InARow::Only(docs) })
     }
 
     /// Those that are known.
     pub(super) fn known(&self) -> impl Iterator<Item = Triple> {
-        self.entries.iter().map(|entry| entry.triple)
+        self.0.numbers()
     }
 
     /// Checks every list.
     pub(super) fn validate(&self) -> Result<(), Damage> {
-        let mut listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
-        if listed.all(|entry| self.list(entry).is_valid(1)) {
-            Ok(())
-        } else {
-            Err(Damage("a list of a triple is cut, out of order or out of range"))
-        }
+        if self.0.are_valid() { Ok(()) } else { Err(Damage("a list of a triple is cut, out of order or out of range")) }
     }
 }
 
@@ -239,7 +180,7 @@ pub(super) mod tests {
     ) -> (Pairs, Option<OwnedBytes>) {
         let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
         docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
-        let [pairs, triples] = builder.finish().map(|section| section.map(OwnedBytes::from));
+        let [pairs, triples, _] = builder.finish().map(|section| section.map(OwnedBytes::from));
         let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
         triples.iter().for_each(|triples| pairs.add_triples(triples.clone()).unwrap());
         (pairs, triples)
@@ -294,7 +235,7 @@ pub(super) mod tests {
             builder.push(doc, &boilerplate);
             assert!(builder.bytes_of_triples() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
         }
-        let [pairs, triples] = builder.finish();
+        let [pairs, triples, _] = builder.finish();
         assert!(pairs.is_some() && triples.is_none());
     }
 

@@ -121,7 +121,8 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
-        for (kind, section) in [SectionKind::Pairs, SectionKind::Triples].into_iter().zip(self.pairs.finish()) {
+        let kinds = [SectionKind::Pairs, SectionKind::Triples, SectionKind::NearPairs];
+        for (kind, section) in kinds.into_iter().zip(self.pairs.finish()) {
             if let Some(section) = section {
                 file.section(kind, 0, &section)?;
             }

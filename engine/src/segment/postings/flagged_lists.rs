@@ -1,0 +1,95 @@
+//! Lists of documents by number, each with a bit that says what they are.
+
+use super::list::{List, put_plain_list};
+use crate::bits::DocSet;
+use crate::bits::varint::{put_varint, read_varint};
+use crate::id::DocId;
+use crate::storage::OwnedBytes;
+
+/// The bytes of a section: entries ascend by number, and have different ones.
+pub(super) fn put_flagged_lists(entries: &[(u32, bool, Vec<DocId>)], doc_count: u32) -> Vec<u8> {
+    debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+    let (mut section, mut lists) = (Vec::new(), Vec::new());
+    put_varint(&mut section, entries.len() as u64);
+    let mut next = 0;
+    for (number, flag, docs) in entries {
+        put_varint(&mut section, u64::from(number - next));
+        next = number + 1;
+        put_varint(&mut section, 2 * docs.len() as u64 + u64::from(*flag));
+        if !docs.is_empty() {
+            let start = lists.len();
+            put_plain_list(&mut lists, docs, doc_count);
+            put_varint(&mut section, (lists.len() - start) as u64);
+        }
+    }
+    section.extend_from_slice(&lists);
+    section
+}
+
+/// A section of a mapped segment: some kilobytes of entries on the heap, the lists in the file.
+pub(super) struct FlaggedLists {
+    bytes: OwnedBytes,
+    /// Ascending.
+    entries: Vec<Entry>,
+    doc_count: u32,
+}
+
+struct Entry {
+    number: u32,
+    doc_freq: u32,
+    flag: bool,
+    /// In the section.
+    at: usize,
+}
+
+impl FlaggedLists {
+    /// Of a segment that has none.
+    pub(super) fn none() -> FlaggedLists {
+        FlaggedLists { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), doc_count: 0 }
+    }
+
+    /// `None` when the entries are cut or out of range. `numbers`: above all of them.
+    pub(super) fn open(bytes: OwnedBytes, numbers: u64, doc_count: u32) -> Option<FlaggedLists> {
+        let mut at = 0;
+        let entry_count = read_varint(&bytes, &mut at)?;
+        let mut entries = Vec::new();
+        let (mut next, mut list_at) = (0u64, 0usize);
+        for _ in 0..entry_count {
+            let number = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&number| number < numbers)?;
+            next = number + 1;
+            let told = read_varint(&bytes, &mut at)?;
+            let doc_freq = u32::try_from(told / 2).ok().filter(|&docs| docs <= doc_count)?;
+            entries.push(Entry { number: u32::try_from(number).ok()?, doc_freq, flag: told % 2 == 1, at: list_at });
+            if doc_freq > 0 {
+                list_at = list_at.checked_add(usize::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
+            }
+        }
+        if bytes.len() - at != list_at {
+            return None;
+        }
+        entries.iter_mut().for_each(|entry| entry.at += at);
+        Some(FlaggedLists { bytes, entries, doc_count })
+    }
+
+    fn list(&self, entry: &Entry) -> List<'_> {
+        List::plain(self.bytes.get(entry.at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
+    }
+
+    /// The bit and the documents of a number; `None` when it has no entry.
+    pub(super) fn get(&self, number: u32) -> Option<(bool, DocSet)> {
+        let entry = &self.entries[self.entries.binary_search_by_key(&number, |entry| entry.number).ok()?];
+        let docs = if entry.doc_freq > 0 { self.list(entry).to_set() } else { DocSet::empty() };
+        Some((entry.flag, docs))
+    }
+
+    /// Those that have an entry.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.entries.iter().map(|entry| entry.number)
+    }
+
+    /// Whether every list is sound.
+    pub(super) fn are_valid(&self) -> bool {
+        let mut listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
+        listed.all(|entry| self.list(entry).is_valid(1))
+    }
+}

@@ -1,0 +1,333 @@
+//! "Which documents have these two frequent words near each other?"
+//!
+//! Where few documents have two frequent words next to each other, the order by proximity has to look for those in which one
+//! or two words stand between them, or which have them the other way round: it would read all that hold both. The segment
+//! lists them, as far out as it takes to have more than are usually asked for. There is room for two bytes a document, which
+//! the shortest lists get: what they spare is the most.
+//!
+//! The layout is in `segment-format.md`.
+
+use super::flagged_lists::{FlaggedLists, put_flagged_lists};
+use super::list::put_plain_list;
+use super::pairs::{NOWHERE, OpenList, PairLists};
+use crate::bits::DocSet;
+use crate::id::DocId;
+use crate::segment::error::Damage;
+use crate::storage::OwnedBytes;
+
+/// So many documents are enough: what costs more is not listed.
+const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
+/// A list has at most one document in so many of the segment.
+const LISTED_SHARE: u32 = if cfg!(debug_assertions) { 16 } else { 128 };
+/// Bytes of the lists that are written, for each document of the segment.
+const BYTES_PER_DOC: usize = 2;
+/// The same of the lists that are open.
+const OPEN_BYTES_PER_DOC: usize = 8;
+/// Bytes of an entry, about.
+const ENTRY_BYTES: usize = 3;
+
+/// What documents cost at most that are listed.
+pub(crate) const NEAR_COST_MAX: u32 = 2;
+/// How far apart words are that cost no more.
+pub(crate) const NEAR_DISTANCE_MAX: usize = NEAR_COST_MAX as usize + 1;
+
+/// Places of words, [`NOWHERE`] among them.
+const PLACES: usize = NOWHERE as usize + 1;
+
+/// The places of the last words of a run, four of them, the last one lowest: they stay in a register.
+#[derive(Clone, Copy)]
+pub(super) struct LastPlaces(u32);
+
+impl LastPlaces {
+    /// Nothing is near what comes next.
+    pub(super) const NONE: LastPlaces = LastPlaces(u32::from_le_bytes([NOWHERE; NEAR_DISTANCE_MAX + 1]));
+
+    #[inline]
+    pub(super) fn push(&mut self, place: u8) {
+        self.0 = self.0 << 8 | u32::from(place);
+    }
+
+    /// The pairs that the last word makes with those before it, by places, the word first that is asked for first, and their
+    /// costs, those of words next to each other in this order aside.
+    #[inline]
+    fn near_pairs(self) -> [([usize; 2], u8); NEAR_DISTANCE_MAX + 1] {
+        let place = |behind: u32| usize::from((self.0 >> (8 * behind)) as u8);
+        let (last, one, two, three) = (place(0), place(1), place(2), place(3));
+        [([last, one], 1), ([two, last], 1), ([last, two], 2), ([three, last], 2)]
+    }
+}
+
+/// Collects the lists while documents are written in order. Memory: eight bytes a document, 80 for each pair of frequent words,
+/// and 64 kB.
+pub(super) struct NearBuilder {
+    /// By the places of two words what is still collected: costs up to this one. Nothing is of [`NOWHERE`].
+    costs: Box<[[u8; PLACES]; PLACES]>,
+    /// By pair the documents of cost 1, and of cost 2; a document may be in both.
+    lists: Vec<[OpenList; NEAR_COST_MAX as usize]>,
+    /// Of all lists.
+    bytes: usize,
+    /// The most documents of a list.
+    listed_max: u32,
+}
+
+impl NearBuilder {
+    pub(super) fn new(word_count: usize, doc_count: u32) -> NearBuilder {
+        let mut costs = Box::new([[0; PLACES]; PLACES]);
+        costs[..word_count].iter_mut().for_each(|of_first| of_first[..word_count].fill(NEAR_COST_MAX as u8));
+        NearBuilder {
+            costs,
+            lists: (0..word_count * word_count).map(|_| Default::default()).collect(),
+            bytes: 0,
+            listed_max: doc_count / LISTED_SHARE,
+        }
+    }
+
+    /// A frequent word, the last one of `places`; documents ascend.
+    #[inline]
+    pub(super) fn push(&mut self, doc: DocId, places: LastPlaces, pairs: &PairLists) {
+        // Most is not collected any more: one branch for all of it.
+        let mut is_collected = false;
+        for ([first, second], cost) in places.near_pairs() {
+            is_collected |= self.costs[first][second] >= cost;
+        }
+        if is_collected {
+            self.meet_all(doc, places, pairs);
+        }
+    }
+
+    #[cold]
+    fn meet_all(&mut self, doc: DocId, places: LastPlaces, pairs: &PairLists) {
+        for (words, cost) in places.near_pairs() {
+            if self.costs[words[0]][words[1]] >= cost {
+                self.meet(doc, words, usize::from(cost), pairs);
+            }
+        }
+    }
+
+    fn meet(&mut self, doc: DocId, words: [usize; 2], cost: usize, pairs: &PairLists) {
+        let pair = pairs.pair(words[0], words[1]);
+        let list = &mut self.lists[pair][cost - 1];
+        self.bytes += list.push(doc, self.listed_max);
+        if pairs.doc_freq(pair) >= ENOUGH || list.len() > self.listed_max {
+            // Not listed at all: nearer ones are enough, or these are too many.
+            self.keep(words, 0, pairs);
+        } else if list.len() >= ENOUGH {
+            self.keep(words, cost, pairs);
+        }
+        if self.bytes > OPEN_BYTES_PER_DOC * pairs.doc_count as usize {
+            self.close_longest(pairs);
+        }
+    }
+
+    /// Forgets what costs more.
+    fn keep(&mut self, words: [usize; 2], cost: usize, pairs: &PairLists) {
+        self.costs[words[0]][words[1]] = cost as u8;
+        for list in &mut self.lists[pairs.pair(words[0], words[1])][cost..] {
+            self.bytes -= std::mem::take(list).bytes();
+        }
+    }
+
+    /// Makes room for half of what the lists may take.
+    #[cold]
+    fn close_longest(&mut self, pairs: &PairLists) {
+        let room = self.bytes / 2;
+        while self.bytes > room {
+            self.listed_max /= 2;
+            for words in
+                (0..pairs.word_count).flat_map(|first| (0..pairs.word_count).map(move |second| [first, second]))
+            {
+                if self.lists[pairs.pair(words[0], words[1])].iter().any(|list| list.len() > self.listed_max) {
+                    self.keep(words, 0, pairs);
+                }
+            }
+        }
+    }
+
+    /// The section; `None` when nothing is worth a list.
+    pub(super) fn finish(self, pairs: &PairLists) -> Option<Vec<u8>> {
+        let of_pair = |(pair, lists): (usize, &[OpenList; NEAR_COST_MAX as usize])| {
+            let cost = self.costs[pair / pairs.word_count][pair % pairs.word_count];
+            if cost == 0 || pairs.doc_freq(pair) >= ENOUGH {
+                return None;
+            }
+            let docs = lists.iter().fold(DocSet::empty(), |mut docs, list| {
+                docs.or_assign(&DocSet::from_sorted(list.docs(self.listed_max).unwrap_or_default()));
+                docs
+            });
+            Some((pair as u32, u32::from(cost) == NEAR_COST_MAX, docs.to_vec()))
+        };
+        let mut entries: Vec<_> = self.lists.iter().enumerate().filter_map(of_pair).collect();
+        entries.sort_by_key(|(_, _, docs)| docs.len());
+        let mut room = BYTES_PER_DOC * pairs.doc_count as usize;
+        let mut bytes = Vec::new();
+        entries.retain(|(_, _, docs)| {
+            bytes.clear();
+            if !docs.is_empty() {
+                put_plain_list(&mut bytes, docs, pairs.doc_count);
+            }
+            room = room.saturating_sub(bytes.len() + ENTRY_BYTES);
+            room > 0
+        });
+        entries.sort_unstable_by_key(|&(pair, ..)| pair);
+        (!entries.is_empty()).then(|| put_flagged_lists(&entries, pairs.doc_count))
+    }
+}
+
+/// Which documents have a pair of words near each other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Near {
+    /// 1 or 2. All other documents cost more, unless they have the words next to each other.
+    pub(crate) cost: u32,
+    /// Those in which they cost so much, or less, but not next to each other; these may be among them.
+    pub(crate) docs: DocSet,
+}
+
+/// The lists of a mapped segment.
+pub(super) struct NearLists(FlaggedLists);
+
+impl NearLists {
+    /// Of a segment that has none.
+    pub(super) fn none() -> NearLists {
+        NearLists(FlaggedLists::none())
+    }
+
+    /// `word_count`: how many words are frequent.
+    pub(super) fn open(bytes: OwnedBytes, word_count: usize, doc_count: u32) -> Result<NearLists, Damage> {
+        let lists = FlaggedLists::open(bytes, (word_count as u64).pow(2), doc_count);
+        lists.map(NearLists).ok_or(Damage("the entries of near pairs are cut or out of range"))
+    }
+
+    /// `None`: not known.
+    pub(super) fn get(&self, pair: u32) -> Option<Near> {
+        let (is_far, docs) = self.0.get(pair)?;
+        Some(Near { cost: if is_far { NEAR_COST_MAX } else { 1 }, docs })
+    }
+
+    /// Those that are known.
+    pub(super) fn known(&self) -> impl Iterator<Item = u32> {
+        self.0.numbers()
+    }
+
+    /// Checks every list.
+    pub(super) fn validate(&self) -> Result<(), Damage> {
+        if self.0.are_valid() {
+            Ok(())
+        } else {
+            Err(Damage("a list of a near pair is cut, out of order or out of range"))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::pairs::{Pairs, PairsBuilder};
+    use super::*;
+    use crate::id::{GAP, TermOrdinal};
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn built(
+        words: &[TermOrdinal],
+        doc_count: u32,
+        docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
+    ) -> (Pairs, Option<OwnedBytes>) {
+        let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
+        docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
+        let [pairs, _, near] = builder.finish().map(|section| section.map(OwnedBytes::from));
+        let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
+        near.iter().for_each(|near| pairs.add_near(near.clone()).unwrap());
+        (pairs, near)
+    }
+
+    /// Documents that have 5 and 3 with a word between, and one in which a gap is between them.
+    fn with_example() -> (Pairs, Option<OwnedBytes>) {
+        let docs = (0..300).map(|doc| match doc {
+            7 => (doc, vec![vec![5, GAP, 3]]),
+            _ => (doc, vec![vec![if doc % 2 == 0 { 5 } else { 4 }, 2, 3]]),
+        });
+        built(&[3, 5], 6000, docs)
+    }
+
+    /// The section of the worked example.
+    pub(crate) fn example() -> OwnedBytes {
+        with_example().1.expect("pairs are known")
+    }
+
+    #[test]
+    fn the_example_says_what_it_should() {
+        let (pairs, _) = with_example();
+        let near = |words| pairs.near(words).map(|near| (near.cost, near.docs.len(), near.docs.first()));
+        assert_eq!(near([5, 3]), Some((1, 150, Some(0))));
+        assert_eq!(near([3, 5]), Some((2, 150, Some(0))), "one more the other way round");
+        assert_eq!(near([3, 3]), Some((2, 0, None)));
+        assert_eq!(near([3, 4]), None, "no frequent word");
+        pairs.validate_near().unwrap();
+    }
+
+    #[test]
+    fn what_tells_little_is_not_listed() {
+        let near = |doc_count, run: &[TermOrdinal]| {
+            built(&[3, 5], doc_count, (0..200).map(|doc| (doc, vec![run.to_vec()]))).0.near([5, 3])
+        };
+        assert!(near(6000, &[5, 2, 3]).is_some());
+        assert_eq!(near(6000, &[5, 3]), None, "enough documents have them next to each other");
+        assert_eq!(near(2000, &[5, 2, 3]), None, "too many documents");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_known_is_so(
+            docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..10, 1..12), 0..3), 1..400),
+            doc_count in prop_oneof![Just(400u32), Just(6000)],
+        ) {
+            let words = [2, 3, 5, 7];
+            let (pairs, _) = built(&words, doc_count, (0..).zip(docs.clone()));
+            pairs.validate_near().unwrap();
+            // By words and cost.
+            let mut held: BTreeMap<([TermOrdinal; 2], u32), BTreeSet<DocId>> = BTreeMap::new();
+            for (doc, run) in (0..).zip(&docs).flat_map(|(doc, runs)| runs.iter().map(move |run| (doc, run))) {
+                for (start, end) in (0..run.len()).flat_map(|end| (0..end).map(move |start| (start, end))) {
+                    let distance = end - start;
+                    if distance <= NEAR_DISTANCE_MAX && !run[start..end].contains(&GAP) {
+                        held.entry(([run[start], run[end]], distance as u32 - 1)).or_default().insert(doc);
+                        held.entry(([run[end], run[start]], distance as u32)).or_default().insert(doc);
+                    }
+                }
+            }
+            for [left, right] in words.iter().flat_map(|&left| words.map(|right| [left, right])) {
+                let mut costing = |costs: std::ops::RangeInclusive<u32>| -> Vec<DocId> {
+                    let docs: BTreeSet<DocId> =
+                        costs.flat_map(|cost| held.entry(([left, right], cost)).or_default().clone()).collect();
+                    docs.into_iter().collect()
+                };
+                let enough = |docs: &[DocId]| docs.len() as u32 >= ENOUGH;
+                match pairs.near([left, right]) {
+                    Some(near) => {
+                        prop_assert_eq!(near.docs.to_vec(), costing(1..=near.cost));
+                        prop_assert!(!enough(&costing(0..=0)));
+                        prop_assert_eq!(near.cost == NEAR_COST_MAX, !enough(&costing(1..=1)));
+                    }
+                    None => {
+                        let is_long = (1..=2).any(|cost| costing(cost..=cost).len() as u32 > doc_count / LISTED_SHARE);
+                        prop_assert!(enough(&costing(0..=0)) || is_long || doc_count < 1000, "nothing else leaves it out");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_sections_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>()) {
+            let mut example = example().to_vec();
+            let at = at.index(example.len());
+            example[at] = bytes.first().copied().unwrap_or(0);
+            for bytes in [bytes, example] {
+                if let Ok(lists) = NearLists::open(OwnedBytes::from(bytes), 2, 50) {
+                    let _ = lists.validate();
+                    for pair in 0..4 {
+                        prop_assert!(lists.get(pair).is_none_or(|near| near.docs.len() <= 50));
+                    }
+                }
+            }
+        }
+    }
+}
