@@ -4,6 +4,7 @@ use super::list::{List, put_plain_list};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
+use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
 
 /// The bytes of a section: entries ascend by number, and have different ones.
@@ -48,8 +49,12 @@ impl FlaggedLists {
         FlaggedLists { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), doc_count: 0 }
     }
 
-    /// `None` when the entries are cut or out of range. `numbers`: above all of them.
-    pub(super) fn open(bytes: OwnedBytes, numbers: u64, doc_count: u32) -> Option<FlaggedLists> {
+    /// `numbers`: above all of them.
+    pub(super) fn open(bytes: OwnedBytes, numbers: u64, doc_count: u32) -> Result<FlaggedLists, Damage> {
+        FlaggedLists::parse(bytes, numbers, doc_count).ok_or(Damage("the entries of the lists are cut or out of range"))
+    }
+
+    fn parse(bytes: OwnedBytes, numbers: u64, doc_count: u32) -> Option<FlaggedLists> {
         let mut at = 0;
         let entry_count = read_varint(&bytes, &mut at)?;
         let mut entries = Vec::new();
@@ -87,9 +92,66 @@ impl FlaggedLists {
         self.entries.iter().map(|entry| entry.number)
     }
 
-    /// Whether every list is sound.
-    pub(super) fn are_valid(&self) -> bool {
+    /// Checks every list.
+    pub(super) fn validate(&self) -> Result<(), Damage> {
         let mut listed = self.entries.iter().filter(|entry| entry.doc_freq > 0);
-        listed.all(|entry| self.list(entry).is_valid(1))
+        if listed.all(|entry| self.list(entry).is_valid(1)) {
+            Ok(())
+        } else {
+            Err(Damage("a list is cut, out of order or out of range"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const DOCS: u32 = 50;
+    const NUMBERS: u32 = 20;
+
+    fn entries() -> impl Strategy<Value = Vec<(u32, bool, Vec<DocId>)>> {
+        let docs =
+            prop::collection::btree_set(0..DOCS, 0..30).prop_map(|docs: BTreeSet<DocId>| docs.into_iter().collect());
+        prop::collection::btree_map(0..NUMBERS, (any::<bool>(), docs), 0..8).prop_map(|all: BTreeMap<_, _>| {
+            all.into_iter().map(|(number, (flag, docs))| (number, flag, docs)).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_back(entries in entries()) {
+            let bytes = OwnedBytes::from(put_flagged_lists(&entries, DOCS));
+            let lists = FlaggedLists::open(bytes.clone(), NUMBERS.into(), DOCS).unwrap();
+            lists.validate().unwrap();
+            for number in 0..NUMBERS {
+                let entry = entries.iter().find(|entry| entry.0 == number);
+                let expected = entry.map(|(_, flag, docs)| (*flag, docs.clone()));
+                prop_assert_eq!(lists.get(number).map(|(flag, docs)| (flag, docs.to_vec())), expected);
+            }
+            prop_assert!(lists.numbers().eq(entries.iter().map(|entry| entry.0)));
+            if let Some((last, ..)) = entries.last() {
+                prop_assert!(FlaggedLists::open(bytes, u64::from(*last), DOCS).is_err(), "no such number");
+            }
+        }
+
+        #[test]
+        fn damaged_sections_are_survived(
+            entries in entries(),
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let mut damaged = put_flagged_lists(&entries, DOCS);
+            let at = at.index(damaged.len());
+            damaged[at] = bytes.first().copied().unwrap_or(0);
+            for bytes in [bytes, damaged] {
+                if let Ok(lists) = FlaggedLists::open(OwnedBytes::from(bytes), NUMBERS.into(), DOCS) {
+                    let _ = lists.validate();
+                    prop_assert!((0..NUMBERS).all(|number| lists.get(number).is_none_or(|(_, docs)| docs.len() <= DOCS)));
+                }
+            }
+        }
     }
 }

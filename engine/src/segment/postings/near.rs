@@ -7,13 +7,11 @@
 //!
 //! The layout is in `segment-format.md`.
 
-use super::flagged_lists::{FlaggedLists, put_flagged_lists};
+use super::flagged_lists::put_flagged_lists;
 use super::list::put_plain_list;
 use super::pairs::{NOWHERE, OpenList, PairLists};
 use crate::bits::DocSet;
 use crate::id::DocId;
-use crate::segment::error::Damage;
-use crate::storage::OwnedBytes;
 
 /// So many documents are enough: what costs more is not listed.
 const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
@@ -57,7 +55,7 @@ impl LastPlaces {
     }
 }
 
-/// Collects the lists while documents are written in order. Memory: eight bytes a document, 80 for each pair of frequent words,
+/// Collects the lists while documents are written in order. Memory: eight bytes a document, 64 for each pair of frequent words,
 /// and 64 kB.
 pub(super) struct NearBuilder {
     /// By the places of two words what is still collected: costs up to this one. Nothing is of [`NOWHERE`].
@@ -107,7 +105,7 @@ impl NearBuilder {
     fn meet(&mut self, doc: DocId, words: [usize; 2], cost: usize, pairs: &PairLists) {
         let pair = pairs.pair(words[0], words[1]);
         let list = &mut self.lists[pair][cost - 1];
-        self.bytes += list.push(doc, self.listed_max);
+        self.bytes += list.push(doc, pairs.doc_count);
         if pairs.doc_freq(pair) >= ENOUGH || list.len() > self.listed_max {
             // Not listed at all: nearer ones are enough, or these are too many.
             self.keep(words, 0, pairs);
@@ -143,6 +141,12 @@ impl NearBuilder {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        assert_eq!(self.lists.iter().flatten().map(OpenList::bytes).sum::<usize>(), self.bytes);
+        self.bytes
+    }
+
     /// The section; `None` when nothing is worth a list.
     pub(super) fn finish(self, pairs: &PairLists) -> Option<Vec<u8>> {
         let of_pair = |(pair, lists): (usize, &[OpenList; NEAR_COST_MAX as usize])| {
@@ -151,7 +155,7 @@ impl NearBuilder {
                 return None;
             }
             let docs = lists.iter().fold(DocSet::empty(), |mut docs, list| {
-                docs.or_assign(&DocSet::from_sorted(list.docs(self.listed_max).unwrap_or_default()));
+                docs.or_assign(&DocSet::from_sorted(list.docs(pairs.doc_count).unwrap_or_default()));
                 docs
             });
             Some((pair as u32, u32::from(cost) == NEAR_COST_MAX, docs.to_vec()))
@@ -182,39 +186,9 @@ pub(crate) struct Near {
     pub(crate) docs: DocSet,
 }
 
-/// The lists of a mapped segment.
-pub(super) struct NearLists(FlaggedLists);
-
-impl NearLists {
-    /// Of a segment that has none.
-    pub(super) fn none() -> NearLists {
-        NearLists(FlaggedLists::none())
-    }
-
-    /// `word_count`: how many words are frequent.
-    pub(super) fn open(bytes: OwnedBytes, word_count: usize, doc_count: u32) -> Result<NearLists, Damage> {
-        let lists = FlaggedLists::open(bytes, (word_count as u64).pow(2), doc_count);
-        lists.map(NearLists).ok_or(Damage("the entries of near pairs are cut or out of range"))
-    }
-
-    /// `None`: not known.
-    pub(super) fn get(&self, pair: u32) -> Option<Near> {
-        let (is_far, docs) = self.0.get(pair)?;
-        Some(Near { cost: if is_far { NEAR_COST_MAX } else { 1 }, docs })
-    }
-
-    /// Those that are known.
-    pub(super) fn known(&self) -> impl Iterator<Item = u32> {
-        self.0.numbers()
-    }
-
-    /// Checks every list.
-    pub(super) fn validate(&self) -> Result<(), Damage> {
-        if self.0.are_valid() {
-            Ok(())
-        } else {
-            Err(Damage("a list of a near pair is cut, out of order or out of range"))
-        }
+impl Near {
+    pub(super) fn new((is_far, docs): (bool, DocSet)) -> Near {
+        Near { cost: if is_far { NEAR_COST_MAX } else { 1 }, docs }
     }
 }
 
@@ -223,6 +197,7 @@ pub(super) mod tests {
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
     use crate::id::{GAP, TermOrdinal};
+    use crate::storage::OwnedBytes;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -274,6 +249,19 @@ pub(super) mod tests {
         assert_eq!(near(2000, &[5, 2, 3]), None, "too many documents");
     }
 
+    #[test]
+    fn many_lists_do_not_fill_the_memory() {
+        const DOCS: u32 = 4000;
+        let mut builder = PairsBuilder::of((2..122).collect(), DOCS, 122);
+        for doc in 0..DOCS {
+            let run: Vec<TermOrdinal> = (0..60).map(|at| (doc * 7919 + at * at * 31 + doc * at) % 120 + 2).collect();
+            builder.push(doc, &run);
+            assert!(builder.bytes_of_near() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+        }
+        let near = builder.finish()[2].take().expect("the shortest lists are written");
+        assert!(near.len() <= BYTES_PER_DOC * DOCS as usize, "{} bytes", near.len());
+    }
+
     proptest! {
         #[test]
         fn what_is_known_is_so(
@@ -310,21 +298,6 @@ pub(super) mod tests {
                     None => {
                         let is_long = (1..=2).any(|cost| costing(cost..=cost).len() as u32 > doc_count / LISTED_SHARE);
                         prop_assert!(enough(&costing(0..=0)) || is_long || doc_count < 1000, "nothing else leaves it out");
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn damaged_sections_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>()) {
-            let mut example = example().to_vec();
-            let at = at.index(example.len());
-            example[at] = bytes.first().copied().unwrap_or(0);
-            for bytes in [bytes, example] {
-                if let Ok(lists) = NearLists::open(OwnedBytes::from(bytes), 2, 50) {
-                    let _ = lists.validate();
-                    for pair in 0..4 {
-                        prop_assert!(lists.get(pair).is_none_or(|near| near.docs.len() <= 50));
                     }
                 }
             }

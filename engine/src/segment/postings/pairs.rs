@@ -8,9 +8,10 @@
 //!
 //! The layout is in `segment-format.md`.
 
+use super::flagged_lists::FlaggedLists;
 use super::list::{List, put_plain_list};
-use super::near::{LastPlaces, Near, NearBuilder, NearLists};
-use super::triples::{InARow, Triples, TriplesBuilder};
+use super::near::{LastPlaces, Near, NearBuilder};
+use super::triples::{InARow, TriplesBuilder};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::{DocId, GAP, TermOrdinal};
@@ -162,6 +163,11 @@ impl PairsBuilder {
         self.triples.bytes()
     }
 
+    #[cfg(test)]
+    pub(super) fn bytes_of_near(&self) -> usize {
+        self.near.bytes()
+    }
+
     /// The sections of the pairs, of the triples and of the near pairs; the first is there when any word is frequent.
     pub(crate) fn finish(self) -> [Option<Vec<u8>>; 3] {
         if self.words.is_empty() {
@@ -249,8 +255,9 @@ pub(crate) struct Pairs {
     words: Vec<TermOrdinal>,
     /// Pairs that some document has, ascending.
     entries: Vec<Entry>,
-    triples: Triples,
-    near: NearLists,
+    /// By number of a triple and of a pair.
+    triples: FlaggedLists,
+    near: FlaggedLists,
     doc_count: u32,
 }
 
@@ -265,7 +272,14 @@ impl Pairs {
     /// Of a segment that has none.
     pub(crate) fn none() -> Pairs {
         let (bytes, words) = (OwnedBytes::from(Vec::new()), Vec::new());
-        Pairs { bytes, words, entries: Vec::new(), triples: Triples::none(), near: NearLists::none(), doc_count: 0 }
+        Pairs {
+            bytes,
+            words,
+            entries: Vec::new(),
+            triples: FlaggedLists::none(),
+            near: FlaggedLists::none(),
+            doc_count: 0,
+        }
     }
 
     pub(crate) fn open(bytes: OwnedBytes, doc_count: u32) -> Result<Pairs, Damage> {
@@ -274,13 +288,13 @@ impl Pairs {
 
     /// Adds the section of the triples.
     pub(crate) fn add_triples(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
-        self.triples = Triples::open(bytes, self.words.len(), self.doc_count)?;
+        self.triples = FlaggedLists::open(bytes, (self.words.len() as u64).pow(3), self.doc_count)?;
         Ok(())
     }
 
     /// Adds the section of the near pairs.
     pub(crate) fn add_near(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
-        self.near = NearLists::open(bytes, self.words.len(), self.doc_count)?;
+        self.near = FlaggedLists::open(bytes, (self.words.len() as u64).pow(2), self.doc_count)?;
         Ok(())
     }
 
@@ -311,7 +325,7 @@ impl Pairs {
             return None;
         }
         entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(Pairs { bytes, words, entries, triples: Triples::none(), near: NearLists::none(), doc_count })
+        Some(Pairs { bytes, words, entries, triples: FlaggedLists::none(), near: FlaggedLists::none(), doc_count })
     }
 
     fn list(&self, entry: &Entry) -> List<'_> {
@@ -346,13 +360,13 @@ impl Pairs {
     pub(crate) fn in_a_row(&self, words: [TermOrdinal; 3]) -> Option<InARow> {
         let [first, middle, last] = words.map(|word| self.words.binary_search(&word).ok());
         let count = self.words.len();
-        self.triples.get(((first? * count + middle?) * count + last?) as u32)
+        self.triples.get(((first? * count + middle?) * count + last?) as u32).map(InARow::new)
     }
 
     /// The words of which [`Pairs::in_a_row`] is known.
     pub(crate) fn known_in_a_row(&self) -> impl Iterator<Item = [TermOrdinal; 3]> {
         let count = self.words.len();
-        let places = self.triples.known().map(move |triple| triple as usize);
+        let places = self.triples.numbers().map(move |triple| triple as usize);
         places.map(move |triple| {
             [triple / count / count, triple / count % count, triple % count].map(|at| self.words[at])
         })
@@ -361,13 +375,13 @@ impl Pairs {
     /// The documents that have the second word near the first; `None` when that is not known.
     pub(crate) fn near(&self, words: [TermOrdinal; 2]) -> Option<Near> {
         let [left, right] = words.map(|word| self.words.binary_search(&word).ok());
-        self.near.get((left? * self.words.len() + right?) as u32)
+        self.near.get((left? * self.words.len() + right?) as u32).map(Near::new)
     }
 
     /// The words of which [`Pairs::near`] is known.
     pub(crate) fn known_near(&self) -> impl Iterator<Item = [TermOrdinal; 2]> {
         let count = self.words.len();
-        let places = self.near.known().map(move |pair| pair as usize);
+        let places = self.near.numbers().map(move |pair| pair as usize);
         places.map(move |pair| [pair / count, pair % count].map(|at| self.words[at]))
     }
 

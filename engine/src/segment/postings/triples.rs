@@ -9,12 +9,10 @@
 
 use hashbrown::HashMap;
 
-use super::flagged_lists::{FlaggedLists, put_flagged_lists};
+use super::flagged_lists::put_flagged_lists;
 use super::pairs::{OpenList, PairLists};
 use crate::bits::DocSet;
 use crate::id::DocId;
-use crate::segment::error::Damage;
-use crate::storage::OwnedBytes;
 
 /// Fewer documents with both pairs are soon read.
 const CANDIDATES_MIN: u32 = if cfg!(debug_assertions) { 16 } else { 512 };
@@ -131,35 +129,9 @@ pub(crate) enum InARow {
     AllBut(DocSet),
 }
 
-/// The triples of a mapped segment.
-pub(super) struct Triples(FlaggedLists);
-
-impl Triples {
-    /// Of a segment that has none.
-    pub(super) fn none() -> Triples {
-        Triples(FlaggedLists::none())
-    }
-
-    /// `word_count`: how many words are frequent.
-    pub(super) fn open(bytes: OwnedBytes, word_count: usize, doc_count: u32) -> Result<Triples, Damage> {
-        let lists = FlaggedLists::open(bytes, (word_count as u64).pow(3), doc_count);
-        lists.map(Triples).ok_or(Damage("the entries of the triples are cut or out of range"))
-    }
-
-    /// `None`: not known.
-    pub(super) fn get(&self, triple: Triple) -> Option<InARow> {
-        let (are_others, docs) = self.0.get(triple)?;
-        Some(if are_others { InARow::AllBut(docs) } else { InARow::Only(docs) })
-    }
-
-    /// Those that are known.
-    pub(super) fn known(&self) -> impl Iterator<Item = Triple> {
-        self.0.numbers()
-    }
-
-    /// Checks every list.
-    pub(super) fn validate(&self) -> Result<(), Damage> {
-        if self.0.are_valid() { Ok(()) } else { Err(Damage("a list of a triple is cut, out of order or out of range")) }
+impl InARow {
+    pub(super) fn new((are_others, docs): (bool, DocSet)) -> InARow {
+        if are_others { InARow::AllBut(docs) } else { InARow::Only(docs) }
     }
 }
 
@@ -168,6 +140,7 @@ pub(super) mod tests {
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
     use crate::id::TermOrdinal;
+    use crate::storage::OwnedBytes;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -266,23 +239,6 @@ pub(super) mod tests {
                 };
                 prop_assert!(both.len() >= CANDIDATES_MIN);
                 prop_assert_eq!(told.to_vec(), held.remove(&row[..]).unwrap_or_default().into_iter().collect::<Vec<_>>());
-            }
-        }
-
-        #[test]
-        fn damaged_sections_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>()) {
-            let mut example = example().to_vec();
-            let at = at.index(example.len());
-            example[at] = bytes.first().copied().unwrap_or(0);
-            for bytes in [bytes, example] {
-                if let Ok(triples) = Triples::open(OwnedBytes::from(bytes), 2, 50) {
-                    let _ = triples.validate();
-                    for triple in 0..8 {
-                        let (InARow::Only(docs) | InARow::AllBut(docs)) =
-                            triples.get(triple).unwrap_or(InARow::Only(DocSet::empty()));
-                        prop_assert!(docs.len() <= 50);
-                    }
-                }
             }
         }
     }
