@@ -7,13 +7,16 @@ use crate::id::DocId;
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
 
-/// The bytes of a section: entries ascend by number, and have different ones.
-pub(super) fn put_flagged_lists(entries: &[(u32, bool, Vec<DocId>)], doc_count: u32) -> Vec<u8> {
-    debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+/// The section of entries of different numbers, in any order; `None` when there are none.
+pub(super) fn put_flagged_lists(mut entries: Vec<(u32, bool, Vec<DocId>)>, doc_count: u32) -> Option<Vec<u8>> {
+    if entries.is_empty() {
+        return None;
+    }
+    entries.sort_unstable_by_key(|entry| entry.0);
     let (mut section, mut lists) = (Vec::new(), Vec::new());
     put_varint(&mut section, entries.len() as u64);
     let mut next = 0;
-    for (number, flag, docs) in entries {
+    for (number, flag, docs) in &entries {
         put_varint(&mut section, u64::from(number - next));
         next = number + 1;
         put_varint(&mut section, 2 * docs.len() as u64 + u64::from(*flag));
@@ -24,14 +27,15 @@ pub(super) fn put_flagged_lists(entries: &[(u32, bool, Vec<DocId>)], doc_count: 
         }
     }
     section.extend_from_slice(&lists);
-    section
+    Some(section)
 }
 
-/// A section of a mapped segment: some kilobytes of entries on the heap, the lists in the file.
+/// A section of a mapped segment: 16 bytes of heap for each entry, the lists in the file.
 pub(super) struct FlaggedLists {
     bytes: OwnedBytes,
     /// Ascending.
     entries: Vec<Entry>,
+    lists_at: usize,
     doc_count: u32,
 }
 
@@ -39,14 +43,14 @@ struct Entry {
     number: u32,
     doc_freq: u32,
     flag: bool,
-    /// In the section.
-    at: usize,
+    /// Behind the entries.
+    at: u32,
 }
 
 impl FlaggedLists {
     /// Of a segment that has none.
     pub(super) fn none() -> FlaggedLists {
-        FlaggedLists { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), doc_count: 0 }
+        FlaggedLists { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), lists_at: 0, doc_count: 0 }
     }
 
     /// `numbers`: above all of them.
@@ -58,7 +62,7 @@ impl FlaggedLists {
         let mut at = 0;
         let entry_count = read_varint(&bytes, &mut at)?;
         let mut entries = Vec::new();
-        let (mut next, mut list_at) = (0u64, 0usize);
+        let (mut next, mut list_at) = (0u64, 0u32);
         for _ in 0..entry_count {
             let number = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&number| number < numbers)?;
             next = number + 1;
@@ -66,18 +70,15 @@ impl FlaggedLists {
             let doc_freq = u32::try_from(told / 2).ok().filter(|&docs| docs <= doc_count)?;
             entries.push(Entry { number: u32::try_from(number).ok()?, doc_freq, flag: told % 2 == 1, at: list_at });
             if doc_freq > 0 {
-                list_at = list_at.checked_add(usize::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
+                list_at = list_at.checked_add(u32::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
             }
         }
-        if bytes.len() - at != list_at {
-            return None;
-        }
-        entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(FlaggedLists { bytes, entries, doc_count })
+        (bytes.len() - at == list_at as usize).then_some(FlaggedLists { bytes, entries, lists_at: at, doc_count })
     }
 
     fn list(&self, entry: &Entry) -> List<'_> {
-        List::plain(self.bytes.get(entry.at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
+        let at = self.lists_at + entry.at as usize;
+        List::plain(self.bytes.get(at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
     }
 
     /// The bit and the documents of a number; `None` when it has no entry.
@@ -115,7 +116,7 @@ mod tests {
     fn entries() -> impl Strategy<Value = Vec<(u32, bool, Vec<DocId>)>> {
         let docs =
             prop::collection::btree_set(0..DOCS, 0..30).prop_map(|docs: BTreeSet<DocId>| docs.into_iter().collect());
-        prop::collection::btree_map(0..NUMBERS, (any::<bool>(), docs), 0..8).prop_map(|all: BTreeMap<_, _>| {
+        prop::collection::btree_map(0..NUMBERS, (any::<bool>(), docs), 1..8).prop_map(|all: BTreeMap<_, _>| {
             all.into_iter().map(|(number, (flag, docs))| (number, flag, docs)).collect()
         })
     }
@@ -123,7 +124,7 @@ mod tests {
     proptest! {
         #[test]
         fn entries_come_back(entries in entries()) {
-            let bytes = OwnedBytes::from(put_flagged_lists(&entries, DOCS));
+            let bytes = OwnedBytes::from(put_flagged_lists(entries.clone(), DOCS).unwrap());
             let lists = FlaggedLists::open(bytes.clone(), NUMBERS.into(), DOCS).unwrap();
             lists.validate().unwrap();
             for number in 0..NUMBERS {
@@ -143,7 +144,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..200),
             at in any::<prop::sample::Index>(),
         ) {
-            let mut damaged = put_flagged_lists(&entries, DOCS);
+            let mut damaged = put_flagged_lists(entries, DOCS).unwrap();
             let at = at.index(damaged.len());
             damaged[at] = bytes.first().copied().unwrap_or(0);
             for bytes in [bytes, damaged] {

@@ -15,7 +15,7 @@ use crate::id::DocId;
 
 /// So many documents are enough: what costs more is not listed.
 const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
-/// A list has at most one document in so many of the segment.
+/// A list of one cost has at most one document in so many of the segment.
 const LISTED_SHARE: u32 = if cfg!(debug_assertions) { 16 } else { 128 };
 /// Bytes of the lists that are written, for each document of the segment.
 const BYTES_PER_DOC: usize = 2;
@@ -25,7 +25,7 @@ const OPEN_BYTES_PER_DOC: usize = 8;
 const ENTRY_BYTES: usize = 3;
 
 /// What documents cost at most that are listed.
-pub(crate) const NEAR_COST_MAX: u32 = 2;
+const NEAR_COST_MAX: u32 = 2;
 /// How far apart words are that cost no more.
 pub(crate) const NEAR_DISTANCE_MAX: usize = NEAR_COST_MAX as usize + 1;
 
@@ -64,7 +64,7 @@ pub(super) struct NearBuilder {
     lists: Vec<[OpenList; NEAR_COST_MAX as usize]>,
     /// Of all lists.
     bytes: usize,
-    /// The most documents of a list.
+    /// The most documents of one cost.
     listed_max: u32,
 }
 
@@ -172,8 +172,7 @@ impl NearBuilder {
             room = room.saturating_sub(bytes.len() + ENTRY_BYTES);
             room > 0
         });
-        entries.sort_unstable_by_key(|&(pair, ..)| pair);
-        (!entries.is_empty()).then(|| put_flagged_lists(&entries, pairs.doc_count))
+        put_flagged_lists(entries, pairs.doc_count)
     }
 }
 
@@ -194,6 +193,7 @@ impl Near {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::pairs::tests::built;
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
     use crate::id::{GAP, TermOrdinal};
@@ -201,21 +201,8 @@ pub(super) mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn built(
-        words: &[TermOrdinal],
-        doc_count: u32,
-        docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
-    ) -> (Pairs, Option<OwnedBytes>) {
-        let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
-        docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
-        let [pairs, _, near] = builder.finish().map(|section| section.map(OwnedBytes::from));
-        let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
-        near.iter().for_each(|near| pairs.add_near(near.clone()).unwrap());
-        (pairs, near)
-    }
-
     /// Documents that have 5 and 3 with a word between, and one in which a gap is between them.
-    fn with_example() -> (Pairs, Option<OwnedBytes>) {
+    fn with_example() -> (Pairs, [Option<OwnedBytes>; 2]) {
         let docs = (0..300).map(|doc| match doc {
             7 => (doc, vec![vec![5, GAP, 3]]),
             _ => (doc, vec![vec![if doc % 2 == 0 { 5 } else { 4 }, 2, 3]]),
@@ -225,7 +212,7 @@ pub(super) mod tests {
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {
-        with_example().1.expect("pairs are known")
+        with_example().1[1].take().expect("pairs are known")
     }
 
     #[test]

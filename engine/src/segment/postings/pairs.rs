@@ -249,7 +249,7 @@ impl OpenList {
     }
 }
 
-/// The pairs of a mapped segment: some ten kilobytes of entries on the heap, the lists in the file.
+/// The pairs of a mapped segment: 16 bytes of heap for each pair that some document has, the lists in the file.
 pub(crate) struct Pairs {
     bytes: OwnedBytes,
     words: Vec<TermOrdinal>,
@@ -423,6 +423,21 @@ impl std::fmt::Debug for Pairs {
 pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The pairs of some documents, and the sections of the triples and of the near pairs that they know.
+    pub(crate) fn built(
+        words: &[TermOrdinal],
+        doc_count: u32,
+        docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
+    ) -> (Pairs, [Option<OwnedBytes>; 2]) {
+        let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
+        docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
+        let [pairs, triples, near] = builder.finish().map(|section| section.map(OwnedBytes::from));
+        let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
+        triples.iter().for_each(|triples| pairs.add_triples(triples.clone()).unwrap());
+        near.iter().for_each(|near| pairs.add_near(near.clone()).unwrap());
+        (pairs, [triples, near])
+    }
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {

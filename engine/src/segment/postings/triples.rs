@@ -112,11 +112,7 @@ impl TriplesBuilder {
                 }
             }
         }
-        if entries.is_empty() {
-            return None;
-        }
-        entries.sort_unstable_by_key(|entry| entry.0);
-        Some(put_flagged_lists(&entries, pairs.doc_count))
+        put_flagged_lists(entries, pairs.doc_count)
     }
 }
 
@@ -137,6 +133,7 @@ impl InARow {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::pairs::tests::built;
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
     use crate::id::TermOrdinal;
@@ -146,20 +143,7 @@ pub(super) mod tests {
 
     const DOCS: u32 = 6000;
 
-    fn built(
-        words: &[TermOrdinal],
-        doc_count: u32,
-        docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
-    ) -> (Pairs, Option<OwnedBytes>) {
-        let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
-        docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
-        let [pairs, triples, _] = builder.finish().map(|section| section.map(OwnedBytes::from));
-        let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
-        triples.iter().for_each(|triples| pairs.add_triples(triples.clone()).unwrap());
-        (pairs, triples)
-    }
-
-    fn with_example() -> (Pairs, Option<OwnedBytes>) {
+    fn with_example() -> (Pairs, [Option<OwnedBytes>; 2]) {
         let docs = (0..600).map(|doc| match doc {
             20 | 30 => (doc, vec![vec![5, 3], vec![3, 5]]),
             _ => (doc, vec![vec![5, 3, 5]]),
@@ -169,7 +153,7 @@ pub(super) mod tests {
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {
-        with_example().1.expect("two triples are known")
+        with_example().1[0].take().expect("two triples are known")
     }
 
     #[test]
