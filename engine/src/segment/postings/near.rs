@@ -3,7 +3,7 @@
 //! Where few documents have two frequent words next to each other, the order by proximity has to look for those in which one
 //! or two words stand between them, or which have them the other way round: it would read all that hold both. The segment
 //! lists them, as far out as it takes to have more than are usually asked for. There is room for two bytes a document, which
-//! the shortest lists get: what they spare is the most.
+//! the lists get that spare most documents for their size.
 //!
 //! The layout is in `segment-format.md`.
 
@@ -15,8 +15,12 @@ use crate::id::DocId;
 
 /// So many documents are enough: what costs more is not listed.
 const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
-/// A list of one cost has at most one document in so many of the segment.
-const LISTED_SHARE: u32 = if cfg!(debug_assertions) { 16 } else { 128 };
+/// A list of one cost has at most one document in so many of the segment,
+const LISTED_SHARE: u32 = 16;
+/// and one in so many of those that hold both words.
+const SPARING_SHARE: u32 = 4;
+/// Fewer documents with both words are soon read without a list.
+const HOLDING_MIN: u32 = if cfg!(debug_assertions) { 64 } else { 2048 };
 /// Bytes of the lists that are written, for each document of the segment.
 const BYTES_PER_DOC: usize = 2;
 /// The same of the lists that are open.
@@ -55,13 +59,15 @@ impl LastPlaces {
     }
 }
 
-/// Collects the lists while documents are written in order. Memory: eight bytes a document, 64 for each pair of frequent words,
+/// Collects the lists while documents are written in order. Memory: eight bytes a document, 68 for each pair of frequent words,
 /// and 64 kB.
 pub(super) struct NearBuilder {
     /// By the places of two words what is still collected: costs up to this one. Nothing is of [`NOWHERE`].
     costs: Box<[[u8; PLACES]; PLACES]>,
     /// By pair the documents of cost 1, and of cost 2; a document may be in both.
     lists: Vec<[OpenList; NEAR_COST_MAX as usize]>,
+    /// By pair how many documents hold both words, as far as the words themselves tell.
+    holding: Vec<u32>,
     /// Of all lists.
     bytes: usize,
     /// The most documents of one cost.
@@ -69,12 +75,22 @@ pub(super) struct NearBuilder {
 }
 
 impl NearBuilder {
-    pub(super) fn new(word_count: usize, doc_count: u32) -> NearBuilder {
+    /// `doc_freqs`: of the frequent words, by place.
+    pub(super) fn new(doc_freqs: &[u32], doc_count: u32) -> NearBuilder {
         let mut costs = Box::new([[0; PLACES]; PLACES]);
-        costs[..word_count].iter_mut().for_each(|of_first| of_first[..word_count].fill(NEAR_COST_MAX as u8));
+        let mut holding = Vec::with_capacity(doc_freqs.len() * doc_freqs.len());
+        for (first, of_first) in costs[..doc_freqs.len()].iter_mut().enumerate() {
+            for (second, cost) in of_first[..doc_freqs.len()].iter_mut().enumerate() {
+                let [one, other] = [first, second].map(|place| u64::from(doc_freqs[place]));
+                let both = if first == second { one } else { one * other / u64::from(doc_count.max(1)) } as u32;
+                *cost = if both < HOLDING_MIN { 0 } else { NEAR_COST_MAX as u8 };
+                holding.push(both);
+            }
+        }
         NearBuilder {
             costs,
-            lists: (0..word_count * word_count).map(|_| Default::default()).collect(),
+            lists: holding.iter().map(|_| Default::default()).collect(),
+            holding,
             bytes: 0,
             listed_max: doc_count / LISTED_SHARE,
         }
@@ -106,7 +122,7 @@ impl NearBuilder {
         let pair = pairs.pair(words[0], words[1]);
         let list = &mut self.lists[pair][cost - 1];
         self.bytes += list.push(doc, pairs.doc_count);
-        if pairs.doc_freq(pair) >= ENOUGH || list.len() > self.listed_max {
+        if pairs.doc_freq(pair) >= ENOUGH || list.len() > self.listed_max.min(self.holding[pair] / SPARING_SHARE) {
             // Not listed at all: nearer ones are enough, or these are too many.
             self.keep(words, 0, pairs);
         } else if list.len() >= ENOUGH {
@@ -158,20 +174,25 @@ impl NearBuilder {
                 docs.or_assign(&DocSet::from_sorted(list.docs(pairs.doc_count).unwrap_or_default()));
                 docs
             });
-            Some((pair as u32, u32::from(cost) == NEAR_COST_MAX, docs.to_vec()))
+            let docs = docs.to_vec();
+            let mut bytes = Vec::new();
+            if !docs.is_empty() {
+                put_plain_list(&mut bytes, &docs, pairs.doc_count);
+            }
+            let entry = (pair as u32, u32::from(cost) == NEAR_COST_MAX, docs);
+            Some((bytes.len() + ENTRY_BYTES, entry))
         };
         let mut entries: Vec<_> = self.lists.iter().enumerate().filter_map(of_pair).collect();
-        entries.sort_by_key(|(_, _, docs)| docs.len());
-        let mut room = BYTES_PER_DOC * pairs.doc_count as usize;
-        let mut bytes = Vec::new();
-        entries.retain(|(_, _, docs)| {
-            bytes.clear();
-            if !docs.is_empty() {
-                put_plain_list(&mut bytes, docs, pairs.doc_count);
-            }
-            room = room.saturating_sub(bytes.len() + ENTRY_BYTES);
-            room > 0
+        entries.sort_by_cached_key(|(bytes, (pair, _, docs))| {
+            let spared = self.holding[*pair as usize].saturating_sub(docs.len() as u32).max(1);
+            ((*bytes as u64) << u32::BITS) / u64::from(spared)
         });
+        let mut room = BYTES_PER_DOC * pairs.doc_count as usize;
+        let fits = |(bytes, entry)| {
+            room = room.checked_sub(bytes)?;
+            Some(entry)
+        };
+        let entries = entries.into_iter().map_while(fits).collect();
         put_flagged_lists(entries, pairs.doc_count)
     }
 }
@@ -193,7 +214,7 @@ impl Near {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::pairs::tests::built;
+    use super::super::pairs::tests::{built, opened};
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
     use crate::id::{GAP, TermOrdinal};
@@ -237,16 +258,40 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn many_lists_do_not_fill_the_memory() {
+    fn lists_spare_enough_of_the_documents_with_both_words() {
+        let is_listed = |holding, near| {
+            let mut builder = PairsBuilder::of(vec![(3, holding), (5, 6000)], 6000, 10);
+            (0..near).for_each(|doc| builder.push(doc, &[5, 2, 3]));
+            opened(builder, 6000).0.near([5, 3]).is_some()
+        };
+        let most = HOLDING_MIN / SPARING_SHARE;
+        assert!(is_listed(HOLDING_MIN, most));
+        assert!(!is_listed(HOLDING_MIN, most + 1), "too many of them are near");
+        assert!(!is_listed(HOLDING_MIN - 1, most - 1), "they are soon read");
+    }
+
+    #[test]
+    fn many_lists_do_not_fill_the_memory_and_those_that_spare_more_come_first() {
         const DOCS: u32 = 4000;
-        let mut builder = PairsBuilder::of((2..122).collect(), DOCS, 122);
+        // Half of the words are in all documents, or so it is said.
+        let words = (2..122).map(|word| (word, if word % 2 == 0 { DOCS } else { DOCS / 2 }));
+        let mut builder = PairsBuilder::of(words.collect(), DOCS, 122);
         for doc in 0..DOCS {
             let run: Vec<TermOrdinal> = (0..60).map(|at| (doc * 7919 + at * at * 31 + doc * at) % 120 + 2).collect();
             builder.push(doc, &run);
             assert!(builder.bytes_of_near() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
         }
-        let near = builder.finish()[2].take().expect("the shortest lists are written");
-        assert!(near.len() <= BYTES_PER_DOC * DOCS as usize, "{} bytes", near.len());
+        let (pairs, [_, near]) = opened(builder, DOCS);
+        let bytes = near.expect("some lists are written").len();
+        assert!(bytes <= BYTES_PER_DOC * DOCS as usize, "{bytes} bytes");
+        let listed = |odd: u32| {
+            let words = || (1..61).map(move |half| 2 * half + odd);
+            words()
+                .flat_map(|left| words().map(move |right| [left, right]))
+                .filter(|&pair| pairs.near(pair).is_some())
+                .count()
+        };
+        assert!(listed(0) > 2 * listed(1), "{} and {}", listed(0), listed(1));
     }
 
     proptest! {

@@ -110,11 +110,13 @@ impl PairsBuilder {
     ) -> PairsBuilder {
         let least = FREQUENT_DOCS.clamp(doc_count / FREQUENT_SHARE_MIN, doc_count / FREQUENT_SHARE_MAX);
         let words = by_frequency.take(WORDS_MAX).take_while(|&(_, docs)| doc_count >= DOCS_MIN && docs >= least);
-        PairsBuilder::of(words.map(|(word, _)| word).collect(), doc_count, ordinal_count)
+        PairsBuilder::of(words.collect(), doc_count, ordinal_count)
     }
 
-    pub(super) fn of(mut words: Vec<TermOrdinal>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
+    /// `words`: with their numbers of documents.
+    pub(super) fn of(mut words: Vec<(TermOrdinal, u32)>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
         words.sort_unstable();
+        let (words, doc_freqs): (Vec<_>, Vec<_>) = words.into_iter().unzip();
         let mut places = Vec::new();
         if !words.is_empty() {
             places.resize(ordinal_count as usize, NOWHERE);
@@ -122,7 +124,7 @@ impl PairsBuilder {
         }
         let lists = vec![OpenList::default(); words.len() * words.len()];
         let pairs = PairLists { doc_count, word_count: words.len(), lists };
-        let near = NearBuilder::new(words.len(), doc_count);
+        let near = NearBuilder::new(&doc_freqs, doc_count);
         PairsBuilder { words, places, pairs, triples: TriplesBuilder::default(), near }
     }
 
@@ -424,14 +426,24 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Words that all documents hold.
+    pub(crate) fn everywhere(words: &[TermOrdinal], doc_count: u32) -> Vec<(TermOrdinal, u32)> {
+        words.iter().map(|&word| (word, doc_count)).collect()
+    }
+
     /// The pairs of some documents, and the sections of the triples and of the near pairs that they know.
     pub(crate) fn built(
         words: &[TermOrdinal],
         doc_count: u32,
         docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
     ) -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let mut builder = PairsBuilder::of(words.to_vec(), doc_count, 10);
+        let mut builder = PairsBuilder::of(everywhere(words, doc_count), doc_count, 10);
         docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
+        opened(builder, doc_count)
+    }
+
+    /// What a builder has, as [`built`].
+    pub(crate) fn opened(builder: PairsBuilder, doc_count: u32) -> (Pairs, [Option<OwnedBytes>; 2]) {
         let [pairs, triples, near] = builder.finish().map(|section| section.map(OwnedBytes::from));
         let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
         triples.iter().for_each(|triples| pairs.add_triples(triples.clone()).unwrap());
@@ -441,7 +453,7 @@ pub(super) mod tests {
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {
-        let mut builder = PairsBuilder::of(vec![3, 5], 100, 8);
+        let mut builder = PairsBuilder::of(everywhere(&[3, 5], 100), 100, 8);
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
         (12..100).for_each(|doc| builder.push(doc, &[3, 3]));
@@ -477,7 +489,7 @@ pub(super) mod tests {
             docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..400),
         ) {
             let doc_count = 400;
-            let mut builder = PairsBuilder::of(vec![2, 3, 4, 7], doc_count, 9);
+            let mut builder = PairsBuilder::of(everywhere(&[2, 3, 4, 7], doc_count), doc_count, 9);
             let mut want = std::collections::BTreeMap::<[u32; 2], Vec<DocId>>::new();
             for (doc, runs) in (0..).zip(&docs) {
                 for run in runs {
