@@ -165,34 +165,37 @@ impl NearBuilder {
 
     /// The section; `None` when nothing is worth a list.
     pub(super) fn finish(self, pairs: &PairLists) -> Option<Vec<u8>> {
-        let of_pair = |(pair, lists): (usize, &[OpenList; NEAR_COST_MAX as usize])| {
-            let cost = self.costs[pair / pairs.word_count][pair % pairs.word_count];
-            if cost == 0 || pairs.doc_freq(pair) >= ENOUGH {
-                return None;
-            }
-            let docs = lists.iter().fold(DocSet::empty(), |mut docs, list| {
-                docs.or_assign(&DocSet::from_sorted(list.docs(pairs.doc_count).unwrap_or_default()));
+        let cost = |pair: usize| self.costs[pair / pairs.word_count][pair % pairs.word_count];
+        let docs = |pair: usize| {
+            let lists = self.lists[pair].iter().map(|list| list.docs(pairs.doc_count).unwrap_or_default());
+            let either = lists.fold(DocSet::empty(), |mut docs, list| {
+                docs.or_assign(&DocSet::from_sorted(list));
                 docs
             });
-            let docs = docs.to_vec();
-            let mut bytes = Vec::new();
-            if !docs.is_empty() {
-                put_plain_list(&mut bytes, &docs, pairs.doc_count);
-            }
-            let entry = (pair as u32, u32::from(cost) == NEAR_COST_MAX, docs);
-            Some((bytes.len() + ENTRY_BYTES, entry))
+            either.to_vec()
         };
-        let mut entries: Vec<_> = self.lists.iter().enumerate().filter_map(of_pair).collect();
-        entries.sort_by_cached_key(|(bytes, (pair, _, docs))| {
-            let spared = self.holding[*pair as usize].saturating_sub(docs.len() as u32).max(1);
-            ((*bytes as u64) << u32::BITS) / u64::from(spared)
-        });
+        let mut list = Vec::new();
+        // Documents are made twice, rather than kept of lists for which there is no room.
+        let mut by_price: Vec<_> = (0..self.lists.len())
+            .filter(|&pair| cost(pair) > 0 && pairs.doc_freq(pair) < ENOUGH)
+            .map(|pair| {
+                let docs = docs(pair);
+                list.clear();
+                if !docs.is_empty() {
+                    put_plain_list(&mut list, &docs, pairs.doc_count);
+                }
+                let bytes = list.len() + ENTRY_BYTES;
+                let spared = self.holding[pair].saturating_sub(docs.len() as u32).max(1);
+                (((bytes as u64) << u32::BITS) / u64::from(spared), bytes, pair)
+            })
+            .collect();
+        by_price.sort_unstable();
         let mut room = BYTES_PER_DOC * pairs.doc_count as usize;
-        let fits = |(bytes, entry)| {
+        let fits = |(_, bytes, pair)| {
             room = room.checked_sub(bytes)?;
-            Some(entry)
+            Some((pair as u32, u32::from(cost(pair)) == NEAR_COST_MAX, docs(pair)))
         };
-        let entries = entries.into_iter().map_while(fits).collect();
+        let entries = by_price.into_iter().map_while(fits).collect();
         put_flagged_lists(entries, pairs.doc_count)
     }
 }
