@@ -276,8 +276,8 @@ pub(super) mod tests {
     #[test]
     fn many_lists_do_not_fill_the_memory_and_those_that_spare_more_come_first() {
         const DOCS: u32 = 4000;
-        // Half of the words are in all documents, or so it is said.
-        let words = (2..122).map(|word| (word, if word % 2 == 0 { DOCS } else { DOCS / 2 }));
+        // Half of the words are in all documents, or so it is said, and fill the room.
+        let words = (2..122).map(|word| (word, if word % 2 == 0 { DOCS } else { DOCS / 4 * 3 }));
         let mut builder = PairsBuilder::of(words.collect(), DOCS, 122);
         for doc in 0..DOCS {
             let run: Vec<TermOrdinal> = (0..60).map(|at| (doc * 7919 + at * at * 31 + doc * at) % 120 + 2).collect();
@@ -294,7 +294,7 @@ pub(super) mod tests {
                 .filter(|&pair| pairs.near(pair).is_some())
                 .count()
         };
-        assert!(listed(0) > 2 * listed(1), "{} and {}", listed(0), listed(1));
+        assert!(listed(0) > 0 && listed(1) == 0, "{} and {}", listed(0), listed(1));
     }
 
     proptest! {
