@@ -427,8 +427,8 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     /// Words that all documents hold.
-    pub(crate) fn everywhere(words: &[TermOrdinal], doc_count: u32) -> Vec<(TermOrdinal, u32)> {
-        words.iter().map(|&word| (word, doc_count)).collect()
+    pub(crate) fn everywhere(words: impl IntoIterator<Item = TermOrdinal>, doc_count: u32) -> Vec<(TermOrdinal, u32)> {
+        words.into_iter().map(|word| (word, doc_count)).collect()
     }
 
     /// The pairs of some documents, and the sections of the triples and of the near pairs that they know.
@@ -437,7 +437,7 @@ pub(super) mod tests {
         doc_count: u32,
         docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
     ) -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let mut builder = PairsBuilder::of(everywhere(words, doc_count), doc_count, 10);
+        let mut builder = PairsBuilder::of(everywhere(words.iter().copied(), doc_count), doc_count, 10);
         docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
         opened(builder, doc_count)
     }
@@ -453,7 +453,7 @@ pub(super) mod tests {
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {
-        let mut builder = PairsBuilder::of(everywhere(&[3, 5], 100), 100, 8);
+        let mut builder = PairsBuilder::of(everywhere([3, 5], 100), 100, 8);
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
         (12..100).for_each(|doc| builder.push(doc, &[3, 3]));
@@ -489,7 +489,7 @@ pub(super) mod tests {
             docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..400),
         ) {
             let doc_count = 400;
-            let mut builder = PairsBuilder::of(everywhere(&[2, 3, 4, 7], doc_count), doc_count, 9);
+            let mut builder = PairsBuilder::of(everywhere([2, 3, 4, 7], doc_count), doc_count, 9);
             let mut want = std::collections::BTreeMap::<[u32; 2], Vec<DocId>>::new();
             for (doc, runs) in (0..).zip(&docs) {
                 for run in runs {
