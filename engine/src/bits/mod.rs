@@ -1,4 +1,4 @@
-//! Numbers as bytes: little-endian reads, varints, bit-packed arrays, and sets of documents.
+//! Numbers as bytes and bytes as numbers: little-endian reads, varints, bit-packed arrays, and sets of documents.
 //!
 //! [`kernels`] are the inner loops over vectors, compiled for the instructions found at run time.
 //!
@@ -9,6 +9,7 @@
 pub(crate) mod bitpack;
 mod bitset;
 mod doc_set;
+mod first_bytes;
 pub(crate) mod kernels;
 pub(crate) mod little_endian;
 pub(crate) mod monotone;
@@ -17,3 +18,4 @@ pub(crate) mod varint;
 
 pub use bitset::BitsetBuilder;
 pub use doc_set::{DocSet, DocSetIter};
+pub(crate) use first_bytes::first_bytes;

@@ -1,6 +1,7 @@
 //! Collects the values of columns, document by document.
 
 use super::section::{ColumnData, StringList, write_column};
+use crate::bits::first_bytes;
 use crate::id::{DocId, FieldId};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
@@ -102,14 +103,6 @@ impl ColumnsBuilder {
     }
 }
 
-/// The first eight bytes as a number that orders as they do; shorter texts end with zeros.
-fn first_bytes(text: &str) -> u64 {
-    let mut first = [0; 8];
-    let length = text.len().min(8);
-    first[..length].copy_from_slice(&text.as_bytes()[..length]);
-    u64::from_be_bytes(first)
-}
-
 fn push_once(docs: &mut Vec<DocId>, doc: DocId) {
     if docs.last() != Some(&doc) {
         docs.push(doc);
@@ -205,18 +198,20 @@ impl ColumnBuilder {
             self.pairs.retain_mut(|pair| renumber(&mut pair.0));
             for set in [&mut self.null, &mut self.empty, &mut self.exists] {
                 set.retain_mut(renumber);
-                set.sort_unstable();
+                // Two writers have had theirs in order: a stable sort joins the two runs.
+                set.sort();
             }
         }
         // Only values that a document still has get an ordinal.
         let mut ordinals = vec![u32::MAX; 2 * self.numbers.len().max(self.strings.len())];
         self.pairs.iter().for_each(|pair| ordinals[pair.1 as usize] = 0);
-        let mut order: Vec<u32> = (0..self.numbers.len() as u32).filter(|&n| ordinals[n as usize * 2] == 0).collect();
-        order.sort_unstable_by(|&a, &b| self.numbers[a as usize].total_cmp(&self.numbers[b as usize]));
+        let used = (0..).zip(&self.numbers).filter(|&(n, _)| ordinals[2 * n as usize] == 0);
+        let mut order: Vec<(f64, u32)> = used.map(|(n, &number)| (number, n)).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut numbers = Vec::with_capacity(order.len());
-        for &number in &order {
-            ordinals[number as usize * 2] = numbers.len() as u32;
-            numbers.push(self.numbers[number as usize]);
+        for &(number, n) in &order {
+            ordinals[2 * n as usize] = numbers.len() as u32;
+            numbers.push(number);
         }
         let is_used = |&s: &u32| ordinals[(s * 2 + STRING) as usize] == 0;
         let text = |s: u32| {
@@ -225,7 +220,7 @@ impl ColumnBuilder {
         };
         // Most strings differ in their first bytes: a million of them are compared without being fetched.
         let used = (0..self.strings.len() as u32).filter(is_used);
-        let mut order: Vec<(u64, u32)> = used.map(|s| (first_bytes(text(s).0), s)).collect();
+        let mut order: Vec<(u64, u32)> = used.map(|s| (first_bytes(text(s).0.as_bytes()), s)).collect();
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).0.cmp(text(b.1).0)));
         let (mut strings, mut originals) = (StringList::default(), StringList::default());
         for (rank, &(_, string)) in order.iter().enumerate() {
@@ -237,7 +232,8 @@ impl ColumnBuilder {
         let mut pairs = self.pairs;
         pairs.iter_mut().for_each(|pair| pair.1 = ordinals[pair.1 as usize]);
         if !pairs.is_sorted_by(|a, b| a < b) {
-            pairs.sort_unstable();
+            // Two runs here as well, but for documents with several values.
+            pairs.sort();
             pairs.dedup();
         }
         let (null, empty, exists) = (self.null, self.empty, self.exists);

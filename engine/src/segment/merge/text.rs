@@ -4,7 +4,7 @@ use super::{MergeStep, Merger, STEPS_PER_CHECK};
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::{FieldSetTable, PostingsBuilder, UnionsBuilder};
+use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use fst::Streamer;
@@ -106,11 +106,14 @@ impl Merger<'_> {
                 let old = FIRST_TERM + place.value as u32;
                 segments[place.index].postings().for_each_with_zone(old, |doc, code, zone| {
                     if let Some(new) = map.get(doc) {
-                        joined.push(new, codes.get(code as usize).copied().unwrap_or(0), zone);
+                        joined.push(Posting {
+                            doc: new,
+                            mark: Mark::new(codes.get(code as usize).copied().unwrap_or(0), zone),
+                        });
                     }
                 });
             }
-            if joined.docs.is_empty() {
+            if joined.postings.is_empty() {
                 continue;
             }
             let new = FIRST_TERM + frequencies.len() as u32;
@@ -121,10 +124,10 @@ impl Merger<'_> {
                 }
             }
             joined.sort();
-            postings.push(file, &joined.docs, &joined.codes, &joined.zones)?;
-            unions.push(term, &joined.docs, &joined.codes, &joined.zones);
+            postings.push(file, &joined.postings)?;
+            unions.push(term, &joined.postings);
             dictionary.push(term);
-            frequencies.push(joined.docs.len() as u32);
+            frequencies.push(joined.postings.len() as u32);
         }
         postings.finish(file)?;
         file.section(SectionKind::PrefixUnions, 0, &unions.finish())?;
@@ -136,46 +139,27 @@ impl Merger<'_> {
 /// The postings of one term from all inputs.
 #[derive(Default)]
 struct Joined {
-    docs: Vec<u32>,
-    codes: Vec<u32>,
-    zones: Vec<u8>,
+    postings: Vec<Posting>,
     is_unordered: bool,
-    triples: Vec<(u32, u32, u8)>,
 }
 
 impl Joined {
     fn clear(&mut self) {
-        self.docs.clear();
-        self.codes.clear();
-        self.zones.clear();
+        self.postings.clear();
         self.is_unordered = false;
     }
 
-    fn push(&mut self, doc: u32, code: u32, zone: u8) {
-        self.is_unordered |= self.docs.last().is_some_and(|&last| last >= doc);
-        self.docs.push(doc);
-        self.codes.push(code);
-        self.zones.push(zone);
+    fn push(&mut self, posting: Posting) {
+        self.is_unordered |= self.postings.last().is_some_and(|last| last.doc >= posting.doc);
+        self.postings.push(posting);
     }
 
     /// Each input's postings ascend, but inputs may alternate. The sort finds their runs.
     fn sort(&mut self) {
-        if !self.is_unordered {
-            return;
+        if self.is_unordered {
+            self.postings.sort_by_key(|posting| posting.doc);
+            // Equal documents come from damaged lists only.
+            self.postings.dedup_by_key(|posting| posting.doc);
         }
-        let mut triples = std::mem::take(&mut self.triples);
-        triples.clear();
-        triples
-            .extend(self.docs.iter().zip(&self.codes).zip(&self.zones).map(|((&doc, &code), &zone)| (doc, code, zone)));
-        triples.sort_by_key(|posting| posting.0);
-        // Equal documents come from damaged lists only.
-        triples.dedup_by_key(|posting| posting.0);
-        self.clear();
-        for &(doc, code, zone) in &triples {
-            self.docs.push(doc);
-            self.codes.push(code);
-            self.zones.push(zone);
-        }
-        self.triples = triples;
     }
 }

@@ -17,6 +17,7 @@ mod infos;
 mod list;
 mod near;
 mod pairs;
+mod posting;
 mod reader;
 mod triples;
 mod unions;
@@ -29,6 +30,7 @@ pub(crate) use near::{NEAR_DISTANCE_MAX, Near};
 #[cfg(test)]
 pub(crate) use pairs::tests::example as pairs_example;
 pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};
+pub(crate) use posting::{Mark, Posting};
 pub(crate) use reader::read_field_list;
 pub use reader::{FieldSets, Postings};
 pub(crate) use triples::InARow;

@@ -11,6 +11,7 @@
 //! The layout is in `segment-format.md`.
 
 use super::list::{List, put_plain_list};
+use super::posting::{Mark, Posting};
 use super::reader::FieldSets;
 use super::writer::FieldSetTable;
 use super::{ZONE_COUNT, ZONE_MAX};
@@ -50,61 +51,25 @@ struct OpenPrefix {
     marks: Vec<Mark>,
 }
 
-#[derive(Clone, Copy)]
-struct Posting {
-    doc: DocId,
-    mark: Mark,
-}
-
-/// Fields and zone of one document: the code of the fields times [`ZONE_COUNT`] plus the zone. Field sets have codes below
-/// 2^24 by far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark(u32);
-
-impl Mark {
-    const NONE: Mark = Mark(u32::MAX);
-
-    #[inline]
-    fn new(code: u32, zone: u8) -> Mark {
-        Mark(code * ZONE_COUNT as u32 + u32::from(zone))
-    }
-
-    #[inline]
-    fn code(self) -> u32 {
-        self.0 / ZONE_COUNT as u32
-    }
-
-    #[inline]
-    fn zone(self) -> u8 {
-        (self.0 % ZONE_COUNT as u32) as u8
-    }
-}
-
 impl OpenPrefix {
-    fn push(
-        &mut self,
-        postings: impl Iterator<Item = Posting> + Clone,
-        count: usize,
-        sets: &mut FieldSetTable,
-        docs: u32,
-    ) {
+    fn push(&mut self, postings: &[Posting], sets: &mut FieldSetTable, docs: u32) {
         let was_crowded = self.cost >= COST_MIN;
-        self.cost += count as u64 + TERM_COST;
+        self.cost += postings.len() as u64 + TERM_COST;
         if self.cost < COST_MIN {
-            return self.list.extend(postings);
+            return self.list.extend_from_slice(postings);
         }
         if !was_crowded {
             self.marks.clear();
             self.marks.resize(docs as usize, Mark::NONE);
             let list = std::mem::take(&mut self.list);
-            self.mark(list.iter().copied(), sets);
+            self.mark(&list, sets);
             self.list = list;
         }
         self.mark(postings, sets);
     }
 
-    fn mark(&mut self, postings: impl Iterator<Item = Posting>, sets: &mut FieldSetTable) {
-        for Posting { doc, mark } in postings {
+    fn mark(&mut self, postings: &[Posting], sets: &mut FieldSetTable) {
+        for &Posting { doc, mark } in postings {
             let have = &mut self.marks[doc as usize];
             *have = match *have {
                 Mark::NONE => mark,
@@ -128,7 +93,8 @@ impl UnionsBuilder {
         UnionsBuilder { doc_count, field_sets, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
     }
 
-    pub(crate) fn push(&mut self, term: &[u8], docs: &[DocId], codes: &[u32], zones: &[u8]) {
+    /// The next term, and its postings.
+    pub(crate) fn push(&mut self, term: &[u8], postings: &[Posting]) {
         // With few documents even joining everything is cheap.
         if u64::from(self.doc_count) * 8 < COST_MIN {
             return;
@@ -145,10 +111,8 @@ impl UnionsBuilder {
             open.list.clear();
             self.open.push(open);
         }
-        let postings = docs.iter().zip(codes).zip(zones);
-        let postings = postings.map(|((&doc, &code), &zone)| Posting { doc, mark: Mark::new(code, zone) });
         for open in &mut self.open {
-            open.push(postings.clone(), docs.len(), &mut self.field_sets, self.doc_count);
+            open.push(postings, &mut self.field_sets, self.doc_count);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::infos::{TermInfo, put_infos};
 use super::list::put_list;
+use super::posting::Posting;
 use crate::bits::varint::put_varint;
 use crate::id::{DocId, FieldId};
 use crate::segment::SegmentError;
@@ -161,32 +162,37 @@ pub(crate) struct PostingsBuilder {
     doc_count: u32,
     infos: Vec<TermInfo>,
     list: Vec<u8>,
+    docs: Vec<DocId>,
+    codes: Vec<u32>,
+    zones: Vec<u8>,
 }
 
 impl PostingsBuilder {
     pub(crate) fn new(doc_count: u32, term_count: usize) -> PostingsBuilder {
-        PostingsBuilder { doc_count, infos: Vec::with_capacity(term_count), list: Vec::new() }
+        let (docs, codes, zones) = (Vec::new(), Vec::new(), Vec::new());
+        PostingsBuilder { doc_count, infos: Vec::with_capacity(term_count), list: Vec::new(), docs, codes, zones }
     }
 
     /// The postings of the next term, documents ascending; at least one. The postings section is open in `file`.
-    pub(crate) fn push(
-        &mut self,
-        file: &mut SectionWriter,
-        docs: &[DocId],
-        codes: &[u32],
-        zones: &[u8],
-    ) -> Result<(), SegmentError> {
-        let info = if let ([doc], [code], [zone]) = (docs, codes, zones) {
-            TermInfo::Single { doc: *doc, code: *code, zone: *zone }
+    pub(crate) fn push(&mut self, file: &mut SectionWriter, postings: &[Posting]) -> Result<(), SegmentError> {
+        let info = if let &[Posting { doc, mark }] = postings {
+            TermInfo::Single { doc, code: mark.code(), zone: mark.zone() }
         } else {
             let offset = file.section_bytes();
             if offset >= POSTINGS_BYTES_MAX {
                 return Err(SegmentError::Limit { what: "bytes of postings", limit: POSTINGS_BYTES_MAX });
             }
-            self.list.clear();
-            put_list(&mut self.list, docs, codes, zones, self.doc_count);
-            file.write(&self.list)?;
-            TermInfo::List { doc_freq: docs.len() as u32, offset }
+            let PostingsBuilder { doc_count, list, docs, codes, zones, .. } = self;
+            list.clear();
+            docs.clear();
+            codes.clear();
+            zones.clear();
+            docs.extend(postings.iter().map(|posting| posting.doc));
+            codes.extend(postings.iter().map(|posting| posting.mark.code()));
+            zones.extend(postings.iter().map(|posting| posting.mark.zone()));
+            put_list(list, docs, codes, zones, *doc_count);
+            file.write(list)?;
+            TermInfo::List { doc_freq: postings.len() as u32, offset }
         };
         self.infos.push(info);
         Ok(())

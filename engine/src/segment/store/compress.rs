@@ -7,16 +7,11 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
 
 /// With a dictionary level 3 packs catalogue documents in blocks of 1.5 KB to 0.345 of their size, level 1 to 0.41; higher
 /// levels halve the speed for nothing.
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
 /// Slots of the tables that find what came before, as powers of two: enough for the whole dictionary. With a
 /// quarter of them, which level 3 takes where the dictionary is smaller, they are packed to 0.360.
 const TABLE_BITS: [u32; 2] = [17, 16];
-/// Size of a trained dictionary. 110 KB pack catalogue documents to 0.365, and films to 0.353 instead of 0.341.
-const DICTIONARY_BYTES: usize = 256 * 1024;
-/// A dictionary is at most this share of what it is trained on: the rest of the index may not be much more.
-const DICTIONARY_SHARE: usize = 8;
-
-fn failed(code: usize) -> io::Error {
+pub(super) fn failed(code: usize) -> io::Error {
     io::Error::other(get_error_name(code))
 }
 
@@ -83,10 +78,4 @@ pub(super) fn decompress(
         .map(drop)
         .map_err(failed)
     })
-}
-
-/// Trains a dictionary on sample documents that lie one after the other in `samples`.
-pub(super) fn train(samples: &[u8], lengths: &[usize]) -> Option<Vec<u8>> {
-    // Training fails on samples that are too few or all alike; then plain compression serves as well.
-    zstd::dict::from_continuous(samples, lengths, DICTIONARY_BYTES.min(samples.len() / DICTIONARY_SHARE)).ok()
 }

@@ -10,6 +10,7 @@
 mod compress;
 mod merge;
 mod reader;
+mod train;
 mod writer;
 
 pub(crate) use merge::merge_stores;

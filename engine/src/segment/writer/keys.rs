@@ -1,5 +1,6 @@
 //! The primary keys of a segment that is being written.
 
+use crate::bits::first_bytes;
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
 use crate::segment::keys::KeysBuilder;
@@ -42,10 +43,11 @@ impl DocumentKeys {
     /// Writes the sections. `order` gives the documents in their final order.
     pub(super) fn finish(&self, file: &mut SectionWriter, order: &[u32]) -> Result<(), SegmentError> {
         let key = |doc: u32| self.get(order[doc as usize]);
-        let mut docs: Vec<u32> = (0..order.len() as u32).collect();
-        docs.sort_unstable_by(|&a, &b| key(a).cmp(key(b)));
+        // Most keys differ in their first bytes.
+        let mut docs: Vec<(u64, u32)> = (0..order.len() as u32).map(|doc| (first_bytes(key(doc)), doc)).collect();
+        docs.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
         let mut keys = KeysBuilder::new(docs.len());
-        for doc in docs {
+        for (_, doc) in docs {
             keys.push(key(doc), doc)?;
         }
         keys.write(file)

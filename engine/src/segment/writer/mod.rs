@@ -204,8 +204,8 @@ impl SegmentWriter {
 
     /// As [`finish`](Self::finish), with the documents of another writer with the same options behind those of this one
     /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
-    /// `other` win. Terms, postings and tokens are held in memory until the rest is written. What joining costs: one look-up
-    /// for each different word and value of `other`, and a copy of its numbers.
+    /// `other` win. Postings and unions are held in memory until the rest is written. What joining costs: one look-up for
+    /// each different word and value of `other`, and a copy of its numbers.
     pub fn finish_joined(
         self,
         other: SegmentWriter,
@@ -262,37 +262,36 @@ impl SegmentWriter {
         let (written, (term_count, token_count)) = if let Some(threads) = threads {
             let (sender, receiver) = std::sync::mpsc::sync_channel(1);
             let beside = || {
-                let text = sorted_text();
-                let inverted = Arc::new(text.inverted(&order.docs));
+                let text = Arc::new(sorted_text());
                 // Nobody takes it any more where the other half has failed.
-                let _ = sender.send(Arc::clone(&inverted));
-                drop(sender);
+                let _ = sender.send(Arc::clone(&text));
+                let inverted = text.inverted(&order.docs);
+                drop((sender, text));
                 let mut sections = SectionWriter::in_memory(name.clone());
                 inverted.write_lists(&mut sections)?;
-                drop(inverted);
-                let token_count = text.write_tokens(&mut sections, &order.docs)?;
-                Ok::<_, SegmentError>((sections, (text.term_count(), token_count)))
+                inverted.write_unions(&mut sections)?;
+                Ok::<_, SegmentError>(sections)
             };
             let here = || {
                 let written = write_documents(&mut file)?;
                 // Nothing comes from a thread that panicked.
-                if let Ok(inverted) = receiver.recv() {
-                    inverted.write_unions(&mut file)?;
-                }
-                Ok::<_, SegmentError>(written)
+                let counts = match receiver.recv() {
+                    Ok(text) => (text.term_count(), text.write_tokens(&mut file, &order.docs)?),
+                    Err(_) => (0, 0),
+                };
+                Ok::<_, SegmentError>((written, counts))
             };
-            let (beside, here) =
+            let (sections, here) =
                 threads.run(beside, here).map_err(|source| SegmentError::Io { file: name.clone(), source })?;
-            let (written, (sections, counts)) = (here?, beside?);
-            file.append(&sections)?;
-            (written, counts)
+            let here = here?;
+            file.append(&sections?)?;
+            here
         } else {
             let written = write_documents(&mut file)?;
             let text = sorted_text();
             let inverted = text.inverted(&order.docs);
             inverted.write_lists(&mut file)?;
             inverted.write_unions(&mut file)?;
-            drop(inverted);
             (written, (text.term_count(), text.write_tokens(&mut file, &order.docs)?))
         };
         let info = Info { doc_count: ids.len() as u32, term_count, token_count, raw_bytes: written.raw_bytes };

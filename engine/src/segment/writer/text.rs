@@ -1,10 +1,10 @@
 //! The text of a segment that is being written: words come in, token lists stay.
 
 use super::vocabulary::{SortedTerms, Vocabulary};
-use crate::id::{DocId, FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
+use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
-use crate::segment::postings::{FieldSetTable, PostingsBuilder, UnionsBuilder, ZONE_COUNT, zone_of};
+use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use std::sync::Arc;
@@ -197,10 +197,15 @@ impl SortedText {
                 inverter.add(new as u32, field, run);
             }
         }
-        let Inverter { postings, field_sets, .. } = inverter;
+        let Inverter { mut postings, field_sets, .. } = inverter;
         let mut counts = vec![0u64; field_sets.len()];
-        postings.iter().for_each(|posting| counts[posting.code() as usize] += 1);
-        InvertedText { terms: Arc::clone(terms), doc_count: order.len() as u32, starts, postings, field_sets, counts }
+        postings.iter().for_each(|posting| counts[posting.mark.code() as usize] += 1);
+        let (renumbered, section) = field_sets.finish(&counts);
+        for Posting { mark, .. } in &mut postings {
+            *mark = Mark::new(renumbered[mark.code() as usize], mark.zone());
+        }
+        let field_sets = (field_sets.renumbered(&counts), section);
+        InvertedText { terms: Arc::clone(terms), doc_count: order.len() as u32, starts, postings, field_sets }
     }
 
     /// Writes the dictionary, and what leads from a document to its tokens. Answers the number of tokens.
@@ -240,52 +245,36 @@ pub(super) struct InvertedText {
     doc_count: u32,
     /// By rank of a term where its postings start, and where the last ones end.
     starts: Vec<usize>,
+    /// Their codes are those of the section.
     postings: Vec<Posting>,
-    field_sets: FieldSetTable,
-    /// Postings with each field set.
-    counts: Vec<u64>,
+    /// Those of the postings, and their section.
+    field_sets: (FieldSetTable, Vec<u8>),
 }
 
 impl InvertedText {
-    /// Calls `f` with the rank, the documents, the codes of field sets and the zones of each term; codes are those of the
-    /// section.
-    fn for_each_term(
-        &self,
-        mut f: impl FnMut(usize, &[DocId], &[u32], &[u8]) -> Result<(), SegmentError>,
-    ) -> Result<(), SegmentError> {
-        let (renumbered, _) = self.field_sets.finish(&self.counts);
-        let (mut docs, mut codes, mut zones) = (Vec::new(), Vec::new(), Vec::new());
-        for rank in 0..self.terms.len() {
-            let of_term = &self.postings[self.starts[rank]..self.starts[rank + 1]];
-            docs.clear();
-            codes.clear();
-            zones.clear();
-            docs.extend(of_term.iter().map(|posting| posting.doc));
-            codes.extend(of_term.iter().map(|posting| renumbered[posting.code() as usize]));
-            zones.extend(of_term.iter().map(|posting| posting.zone()));
-            f(rank, &docs, &codes, &zones)?;
-        }
-        Ok(())
+    /// The postings of each term, in the order of the terms.
+    fn postings(&self) -> impl Iterator<Item = &[Posting]> {
+        self.starts.windows(2).map(|ends| &self.postings[ends[0]..ends[1]])
     }
 
     /// Writes the posting lists.
     pub(super) fn write_lists(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
-        file.section(SectionKind::FieldSets, 0, &self.field_sets.finish(&self.counts).1)?;
+        file.section(SectionKind::FieldSets, 0, &self.field_sets.1)?;
         file.begin(SectionKind::Postings, 0)?;
         let mut postings = PostingsBuilder::new(self.doc_count, self.terms.len());
-        self.for_each_term(|_, docs, codes, zones| postings.push(file, docs, codes, zones))?;
+        self.postings().try_for_each(|of_term| postings.push(file, of_term))?;
         postings.finish(file)
     }
 
     /// Writes the unions of the documents of terms that begin alike.
-    pub(super) fn write_unions(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
-        let mut unions = UnionsBuilder::new(self.doc_count, self.field_sets.renumbered(&self.counts));
+    pub(super) fn write_unions(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        let InvertedText { terms, doc_count, starts, postings, field_sets: (field_sets, _) } = self;
+        let mut unions = UnionsBuilder::new(doc_count, field_sets);
         let mut term = Vec::new();
-        self.for_each_term(|rank, docs, codes, zones| {
-            self.terms.text_into(rank, &mut term);
-            unions.push(&term, docs, codes, zones);
-            Ok(())
-        })?;
+        for (rank, ends) in starts.windows(2).enumerate() {
+            terms.text_into(rank, &mut term);
+            unions.push(&term, &postings[ends[0]..ends[1]]);
+        }
         file.section(SectionKind::PrefixUnions, 0, &unions.finish())
     }
 }
@@ -304,27 +293,6 @@ struct Inverter {
     field_sets: FieldSetTable,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Posting {
-    doc: u32,
-    /// The code of its field set and its zone. (A table of sets that leaves no room for the zone fits in no memory.)
-    code_and_zone: u32,
-}
-
-impl Posting {
-    fn new(doc: u32, code: u32, zone: u8) -> Posting {
-        Posting { doc, code_and_zone: code * ZONE_COUNT as u32 + u32::from(zone) }
-    }
-
-    fn code(self) -> u32 {
-        self.code_and_zone / ZONE_COUNT as u32
-    }
-
-    fn zone(self) -> u8 {
-        (self.code_and_zone % ZONE_COUNT as u32) as u8
-    }
-}
-
 #[derive(Clone, Copy)]
 struct OpenTerm {
     /// Where its next posting goes.
@@ -338,7 +306,7 @@ impl Inverter {
         let term_count = starts.len() - 1;
         Inverter {
             terms: starts[..term_count].iter().map(|&next| OpenTerm { next, last: u64::MAX }).collect(),
-            postings: vec![Posting::default(); total],
+            postings: vec![Posting { doc: 0, mark: Mark::new(0, 0) }; total],
             field_sets: FieldSetTable::default(),
         }
     }
@@ -364,10 +332,10 @@ impl Inverter {
             let zone = zone_of(position, run.len());
             if last >> 16 == u64::from(doc) {
                 let posting = &mut self.postings[term.next - 1];
-                let code = self.field_sets.extend(posting.code(), field);
-                *posting = Posting::new(doc, code, posting.zone().min(zone));
+                let code = self.field_sets.extend(posting.mark.code(), field);
+                posting.mark = Mark::new(code, posting.mark.zone().min(zone));
             } else {
-                self.postings[term.next] = Posting::new(doc, alone, zone);
+                self.postings[term.next] = Posting { doc, mark: Mark::new(alone, zone) };
                 term.next += 1;
             }
         }

@@ -4,6 +4,7 @@
 //! direct-mapped table of short words comes before it, which holds them whole: most words are found with one compare of
 //! two registers.
 
+use crate::bits::first_bytes;
 use crate::id::FIRST_TERM;
 use hashbrown::HashTable;
 use std::cmp::Ordering;
@@ -244,23 +245,6 @@ fn text_at<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
     &arena[start..start + entry.length as usize]
 }
 
-/// The first eight bytes as a number that orders like them; zeros stand for missing ones.
-#[inline]
-fn first_bytes(text: &[u8]) -> u64 {
-    if let Some(first) = text.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
-    }
-    // Two overlapping loads instead of a copy of unknown length.
-    let length = text.len();
-    match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
-        (Some(head), Some(tail)) => {
-            let (head, tail) = (u64::from(u32::from_be_bytes(*head)), u64::from(u32::from_be_bytes(*tail)));
-            head << 32 | tail << (8 * (8 - length))
-        }
-        _ => text.iter().enumerate().fold(0, |all, (i, &byte)| all | u64::from(byte) << (56 - 8 * i)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,12 +273,6 @@ mod tests {
                 let rank = expected.iter().position(|other| *other == word).unwrap() as u32;
                 prop_assert_eq!(ordinals[id as usize], FIRST_TERM + rank);
             }
-        }
-
-        #[test]
-        fn first_bytes_order_like_words(a in prop::collection::vec(any::<u8>(), 0..12), b in prop::collection::vec(any::<u8>(), 0..12)) {
-            let padded = |word: &[u8]| word.iter().copied().chain(std::iter::repeat(0)).take(8).collect::<Vec<u8>>();
-            prop_assert_eq!(first_bytes(&a).cmp(&first_bytes(&b)), padded(&a).cmp(&padded(&b)));
         }
     }
 
