@@ -77,9 +77,6 @@ impl Formatter<'_> {
         let document = std::str::from_utf8(document)?;
         let mut walk = Walk { of: self, out: Vec::new(), positions: BTreeMap::new(), indices: Vec::new() };
         walk.object("", document)?;
-        if walk.out.is_empty() {
-            walk.out.extend_from_slice(b"{}");
-        }
         Ok(Formatted {
             document: formats.then_some(walk.out),
             positions: self
@@ -123,9 +120,8 @@ impl Walk<'_, '_> {
     fn object(&mut self, path: &str, object: &str) -> Result<bool, StoredDocumentError> {
         let start = self.out.len();
         self.out.push(b'{');
-        let members = members(object)?;
-        for (key, value) in &members {
-            let path = child_path(path, key);
+        for (key, value) in members(object)? {
+            let path = child_path(path, &key);
             if self.of.projection.displayed.at(&path) == Selected::No || self.of.projection.hides_vectors(&path) {
                 continue;
             }
@@ -133,46 +129,57 @@ impl Walk<'_, '_> {
             if member > start + 1 {
                 self.out.push(b',');
             }
-            write_string(&mut self.out, key);
+            write_string(&mut self.out, &key);
             self.out.push(b':');
-            if !self.value(&path, value)? {
+            if !self.value(&path, value, false)? {
                 self.out.truncate(member);
             }
         }
-        Ok(self.close(path, start, b'}', members.is_empty()))
+        let shows_any = self.out.len() > start + 1;
+        self.out.push(b'}');
+        Ok(shows_any)
     }
 
-    fn array(&mut self, path: &str, array: &str) -> Result<bool, StoredDocumentError> {
+    fn array(&mut self, path: &str, array: &str) -> Result<(), StoredDocumentError> {
         let start = self.out.len();
         self.out.push(b'[');
-        let elements = elements(array)?;
-        for (index, value) in elements.iter().enumerate() {
+        for (index, value) in elements(array)?.iter().enumerate() {
             let element = self.out.len();
             if element > start + 1 {
                 self.out.push(b',');
             }
             self.indices.push(index);
-            if !self.value(path, value)? {
+            if !self.value(path, value, true)? {
                 self.out.truncate(element);
             }
             self.indices.pop();
         }
-        Ok(self.close(path, start, b']', elements.is_empty()))
+        self.out.push(b']');
+        Ok(())
     }
 
-    fn value(&mut self, path: &str, value: &str) -> Result<bool, StoredDocumentError> {
-        match Kind::of(value) {
-            Kind::Object => return self.object(path, value),
-            Kind::Array => return self.array(path, value),
+    /// Writes a value; answers whether it is shown. Of values that something below may be shown of, `null`, objects and arrays
+    /// are, as by [`Projection`]; in arrays only objects that show something, and arrays.
+    fn value(&mut self, path: &str, value: &str, in_array: bool) -> Result<bool, StoredDocumentError> {
+        let is_shown_below = match Kind::of(value) {
+            Kind::Object => self.object(path, value)? || !in_array,
+            Kind::Array => self.array(path, value).map(|()| true)?,
             Kind::String => self.text(path, &string(value)?, Some(value)),
             Kind::Number => self.text(path, Number::read(value, &mut Vec::new()).text, None),
-            Kind::Literal => self.out.extend_from_slice(value.as_bytes()),
-        }
-        Ok(self.of.shown(path) == Selected::Whole)
+            Kind::Literal => {
+                self.out.extend_from_slice(value.as_bytes());
+                value == "null" && !in_array
+            }
+        };
+        Ok(match self.of.shown(path) {
+            Selected::Whole => true,
+            Selected::Below => is_shown_below,
+            Selected::No => false,
+        })
     }
 
-    /// Writes a text. `raw` is its JSON form, when it has one of its own.
-    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) {
+    /// Writes a text. `raw` is its JSON form, when it has one of its own. Nothing is below it.
+    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) -> bool {
         let options = self.of.options;
         let highlight = options.highlight.at(path) == Selected::Whole && !self.of.terms.is_empty();
         let crop = options.crop.length(path);
@@ -182,7 +189,7 @@ impl Walk<'_, '_> {
                 Some(raw) => self.out.extend_from_slice(raw.as_bytes()),
                 None => write_string(&mut self.out, text),
             }
-            return;
+            return false;
         }
         let tokens = self.of.tokenizer.tokens(text, &(self.of.languages)(path));
         let matches = find_matches(&tokens, self.of.terms);
@@ -199,17 +206,7 @@ impl Walk<'_, '_> {
         let shown = crop.map_or(0..text.len(), |length| window(text, &tokens, &matches, length));
         let marked = if highlight { &matches[..] } else { &[] };
         write_string(&mut self.out, &tagged(text, shown, marked, options));
-    }
-
-    /// Closes what was opened at `start`. What was empty in the document is shown as any other value is; what became
-    /// empty because nothing of it is shown is taken back.
-    fn close(&mut self, path: &str, start: usize, bracket: u8, was_empty: bool) -> bool {
-        if self.out.len() == start + 1 && !was_empty {
-            self.out.truncate(start);
-            return false;
-        }
-        self.out.push(bracket);
-        !was_empty || self.of.shown(path) == Selected::Whole
+        false
     }
 }
 

@@ -28,10 +28,7 @@ impl Projection {
             out.extend_from_slice(document);
             return Ok(());
         }
-        let document = std::str::from_utf8(document)?;
-        if !self.write_object("", document, out)? {
-            out.extend_from_slice(b"{}");
-        }
+        self.write_object("", std::str::from_utf8(document)?, out)?;
         Ok(())
     }
 
@@ -39,7 +36,7 @@ impl Projection {
         !self.with_vectors && path == VECTORS_KEY
     }
 
-    /// Writes the object if anything of it is shown.
+    /// Writes what is shown of the object; answers whether that is anything.
     fn write_object(&self, path: &str, object: &str, out: &mut Vec<u8>) -> Result<bool, StoredDocumentError> {
         let start = out.len();
         out.push(b'{');
@@ -55,14 +52,22 @@ impl Projection {
             }
             write_string(out, &key);
             out.push(b':');
-            if !self.write_value(&path, selected, value, out)? {
-                out.truncate(member);
+            match (selected, Kind::of(value)) {
+                (Selected::Whole, _) => out.extend_from_slice(value.as_bytes()),
+                (_, Kind::Object) => drop(self.write_object(&path, value, out)?),
+                (_, Kind::Array) => self.write_array(&path, value, out)?,
+                // Nothing below it can be asked for, but that it is there and empty is told.
+                (_, Kind::Literal) if value == "null" => out.extend_from_slice(value.as_bytes()),
+                _ => out.truncate(member),
             }
         }
-        Ok(closed(out, start, b'}'))
+        let shows_any = out.len() > start + 1;
+        out.push(b'}');
+        Ok(shows_any)
     }
 
-    fn write_array(&self, path: &str, array: &str, out: &mut Vec<u8>) -> Result<bool, StoredDocumentError> {
+    /// Writes what is shown of the elements; those without anything are left out.
+    fn write_array(&self, path: &str, array: &str, out: &mut Vec<u8>) -> Result<(), StoredDocumentError> {
         let start = out.len();
         out.push(b'[');
         for value in elements(array)? {
@@ -70,45 +75,18 @@ impl Projection {
             if out.len() > start + 1 {
                 out.push(b',');
             }
-            if !self.write_value(path, Selected::Below, value, out)? {
+            let is_shown = match Kind::of(value) {
+                Kind::Object => self.write_object(path, value, out)?,
+                Kind::Array => self.write_array(path, value, out).map(|()| true)?,
+                _ => false,
+            };
+            if !is_shown {
                 out.truncate(element);
             }
         }
-        Ok(closed(out, start, b']'))
+        out.push(b']');
+        Ok(())
     }
-
-    fn write_value(
-        &self,
-        path: &str,
-        selected: Selected,
-        value: &str,
-        out: &mut Vec<u8>,
-    ) -> Result<bool, StoredDocumentError> {
-        match (selected, Kind::of(value)) {
-            (Selected::Whole, _) => {
-                out.extend_from_slice(value.as_bytes());
-                Ok(true)
-            }
-            (_, Kind::Object) => self.write_object(path, value, out),
-            (_, Kind::Array) => self.write_array(path, value, out),
-            // Nothing below it can be asked for, but that it is there and empty is told.
-            (_, Kind::Literal) if value == "null" => {
-                out.extend_from_slice(value.as_bytes());
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
-}
-
-/// Closes what was opened at `start`, or takes it back when it stayed empty.
-fn closed(out: &mut Vec<u8>, start: usize, bracket: u8) -> bool {
-    if out.len() == start + 1 {
-        out.truncate(start);
-        return false;
-    }
-    out.push(bracket);
-    true
 }
 
 /// Adds a member to the end of the JSON object in `object`; `value` is raw JSON.

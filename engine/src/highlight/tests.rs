@@ -22,7 +22,7 @@ fn attributes_are_selected_by_both_lists() {
     assert_eq!(shown(document, &["title", "id"], &["*"]), r#"{"id":1,"title":"x"}"#);
     assert_eq!(shown(document, &["id"], &["title"]), "{}");
     assert_eq!(shown(document, &["a.b", "id"], &["a"]), r#"{"a":{"b":1}}"#);
-    assert_eq!(shown(document, &["a.b"], &["a.c"]), "{}");
+    assert_eq!(shown(document, &["a.b"], &["a.c"]), r#"{"a":{}}"#);
     assert_eq!(shown(document, &["*"], &[]), "{}");
     assert_eq!(shown(document, &[], &["*"]), "{}");
     assert_eq!(shown(document, &["*"], &["a"]), r#"{"a":{"b":1,"c":2}}"#);
@@ -33,7 +33,10 @@ fn attributes_are_selected_by_both_lists() {
 fn dotted_selectors_go_through_arrays_and_literal_keys() {
     assert_eq!(shown(r#"{"a":[{"b":1,"c":2},{"c":3},4,[{"b":5}]]}"#, &["*"], &["a.b"]), r#"{"a":[{"b":1},[{"b":5}]]}"#);
     assert_eq!(shown(r#"{"a.b":1,"a":{"b":{"c":2}}}"#, &["*"], &["a.b"]), r#"{"a.b":1,"a":{"b":{"c":2}}}"#);
-    assert_eq!(shown(r#"{"a":{"c":1}}"#, &["*"], &["a.b"]), "{}");
+    // What holds nothing of it is still there; of elements only those that hold something, and arrays.
+    assert_eq!(shown(r#"{"a":{"c":1},"x":1}"#, &["*"], &["a.b", "x.b"]), r#"{"a":{}}"#);
+    assert_eq!(shown(r#"{"a":[{"c":1},null,2,[null]]}"#, &["*"], &["a.b"]), r#"{"a":[[]]}"#);
+    assert_eq!(shown(r#"{"a":[],"b":{},"c":null}"#, &["*"], &["a.b", "b.b", "c.b"]), r#"{"a":[],"b":{},"c":null}"#);
     assert_eq!(shown(r#"{"k\"\u00e9":1,"x":2}"#, &["*"], &["k\"é"]), r#"{"k\"é":1}"#);
 }
 
@@ -218,6 +221,9 @@ fn documents_keep_their_shape() {
     let (some, _) =
         formatted(document, Asked { terms: terms("red"), retrieved: &["id"], highlight: &["a.b"], ..Asked::default() });
     assert_eq!(some, r#"{"id":"14","a":{"b":"<em>red</em>"}}"#);
+    let nothing_below = Asked { retrieved: &["no.x", "e.x", "l.x", "a.x", "id.x"], ..Asked::default() };
+    let (emptied, _) = formatted(document, Asked { highlight: &["tags.x"], ..nothing_below });
+    assert_eq!(emptied, r#"{"no":null,"e":{},"l":[],"tags":[],"a":{}}"#);
     let (hidden, positions) = formatted(
         document,
         Asked { terms: terms("red"), displayed: &["tags"], retrieved: &["id"], highlight: &["a"], ..Asked::default() },
@@ -325,7 +331,8 @@ fn deep_documents_are_walked() {
     let deep = "{\"a\":".repeat(depth) + "\"red\"" + &"}".repeat(depth);
     let path = vec!["a"; depth].join(".");
     assert_eq!(shown(&deep, &["*"], &[&path]), deep);
-    assert_eq!(shown(&deep, &["*"], &[&format!("{path}.a")]), "{}");
+    let empty = "{\"a\":".repeat(depth - 1) + "{}" + &"}".repeat(depth - 1);
+    assert_eq!(shown(&deep, &["*"], &[&format!("{path}.a")]), empty);
     let (marked, _) = formatted(&deep, Asked { terms: terms("red"), ..Asked::default() });
     assert_eq!(marked, deep.replace("red", "<em>red</em>"));
 }

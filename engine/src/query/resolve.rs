@@ -119,7 +119,12 @@ pub fn resolve(
             let pattern = AttributePattern::new(name);
             let known =
                 |attribute: &String| pattern.matches(attribute) || covers(attribute, name) || covers(name, attribute);
-            if name != "*" && !listed.iter().any(known) {
+            // A pattern may mean children of what is listed.
+            let means_child = || {
+                let mut fields = snapshot.fields.names();
+                fields.any(|field| pattern.matches(field) && settings.searchable_attributes.selects(field))
+            };
+            if name != "*" && !listed.iter().any(known) && !means_child() {
                 let (mut available, hidden): (Vec<_>, Vec<_>) =
                     listed.iter().cloned().partition(|a| settings.displayed_attributes.selects(a));
                 if !hidden.is_empty() {

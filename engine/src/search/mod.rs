@@ -204,10 +204,16 @@ fn filterable_text(available: &AvailableAttributes) -> String {
 /// # Errors
 /// [`SearchError`]: the request names attributes that the settings do not allow.
 pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
-    check_sortable(&snapshot.settings, &request.sort, true)?;
     let mut clock = Clock::start();
     let resolved = ResolvedSettings::of(&snapshot.settings);
+    // Of several mistakes the one is told that servers of the protocol tell.
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let distinct = distinct(snapshot, request)?;
+    let filter = match &request.filter {
+        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
+        None => None,
+    };
+    check_sortable(&snapshot.settings, &request.sort, true)?;
     if request.search_on.is_none() {
         warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
     }
@@ -219,11 +225,6 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         Some(q) => parse_query(q, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search),
         None => ParsedQuery::default(),
     };
-    let filter = match &request.filter {
-        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
-        None => None,
-    };
-    let distinct = distinct(snapshot, request)?;
     if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
         return any::search_any(snapshot, request, Prepared { parsed, options: &options, filter, distinct, clock });
     }

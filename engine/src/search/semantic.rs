@@ -54,11 +54,11 @@ pub fn search_semantic(
     request: &SearchRequest,
     semantic: &SemanticQuery,
 ) -> Result<SearchResult, SearchError> {
-    check_sortable(&snapshot.settings, &request.sort, true)?;
     let mut clock = Clock::start();
     let queries = query_vectors(snapshot, semantic)?;
     let distinct = distinct(snapshot, request)?;
     let mut candidates = matching_universe(snapshot, request, semantic.excludes_words)?;
+    check_sortable(&snapshot.settings, &request.sort, true)?;
     if let Some(except) = semantic.except {
         candidates[except.segment as usize].retain(|doc| doc != except.doc);
     }

@@ -17,7 +17,7 @@ mod typos;
 pub use crate::id::Gap;
 pub use language::Language;
 pub use normalize::{normalize_facet, normalize_word, normalize_word_in};
-pub use segment::dictionary_heap_bytes;
+pub use segment::{dictionary_heap_bytes, holds_chinese, read_chinese_dictionary};
 pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
 pub(crate) use typos::{Letters, TYPOS_MAX, TypoPattern};

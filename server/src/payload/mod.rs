@@ -1,5 +1,6 @@
 //! Documents on their way in: received, decoded, checked and written down as lines, never wholly in memory.
 
+mod ahead;
 mod body_reader;
 mod spill;
 
@@ -15,6 +16,8 @@ use crate::engine_errors::payload_error;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
 use crate::tasks::{PayloadPlace, blocking};
+
+use ahead::DictionaryAhead;
 
 pub(crate) use spill::Spill;
 
@@ -98,7 +101,8 @@ async fn head(body: &mut BodyStream) -> ApiResult<(Vec<Bytes>, bool)> {
 }
 
 fn normalize(reader: impl Read, format: Format, limit: u64, mut spill: Spill) -> ApiResult<Received> {
-    let mut reader = BufReader::with_capacity(SMALL_BYTES, LimitedReader::new(reader, limit));
+    let reader = DictionaryAhead::new(LimitedReader::new(reader, limit));
+    let mut reader = BufReader::with_capacity(SMALL_BYTES, reader);
     let is_empty = reader.fill_buf().map(<[u8]>::is_empty);
     let result = match is_empty {
         Ok(true) => return Err(missing(format)),
@@ -106,7 +110,7 @@ fn normalize(reader: impl Read, format: Format, limit: u64, mut spill: Spill) ->
         Err(error) => Err(error.into()),
     };
     // The parser says "unexpected end" of what is really a broken connection.
-    if let Some(failure) = reader.get_ref().failure() {
+    if let Some(failure) = reader.get_ref().get_ref().failure() {
         return Err(failure.into_error(limit));
     }
     let count = result.map_err(|error| payload_error(format.name, error))?;

@@ -49,7 +49,10 @@ impl<'a> HitWriter<'a> {
             AttributeList::All => Selection::All,
             AttributeList::These(names) => Selection::new(names),
         };
-        let retrieved = query.attributes_to_retrieve.as_ref().map_or(Selection::All, |names| Selection::new(names));
+        let retrieved = query.attributes_to_retrieve.as_ref().map_or(Selection::All, |names| {
+            let known: Vec<_> = names.iter().filter(|name| is_known(target.snapshot, name)).collect();
+            Selection::new(&known)
+        });
         let highlight = query.attributes_to_highlight.iter().flatten();
         let highlight: Vec<_> = highlight.filter(|name| means_displayed(target.snapshot, name)).collect();
         let crop = query.attributes_to_crop.iter().flatten();
@@ -167,6 +170,11 @@ impl<'a> HitWriter<'a> {
         let rules = self.target.snapshot.settings.localized_attributes.as_deref().unwrap_or_default();
         locales_of(rules, path).iter().filter_map(|code| Language::parse(code)).collect()
     }
+}
+
+/// Whether any document has, or had, this attribute; `*` means all.
+fn is_known(snapshot: &Snapshot, name: &str) -> bool {
+    name == "*" || snapshot.fields.get(name).is_some() || snapshot.field_distribution.contains_key(name)
 }
 
 /// Whether a name means any attribute that is displayed, or something inside one: otherwise nothing is formatted for it.

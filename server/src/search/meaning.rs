@@ -37,14 +37,12 @@ pub(super) fn search_by_kind(
             Ok(Searched { result, semantic_hit_count: None, vector: None })
         }
         SearchKind::Semantic(hybrid) => {
-            check(target, query, hybrid)?;
             let vector = vector(target, query, context, hybrid).map_err(|failure| refusal::not_embedded(&failure))?;
             let semantic = SemanticQuery::new(&hybrid.embedder, vector.clone());
             let result = search_semantic(target.snapshot, request, &semantic).map_err(refuse)?;
             Ok(Searched { semantic_hit_count: Some(result.hits.len()), result, vector: Some(vector) })
         }
         SearchKind::Hybrid(hybrid) => {
-            check(target, query, hybrid)?;
             let (mut used, mut is_let_down) = (None, false);
             let near = || match vector(target, query, context, hybrid) {
                 Ok(vector) => {
@@ -71,7 +69,11 @@ pub(super) fn search_by_kind(
 }
 
 /// Refuses an unknown embedder and a vector of another size, also where the vector may not be needed in the end.
-fn check(target: Target<'_>, query: &SearchQuery, hybrid: &Hybrid) -> ApiResult<()> {
+///
+/// # Errors
+/// Also a vector without an embedder.
+pub(super) fn check_embedder(target: Target<'_>, query: &SearchQuery) -> ApiResult<()> {
+    let (SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind()? else { return Ok(()) };
     if !target.snapshot.settings.embedders.contains_key(&hybrid.embedder) {
         return Err(refusal::unknown_embedder(&hybrid.embedder, Code::InvalidSearchEmbedder));
     }

@@ -48,7 +48,7 @@ use crate::access::Rights;
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
 use crate::wire::search::{SearchQuery, Window};
-use meaning::{Searched, search_by_kind};
+use meaning::{Searched, check_embedder, search_by_kind};
 
 /// The index that is searched.
 #[derive(Clone, Copy, Debug)]
@@ -187,6 +187,7 @@ fn run_for(
     window: Reach,
     scores: bool,
 ) -> ApiResult<Found> {
+    check_embedder(target, query)?;
     let request = engine_request(target, query, context)?;
     let request = SearchRequest { offset: window.offset, limit: window.limit, scores, ..request };
     let start = Instant::now();

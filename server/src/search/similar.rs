@@ -21,17 +21,17 @@ use crate::wire::similar::SimilarQuery;
 /// A filter that can't be used, an unknown embedder, an unknown document.
 pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
     let snapshot = target.snapshot;
-    let filter = match &query.filter {
-        Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
-        None => None,
-    };
-    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     if !snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
     }
+    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     let address = snapshot.find(&query.id).filter(|address| is_shown(target, imposed.as_ref(), *address));
     let Some(address) = address else {
         return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
+    };
+    let filter = match &query.filter {
+        Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
+        None => None,
     };
     let window = Window::Offset { offset: query.offset, limit: query.limit };
     let window = Reach::new(window, snapshot.settings.pagination.max_total_hits);

@@ -156,13 +156,13 @@ impl ListQuery {
             match name {
                 "offset" => list.offset = parameter.code(Code::InvalidDocumentOffset).positive_integer()?,
                 "limit" => list.limit = parameter.code(Code::InvalidDocumentLimit).positive_integer()?,
-                "fields" => list.fields = Some(names(parameter.code(Code::InvalidDocumentFields).text()?)),
+                "fields" => list.fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
                 "retrieveVectors" => {
                     list.retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?;
                 }
                 "ids" => {
                     let parameter = parameter.code(Code::InvalidDocumentIds);
-                    let values = names(parameter.text()?).into_iter().map(Value::String);
+                    let values = parameter.texts()?.into_iter().map(Value::from);
                     list.ids = Some(document_ids(values)?);
                 }
                 "filter" => {
@@ -221,17 +221,12 @@ pub fn get_parameters(query: &QueryString) -> ApiResult<(Option<Vec<String>>, bo
     let (mut fields, mut retrieve_vectors) = (None, false);
     query.parameters(&["fields", "retrieveVectors"], |name, parameter| {
         match name {
-            "fields" => fields = Some(names(parameter.code(Code::InvalidDocumentFields).text()?)),
+            "fields" => fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
             _ => retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?,
         }
         Ok(())
     })?;
     Ok((fields, retrieve_vectors))
-}
-
-/// The names between commas; none in an empty text.
-fn names(text: &str) -> Vec<String> {
-    if text.is_empty() { Vec::new() } else { text.split(',').map(|name| name.trim().to_owned()).collect() }
 }
 
 fn document_ids(values: impl IntoIterator<Item = Value>) -> ApiResult<Vec<String>> {

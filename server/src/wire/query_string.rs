@@ -185,17 +185,23 @@ impl<'a> Parameter<'a> {
         number.ok_or_else(|| self.invalid(format!("could not parse `{text}` as a number")))
     }
 
-    /// The texts between commas. An empty parameter is one empty text.
+    /// The texts between commas, of which empty ones do not count.
     pub fn texts(&self) -> ApiResult<Vec<&'a str>> {
-        Ok(self.text()?.split(',').collect())
+        Ok(self.text()?.split(',').filter(|text| !text.is_empty()).collect())
     }
 
-    /// The comma-separated elements, each read by `read`; an element that is refused is named `` `p[i]` ``.
+    /// [`texts`](Self::texts), each of its own.
+    pub fn strings(&self) -> ApiResult<Vec<String>> {
+        Ok(self.texts()?.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The comma-separated elements, each read by `read`; one of several that is refused is named `` `p[i]` ``.
     pub fn list<T>(&self, mut read: impl FnMut(&Parameter<'_>) -> ApiResult<T>) -> ApiResult<Vec<T>> {
-        let mut elements = Vec::new();
-        for (index, text) in self.texts()?.into_iter().enumerate() {
-            let name = format!("{}[{index}]", self.name);
-            let values = [text.to_owned()];
+        let texts = self.texts()?;
+        let mut elements = Vec::with_capacity(texts.len());
+        for (index, text) in texts.iter().enumerate() {
+            let name = if texts.len() > 1 { format!("{}[{index}]", self.name) } else { self.name.to_owned() };
+            let values = [(*text).to_owned()];
             elements.push(read(&Parameter { name: &name, values: &values, code: self.code })?);
         }
         Ok(elements)
@@ -296,11 +302,24 @@ mod tests {
     }
 
     #[test]
+    fn nothing_between_commas_is_no_element() {
+        for (query, texts) in
+            [("uids=", vec![]), ("uids=,", vec![]), ("uids=1,,2,", vec!["1", "2"]), ("uids=%20", vec![" "])]
+        {
+            assert_eq!(first(query, |p| Ok(p.texts()?.join("|"))), Ok(texts.join("|")), "{query}");
+        }
+    }
+
+    #[test]
     fn lists_name_the_element() {
         assert_eq!(first("uids=1,2", |p| p.list(|element| element.positive_integer())), Ok(vec![1, 2]));
         assert_eq!(
             first("uids=1,a", |p| p.list(|element| element.positive_integer())).unwrap_err(),
             "Invalid value in parameter `uids[1]`: could not parse `a` as a positive integer"
+        );
+        assert_eq!(
+            first("uids=a,", |p| p.list(|element| element.positive_integer())).unwrap_err(),
+            "Invalid value in parameter `uids`: could not parse `a` as a positive integer"
         );
         assert_eq!(
             first("statuses=failet", |p| p.one_of(&[("failed", 1), ("enqueued", 2)])).unwrap_err(),

@@ -136,8 +136,8 @@ impl SimilarQuery {
                     query.filter = Some(super::search::filter_parameter(&text));
                 }
                 "attributesToRetrieve" => {
-                    let names = parameter.code(InvalidSimilarAttributesToRetrieve).texts()?;
-                    query.attributes_to_retrieve = Some(names.into_iter().map(str::to_owned).collect());
+                    let parameter = parameter.code(InvalidSimilarAttributesToRetrieve);
+                    query.attributes_to_retrieve = Some(parameter.strings()?);
                 }
                 "retrieveVectors" => {
                     query.retrieve_vectors = parameter.code(InvalidSimilarRetrieveVectors).boolean()?;

@@ -98,9 +98,15 @@ fn read_filter(filter: &mut TaskFilter, name: &str, parameter: Parameter<'_>) ->
     Ok(())
 }
 
-/// `*` alone is no condition.
-fn list<T>(parameter: Parameter<'_>, read: impl FnMut(&Parameter<'_>) -> ApiResult<T>) -> ApiResult<Option<Vec<T>>> {
-    if parameter.text()? == "*" { Ok(None) } else { parameter.list(read).map(Some) }
+/// `*` is no condition, also among others; these have to be right all the same. A list of nothing is a condition that nothing
+/// meets.
+fn list<T>(
+    parameter: Parameter<'_>,
+    mut read: impl FnMut(&Parameter<'_>) -> ApiResult<T>,
+) -> ApiResult<Option<Vec<T>>> {
+    let elements = parameter.list(|element| if element.text()? == "*" { Ok(None) } else { read(element).map(Some) })?;
+    let is_star = elements.iter().any(Option::is_none);
+    Ok((!is_star).then(|| elements.into_iter().flatten().collect()))
 }
 
 fn integer(parameter: &Parameter<'_>) -> ApiResult<u32> {
@@ -151,7 +157,8 @@ fn date(parameter: &Parameter<'_>, edge: Edge) -> ApiResult<Option<Timestamp>> {
     let format = time::macros::format_description!("[year]-[month]-[day]");
     let day = Date::parse(text, format).ok().and_then(|day| match edge {
         Edge::Before => Some(day),
-        Edge::After => day.checked_add(Duration::DAY),
+        // Nothing comes after the last day there is.
+        Edge::After => Some(day.checked_add(Duration::DAY).unwrap_or(day)),
     });
     let day = day.ok_or_else(|| {
         parameter.invalid(format!(
@@ -194,7 +201,14 @@ mod tests {
     #[test]
     fn a_star_is_no_condition() {
         assert_eq!(filter("uids=*&statuses=*&beforeEnqueuedAt=*").unwrap(), TaskFilter::default());
-        assert_eq!(filter("uids=1,*").unwrap_err().0, Code::InvalidTaskUids);
+        assert_eq!(filter("uids=1,*&statuses=*,failed,").unwrap(), TaskFilter::default());
+        assert_eq!(filter("uids=a,*").unwrap_err().0, Code::InvalidTaskUids);
+    }
+
+    #[test]
+    fn nothing_is_a_condition_that_nothing_meets() {
+        let nothing = filter("uids=&statuses=,").unwrap();
+        assert_eq!((nothing.uids, nothing.statuses), (Some(vec![]), Some(vec![])));
     }
 
     #[test]
@@ -204,6 +218,8 @@ mod tests {
         assert_eq!(filter.started.after, Some(datetime!(2024-03-02 0:00 UTC).into()));
         let exact = self::filter("afterFinishedAt=2024-03-01T10:00:00%2B02:00").unwrap();
         assert_eq!(exact.finished.after, Some(datetime!(2024-03-01 8:00 UTC).into()));
+        let last = self::filter("afterEnqueuedAt=9999-12-31").unwrap();
+        assert_eq!(last.enqueued.after, Some(datetime!(9999-12-31 0:00 UTC).into()));
     }
 
     #[test]
@@ -217,7 +233,7 @@ mod tests {
         );
         assert_eq!(
             filter("statuses=nope").unwrap_err().1,
-            "Invalid value in parameter `statuses[0]`: `nope` is not a valid task status. Available statuses are \
+            "Invalid value in parameter `statuses`: `nope` is not a valid task status. Available statuses are \
              `enqueued`, `processing`, `succeeded`, `failed`, `canceled`."
         );
         assert_eq!(filter("afterEnqueuedAt=yesterday").unwrap_err().0, Code::InvalidTaskAfterEnqueuedAt);

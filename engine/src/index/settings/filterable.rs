@@ -80,11 +80,16 @@ impl FilterableAttribute {
 /// What may be done with `field` (dotted path) under the list `rules`: the first matching entry decides. `None` when
 /// the field is not filterable, also when the deciding entry switches both operator families off.
 pub fn filterable_features(rules: &[FilterableAttribute], field: &str) -> Option<FilterableFeatures> {
-    rules
-        .iter()
-        .find(|rule| rule.matches(field))
-        .map(FilterableAttribute::features)
-        .filter(FilterableFeatures::is_filterable)
+    decided_features(rules, field).filter(FilterableFeatures::is_filterable)
+}
+
+/// Whether anything asks for the values of `field`: filters, or facet search alone.
+pub(super) fn uses_values(rules: &[FilterableAttribute], field: &str) -> bool {
+    decided_features(rules, field).is_some_and(|features| features.is_filterable() || features.facet_search)
+}
+
+fn decided_features(rules: &[FilterableAttribute], field: &str) -> Option<FilterableFeatures> {
+    rules.iter().find(|rule| rule.matches(field)).map(FilterableAttribute::features)
 }
 
 /// Reserved fields such as `_geo` must be listed as plain strings: patterns never reach them.

@@ -35,6 +35,7 @@ pub use embedder::{
     INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
 };
 pub use faceting::{FacetOrder, Faceting, FacetingPatch, Pagination, PaginationPatch};
+use filterable::uses_values;
 pub use filterable::{
     FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
     is_listed_by_name,
@@ -203,7 +204,8 @@ impl Settings {
             pagination,
             embedders: patched_embedders(&self.embedders, &patch.embedders),
             search_cutoff_ms: optional(&patch.search_cutoff_ms, &self.search_cutoff_ms),
-            localized_attributes: optional(&patch.localized_attributes, &self.localized_attributes),
+            localized_attributes: optional(&patch.localized_attributes, &self.localized_attributes)
+                .map(without_duplicates),
             facet_search: patch.facet_search.merged(&self.facet_search, default.facet_search),
             prefix_search: patch.prefix_search.merged(&self.prefix_search, default.prefix_search),
             foreign_keys: without_duplicates(patch.foreign_keys.merged(&self.foreign_keys, default.foreign_keys)),
@@ -231,11 +233,11 @@ impl Settings {
         is_listed_by_name(&self.filterable_attributes, GEOJSON_FIELD)
     }
 
-    /// Whether segments hold a column of `field`: it is filterable, sortable, the distinct attribute (or one of its
-    /// children), or a custom ranking rule orders by it.
+    /// Whether segments hold a column of `field`: it is filterable or open to facet search, sortable, the distinct attribute (or
+    /// one of its children), or a custom ranking rule orders by it.
     pub fn needs_column(&self, field: &str) -> bool {
         !is_reserved(field)
-            && (self.filterable(field).is_some()
+            && (uses_values(&self.filterable_attributes, field)
                 || self.is_sortable(field)
                 || self.distinct_attribute.as_deref().is_some_and(|distinct| covers(distinct, field))
                 || self.ranking_rules.iter().filter_map(RankingRule::field).any(|name| covers(name, field)))

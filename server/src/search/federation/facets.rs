@@ -38,8 +38,8 @@ pub(crate) struct Counted {
     pub(crate) facets: Facets,
 }
 
-/// Counts the facets asked for by index, over everything that its queries match. Another server that merges them, or
-/// `mergeFacets` with several indexes, has them listed to be merged.
+/// Counts the facets asked for by index, over everything that its queries match; those of an index that no query searches are
+/// checked, and no more. Another server that merges them, or `mergeFacets` with several indexes, has them listed to be merged.
 pub(super) fn count_by_index(
     snapshots: &Snapshots,
     federation: &Federation,
@@ -52,6 +52,7 @@ pub(super) fn count_by_index(
         let refuse = |error| at_facets(error, uid, matching.is_some());
         let target = target(snapshots, uid).map_err(refuse)?;
         let nothing = || vec![DocSet::default(); target.snapshot.segments.len()];
+        let is_searched = matching.is_some();
         let matching = matching.cloned().unwrap_or_else(nothing);
         let faceting = &target.snapshot.settings.faceting;
         let values_max = match wanted {
@@ -62,7 +63,9 @@ pub(super) fn count_by_index(
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
         let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
         let facets = Facets::list(target.snapshot, &matching, names, listing).map_err(refuse)?;
-        counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
+        if is_searched {
+            counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
+        }
     }
     Ok(counted)
 }

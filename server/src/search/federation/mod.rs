@@ -182,7 +182,7 @@ fn around(
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
         }
-        None if !federation.facets_by_index.is_empty() => {
+        None if !counted.is_empty() => {
             let is_merged_elsewhere = context.values_wanted.is_some();
             if !is_merged_elsewhere {
                 out.cut_by(counted.iter().flat_map(|one| one.facets.cuts()));

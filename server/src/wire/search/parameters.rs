@@ -100,15 +100,15 @@ impl SearchQuery {
                 self.hits_per_page = Some(size(parameter.code(InvalidSearchHitsPerPage).positive_integer()?));
             }
             "attributesToRetrieve" => {
-                self.attributes_to_retrieve = Some(texts(parameter.code(InvalidSearchAttributesToRetrieve))?);
+                self.attributes_to_retrieve = Some(parameter.code(InvalidSearchAttributesToRetrieve).strings()?);
             }
             "retrieveVectors" => self.retrieve_vectors = parameter.code(InvalidSearchRetrieveVectors).boolean()?,
             "attributesToCrop" => {
-                self.attributes_to_crop = Some(texts(parameter.code(InvalidSearchAttributesToCrop))?);
+                self.attributes_to_crop = Some(parameter.code(InvalidSearchAttributesToCrop).strings()?);
             }
             "cropLength" => self.crop_length = size(parameter.code(InvalidSearchCropLength).positive_integer()?),
             "attributesToHighlight" => {
-                self.attributes_to_highlight = Some(texts(parameter.code(InvalidSearchAttributesToHighlight))?);
+                self.attributes_to_highlight = Some(parameter.code(InvalidSearchAttributesToHighlight).strings()?);
             }
             "filter" => self.filter = Some(filter(parameter.code(InvalidSearchFilter).text()?)),
             "sort" => self.sort = Some(sort(parameter.code(InvalidSearchSort).text()?)),
@@ -125,7 +125,7 @@ impl SearchQuery {
             "showPerformanceDetails" => {
                 self.show_performance_details = parameter.code(InvalidSearchShowPerformanceDetails).boolean()?;
             }
-            "facets" => self.facets = Some(texts(parameter.code(InvalidSearchFacets))?),
+            "facets" => self.facets = Some(parameter.code(InvalidSearchFacets).strings()?),
             "highlightPreTag" => {
                 self.highlight_pre_tag = parameter.code(InvalidSearchHighlightPreTag).text()?.to_owned();
             }
@@ -138,7 +138,7 @@ impl SearchQuery {
                 self.matching_strategy = Some(strategy);
             }
             "attributesToSearchOn" => {
-                self.attributes_to_search_on = Some(texts(parameter.code(InvalidSearchAttributesToSearchOn))?);
+                self.attributes_to_search_on = Some(parameter.code(InvalidSearchAttributesToSearchOn).strings()?);
             }
             "rankingScoreThreshold" => {
                 let parameter = parameter.code(InvalidSearchRankingScoreThreshold);
@@ -167,10 +167,6 @@ impl SearchQuery {
         }
         Ok(())
     }
-}
-
-fn texts(parameter: Parameter<'_>) -> ApiResult<Vec<String>> {
-    Ok(parameter.texts()?.into_iter().map(str::to_owned).collect())
 }
 
 fn unit_interval(name: &str, parameter: &Parameter<'_>) -> ApiResult<f64> {
