@@ -4,7 +4,7 @@ use lamina_engine::facet::{FacetSearchError, search_facet};
 use serde_json::{Map, Value, json};
 
 use super::answer::tell_degraded;
-use super::meaning::search_by_kind;
+use super::meaning::{check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
 use crate::error::{ApiError, ApiResult, Code};
@@ -73,6 +73,7 @@ impl FacetSearch {
 /// # Errors
 /// A facet that can't be searched, or what is wrong with the search that selects documents.
 pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Written> {
+    check_embedder(target, &asked.query)?;
     let mut request = engine_request(target, &asked.query, context)?;
     request.limit = 0;
     request.offset = 0;

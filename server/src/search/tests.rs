@@ -99,6 +99,44 @@ fn hits_show_what_is_displayed_and_retrieved() {
     let retrieved = json!({"q": "red", "attributesToRetrieve": ["home.forest", "secret", "nope"]});
     assert_eq!(hits(&animals, retrieved)[0], json!({"home": {"forest": "pine"}}));
     assert_eq!(hits(&animals, json!({"q": "red", "attributesToRetrieve": []}))[0], json!({}));
+    // `home` is null there; a name that no document has selects nothing.
+    for (name, home) in
+        [("home.forest", json!({"home": null})), ("home.nope", json!({})), ("home", json!({"home": null}))]
+    {
+        assert_eq!(hits(&animals, json!({"q": "cat", "attributesToRetrieve": [name]}))[0], home, "{name}");
+    }
+}
+
+#[test]
+fn patterns_of_attributes_to_search_on_mean_children_too() {
+    let animals = animals();
+    let found = |name: &str| ids(&animals, json!({"q": "pine", "attributesToSearchOn": [name]}));
+    assert_eq!((found("home.forest"), found("*forest"), found("home.*")), (vec![1], vec![1], vec![1]));
+    let (code, _) = refused(&animals, json!({"q": "pine", "attributesToSearchOn": ["*ret"]}));
+    assert_eq!(code, Code::InvalidSearchAttributesToSearchOn);
+}
+
+#[test]
+fn the_first_of_several_mistakes_is_told() {
+    use Code::*;
+    let animals = animals();
+    let mistakes = [
+        ("hybrid", json!({"embedder": "e"}), InvalidSearchEmbedder),
+        ("attributesToSearchOn", json!(["nope"]), InvalidSearchAttributesToSearchOn),
+        ("distinct", json!("nope"), InvalidSearchDistinct),
+        ("filter", json!("nope = 1"), InvalidSearchFilter),
+        ("sort", json!(["nope:asc"]), InvalidSearchSort),
+    ];
+    for (first, (name, value, code)) in mistakes.iter().enumerate() {
+        for (other, wrong, _) in &mistakes[first + 1..] {
+            let mut body = json!({"q": "fox"});
+            body[*name] = value.clone();
+            body[*other] = wrong.clone();
+            assert_eq!(refused(&animals, body.clone()).0, *code, "{body}");
+        }
+    }
+    let unread = json!({"q": "fox", "hybrid": {"embedder": "e"}, "filter": "kind ="});
+    assert_eq!(refused(&animals, unread).0, InvalidSearchEmbedder);
 }
 
 #[test]
@@ -313,6 +351,21 @@ fn facet_searches() {
     let (all, _) = search(json!({"facetName": "kind"})).unwrap();
     assert_eq!(all["facetHits"].as_array().unwrap().len(), 3);
     assert_eq!(search(json!({"facetName": "name"})).unwrap_err().code, Code::InvalidFacetSearchFacetName);
+    let hybrid = json!({"facetName": "kind", "q": "fox", "hybrid": {"embedder": "e"}});
+    assert_eq!(search(hybrid).unwrap_err().code, Code::InvalidSearchEmbedder);
+}
+
+#[test]
+fn a_field_may_be_open_to_facet_search_alone() {
+    let no_filters = json!({"facetSearch": true, "filter": {"equality": false, "comparison": false}});
+    let rules = json!([{"attributePatterns": ["kind"], "features": no_filters}]);
+    let index = snapshot(json!({"filterableAttributes": rules}), &[json!({"id": 1, "kind": "wild"})]);
+    let target = Target { uid: "x", snapshot: &index };
+    let asked = FacetSearch::from_body(&json!({"facetName": "kind"})).unwrap();
+    let body: Value = serde_json::from_slice(&run_facet_search(target, &asked, &Context::now()).unwrap().body).unwrap();
+    assert_eq!(body["facetHits"], json!([{"value": "wild", "count": 1}]));
+    assert_eq!(refused(&index, json!({"filter": "kind = wild"})).0, Code::InvalidSearchFilter);
+    assert_eq!(refused(&index, json!({"facets": ["kind"]})).0, Code::InvalidSearchFacets);
 }
 
 #[test]
@@ -462,6 +515,11 @@ fn facets_of_merged_searches() {
     let by_index = json!({"facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}});
     let answer = multi(json!({"federation": by_index, "queries": queries})).unwrap();
     assert_eq!(answer["facetsByIndex"]["plants"], json!({"distribution": {"kind": {"wild": 1}}, "stats": {}}));
+    // Of an index that no query searches there is nothing to tell.
+    let answer = multi(json!({"federation": by_index, "queries": [{"indexUid": "animals"}]})).unwrap();
+    assert_eq!(answer["facetsByIndex"].as_object().unwrap().keys().collect::<Vec<_>>(), ["animals"]);
+    let answer = multi(json!({"federation": by_index, "queries": []})).unwrap();
+    assert_eq!(answer.get("facetsByIndex"), None);
     let merged = json!({"facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}, "mergeFacets": {}});
     let answer = multi(json!({"federation": merged, "queries": queries})).unwrap();
     assert_eq!(answer["facetDistribution"], json!({"kind": {"Fur": 1, "wild": 3}}));

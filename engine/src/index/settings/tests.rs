@@ -97,6 +97,15 @@ fn resetting_everything_gives_the_defaults() {
 }
 
 #[test]
+fn lists_keep_the_first_of_equal_entries() {
+    let rule = r#"{"attributePatterns":["a"],"locales":["eng"]}"#;
+    let settings =
+        patched(&format!(r#"{{"localizedAttributes":[{rule},{rule}],"displayedAttributes":["b","a","b"]}}"#));
+    assert_eq!(settings.localized_attributes.map(|rules| rules.len()), Some(1));
+    assert_eq!(settings.displayed_attributes, AttributeList::These(vec!["b".into(), "a".into()]));
+}
+
+#[test]
 fn embedders_merge_by_name_then_by_field() {
     let first = patched(r#"{"embedders":{"a":{"source":"rest","url":"u"},"b":{"source":"ollama"}}}"#);
     let second = first.patched(&patch(r#"{"embedders":{"a":{"url":null,"dimensions":3},"b":null}}"#)).expect("merges");
