@@ -193,6 +193,22 @@ fn facets_of_two_servers_are_exact() {
 }
 
 #[test]
+fn a_value_is_shown_once_though_nobody_shows_it() {
+    let [near, far] = [member(), member()];
+    for (server, first, kinds) in [(&near, 0, &["a", "b"][..]), (&far, 10, &["a", "b", "c"])] {
+        let document = |(id, kind): (u64, &&str)| json!({"id": id, "kind": kind});
+        server.set("things", json!({"filterableAttributes": ["kind"], "displayedAttributes": ["id"]}));
+        server.add("things", (first..).zip(kinds.iter().cycle().take(6)).map(document).collect());
+    }
+    near.patch("/network", json!({"self": "near", "remotes": {"far": {"url": far.url, "searchApiKey": MASTER}}})).ok();
+    let far_query = json!({"indexUid": "things", "federationOptions": {"remote": "far"}});
+    let queries = json!([{"indexUid": "things"}, far_query]);
+    let answer = near.post("/multi-search", json!({"federation": {"distinct": "kind"}, "queries": queries})).ok();
+    assert_eq!(ids(&answer), [0, 1, 12], "{answer}");
+    assert!(answer["hits"].as_array().unwrap().iter().all(|hit| hit["_federation"].get("distinctValues").is_none()));
+}
+
+#[test]
 fn who_fails_is_named_and_the_others_answer() {
     let stalling = Receiver::start([Behaviour::Stall]);
     let odd = Receiver::start([Behaviour::Answer(200)]);

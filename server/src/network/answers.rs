@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult, Code};
-use crate::search::federated::{Counted, DistinctValues, Weighted, agree, merged_facets, paging};
+use crate::search::federated::{
+    Counted, DISTINCT_VALUES, DistinctValues, Weighted, agree, distinct_values, merged_facets, paging,
+};
 use crate::wire::multi_search::Federation;
 
 /// The answer of one server.
@@ -103,7 +105,7 @@ fn degraded_reasons(parts: &[Part]) -> BTreeSet<&str> {
 
 fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
     let (offset, limit) = federation.window.bounds(usize::MAX);
-    let mut distinct = federation.distinct.as_deref().map(DistinctValues::new);
+    let mut used = DistinctValues::default();
     let (mut place, mut merged) = (0, Vec::new());
     while merged.len() < limit {
         let mut best: Option<usize> = None;
@@ -121,11 +123,14 @@ fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
                 best = Some(index);
             }
         }
-        let Some((_, hit)) = best.and_then(|best| parts[best].hits.next()) else { break };
-        if let Some(distinct) = &mut distinct
-            && !distinct.insert(hit.to_string().as_bytes())
-        {
-            continue;
+        let Some((_, mut hit)) = best.and_then(|best| parts[best].hits.next()) else { break };
+        if let Some(attribute) = &federation.distinct {
+            // Servers of another make tell no values: what they show of the hit counts.
+            let told = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
+            let values = told.and_then(|told| serde_json::from_value(told).ok());
+            if !used.admit(values.unwrap_or_else(|| distinct_values(&hit, attribute))) {
+                continue;
+            }
         }
         if place >= offset {
             merged.push(hit);
@@ -237,6 +242,15 @@ mod tests {
         let ids: Vec<&Value> = fields["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
         assert_eq!(ids, [1, 2]);
         assert_eq!(fields["facetsByIndex"]["x"]["distribution"], json!({"g": {"a": 4}}));
+        // Values that are told count whether they are shown or not, and are not passed on.
+        let told = |id: u32, score: f64, values: Value| {
+            let federation = json!({"queriesPosition": 0, "weightedRankingScore": score, "distinctValues": values});
+            Part::new(None, &[0], false, json!({"hits": [{"id": id, "_federation": federation}]}))
+        };
+        let parts_told = vec![told(1, 0.9, json!(["sa", "sb"])), told(2, 0.8, json!(["sb"])), told(3, 0.7, json!([]))];
+        let hits = hits(&mut { parts_told }, &federation(json!({"distinct": "hidden"})));
+        assert_eq!(hits.iter().map(|hit| hit["id"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
+        assert!(hits.iter().all(|hit| hit["_federation"].get("distinctValues").is_none()), "{hits:?}");
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
         assert_eq!(
             merge(parts(), &federation(merged), &mut BTreeSet::new()).unwrap()["facetDistribution"],

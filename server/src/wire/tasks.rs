@@ -155,10 +155,10 @@ fn date(parameter: &Parameter<'_>, edge: Edge) -> ApiResult<Option<Timestamp>> {
         return Ok(Some(time.into()));
     }
     let format = time::macros::format_description!("[year]-[month]-[day]");
-    let day = Date::parse(text, format).ok().and_then(|day| match edge {
-        Edge::Before => Some(day),
+    let day = Date::parse(text, format).ok().map(|day| match edge {
+        Edge::Before => day,
         // Nothing comes after the last day there is.
-        Edge::After => Some(day.checked_add(Duration::DAY).unwrap_or(day)),
+        Edge::After => day.checked_add(Duration::DAY).unwrap_or(day),
     });
     let day = day.ok_or_else(|| {
         parameter.invalid(format!(

@@ -5,31 +5,31 @@ use std::collections::HashSet;
 use lamina_engine::text::normalize_facet;
 use serde_json::Value;
 
+/// The member of `_federation` in which a server tells another one the values of a hit that it may not show.
+pub(crate) const DISTINCT_VALUES: &str = "distinctValues";
+
 /// The values already used.
-#[derive(Debug)]
-pub(crate) struct DistinctValues<'a> {
-    attribute: &'a str,
+#[derive(Debug, Default)]
+pub(crate) struct DistinctValues {
     seen: HashSet<String>,
 }
 
-impl<'a> DistinctValues<'a> {
-    pub(crate) fn new(attribute: &'a str) -> DistinctValues<'a> {
-        DistinctValues { attribute, seen: HashSet::new() }
-    }
-
-    /// Whether `document` (a JSON object) has no value that was used; its values are used then. Documents without a
-    /// value always pass.
-    pub(crate) fn insert(&mut self, document: &[u8]) -> bool {
-        let mut values = Vec::new();
-        if let Ok(document) = serde_json::from_slice::<Value>(document) {
-            collect(&document, self.attribute, &mut values);
-        }
+impl DistinctValues {
+    /// Whether none of the values of a document was used; they are used then. Documents without a value always pass.
+    pub(crate) fn admit(&mut self, values: Vec<String>) -> bool {
         if values.iter().any(|value| self.seen.contains(value)) {
             return false;
         }
         self.seen.extend(values);
         true
     }
+}
+
+/// The values of an attribute of `document` (a JSON object), in the form that they are compared in.
+pub(crate) fn distinct_values(document: &Value, attribute: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    collect(document, attribute, &mut values);
+    values
 }
 
 /// The values at a dotted path, through objects and arrays, compared as facets are: a number is no string.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn each_value_is_used_once() {
-        let mut values = DistinctValues::new("a.b");
+        let mut used = DistinctValues::default();
         for (document, passes) in [
             (r#"{"a":{"b":["Red","blue"]}}"#, true),
             (r#"{"a":[{"b":"red"}]}"#, false),
@@ -77,7 +77,8 @@ mod tests {
             (r#"{"a":{"b":null}}"#, true),
             (r#"{"ab":"red"}"#, true),
         ] {
-            assert_eq!(values.insert(document.as_bytes()), passes, "{document}");
+            let values = distinct_values(&serde_json::from_str(document).unwrap(), "a.b");
+            assert_eq!(used.admit(values), passes, "{document}");
         }
     }
 }

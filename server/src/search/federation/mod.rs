@@ -13,18 +13,19 @@ use uuid::Uuid;
 /// What merging the answers of several servers needs of merging those of several queries.
 pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
-    pub(crate) use super::distinct::DistinctValues;
+    pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
     pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
     pub(crate) use super::order::Weighted;
 }
 
+use self::distinct::{DISTINCT_VALUES, distinct_values};
 pub use self::facets::ValuesWanted;
 use self::facets::{Counted, count_by_index, merged, unused_note};
 use self::merge::{Merged, MergedHit, merge};
 use self::order::Weighted;
 use super::answer::{paging, tell_degraded};
 use super::multi::{Snapshots, Written, at_query, target};
-use super::{Context, Found, HitWriter, Metadata, Reach, Target, run_window};
+use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
 use crate::wire::search::{SearchQuery, Window};
@@ -82,7 +83,7 @@ pub fn run_federated(
         if place > 0 {
             out.body.push(b',');
         }
-        out.body.append(&mut written(&ran, &writers, merged, context)?);
+        out.body.append(&mut written(&ran, &writers, merged, federation, context)?);
     }
     out.body.extend_from_slice(b"]}");
     for one in &ran {
@@ -128,19 +129,30 @@ fn one<'a>(
     Ok(Ran { target, query: &asked.query, position: asked.query_position, weight, found, weighted })
 }
 
-fn written(ran: &[Ran<'_>], writers: &[HitWriter<'_>], merged: &MergedHit, context: &Context) -> ApiResult<Vec<u8>> {
+fn written(
+    ran: &[Ran<'_>],
+    writers: &[HitWriter<'_>],
+    merged: &MergedHit,
+    federation: &Federation,
+    context: &Context,
+) -> ApiResult<Vec<u8>> {
     let one = &ran[merged.query];
     let hit = &one.found.result.hits[merged.hit];
     let mut out = writers[merged.query].hit(hit, one.found.result.explanation.as_deref())?;
-    let mut federation = json!({
+    let mut told = json!({
         "indexUid": one.target.uid,
         "queriesPosition": one.position.unwrap_or(merged.query),
         "weightedRankingScore": hit.score * one.weight,
     });
     if context.proxied {
-        federation["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+        told["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+        if let Some(attribute) = &federation.distinct {
+            let document = one.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
+            let document = serde_json::from_slice(&document).unwrap_or_default();
+            told[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
+        }
     }
-    lamina_engine::highlight::append_field(&mut out, "_federation", federation.to_string().as_bytes());
+    lamina_engine::highlight::append_field(&mut out, "_federation", told.to_string().as_bytes());
     Ok(out)
 }
 
