@@ -163,9 +163,18 @@ impl Walk<'_, '_> {
     fn value(&mut self, path: &str, value: &str, in_array: bool) -> Result<bool, StoredDocumentError> {
         let is_shown_below = match Kind::of(value) {
             Kind::Object => self.object(path, value)? || !in_array,
-            Kind::Array => self.array(path, value).map(|()| true)?,
-            Kind::String => self.text(path, &string(value)?, Some(value)),
-            Kind::Number => self.text(path, Number::read(value, &mut Vec::new()).text, None),
+            Kind::Array => {
+                self.array(path, value)?;
+                true
+            }
+            Kind::String => {
+                self.text(path, &string(value)?, Some(value));
+                false
+            }
+            Kind::Number => {
+                self.text(path, Number::read(value, &mut Vec::new()).text, None);
+                false
+            }
             Kind::Literal => {
                 self.out.extend_from_slice(value.as_bytes());
                 value == "null" && !in_array
@@ -178,8 +187,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Writes a text. `raw` is its JSON form, when it has one of its own. Nothing is below it.
-    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) -> bool {
+    /// Writes a text. `raw` is its JSON form, when it has one of its own.
+    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) {
         let options = self.of.options;
         let highlight = options.highlight.at(path) == Selected::Whole && !self.of.terms.is_empty();
         let crop = options.crop.length(path);
@@ -189,7 +198,7 @@ impl Walk<'_, '_> {
                 Some(raw) => self.out.extend_from_slice(raw.as_bytes()),
                 None => write_string(&mut self.out, text),
             }
-            return false;
+            return;
         }
         let tokens = self.of.tokenizer.tokens(text, &(self.of.languages)(path));
         let matches = find_matches(&tokens, self.of.terms);
@@ -206,7 +215,6 @@ impl Walk<'_, '_> {
         let shown = crop.map_or(0..text.len(), |length| window(text, &tokens, &matches, length));
         let marked = if highlight { &matches[..] } else { &[] };
         write_string(&mut self.out, &tagged(text, shown, marked, options));
-        false
     }
 }
 
