@@ -247,8 +247,9 @@ mod tests {
             let federation = json!({"queriesPosition": 0, "weightedRankingScore": score, "distinctValues": values});
             Part::new(None, &[0], false, json!({"hits": [{"id": id, "_federation": federation}]}))
         };
-        let parts_told = vec![told(1, 0.9, json!(["sa", "sb"])), told(2, 0.8, json!(["sb"])), told(3, 0.7, json!([]))];
-        let hits = hits(&mut { parts_told }, &federation(json!({"distinct": "hidden"})));
+        let mut parts_told =
+            vec![told(1, 0.9, json!(["sa", "sb"])), told(2, 0.8, json!(["sb"])), told(3, 0.7, json!([]))];
+        let hits = hits(&mut parts_told, &federation(json!({"distinct": "hidden"})));
         assert_eq!(hits.iter().map(|hit| hit["id"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
         assert!(hits.iter().all(|hit| hit["_federation"].get("distinctValues").is_none()), "{hits:?}");
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});

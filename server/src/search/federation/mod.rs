@@ -148,7 +148,7 @@ fn written(
         told["weightedScoreValues"] = one.weighted[merged.hit].to_json();
         if let Some(attribute) = &federation.distinct {
             let document = one.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
-            let document = serde_json::from_slice(&document).unwrap_or_default();
+            let document = serde_json::from_slice(&document).map_err(refusal::unretrievable)?;
             told[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
         }
     }
