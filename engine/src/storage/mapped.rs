@@ -1,6 +1,6 @@
 //! A folder of the file system, read through memory maps.
 
-use super::{Directory, FileWriter, OwnedBytes};
+use super::{Directory, FileWriter, OwnedBytes, SteadyFile};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Directory for MappedDirectory {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn FileWriter>> {
         let file = OpenOptions::new().write(true).create_new(true).open(self.path(name))?;
-        Ok(Box::new(MappedWriter { inner: BufWriter::with_capacity(WRITE_BUFFER_BYTES, file) }))
+        Ok(Box::new(MappedWriter { inner: BufWriter::with_capacity(WRITE_BUFFER_BYTES, SteadyFile::new(file)) }))
     }
 
     fn atomic_write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -114,7 +114,7 @@ fn map(file: &File) -> io::Result<memmap2::Mmap> {
 }
 
 struct MappedWriter {
-    inner: BufWriter<File>,
+    inner: BufWriter<SteadyFile>,
 }
 
 impl Write for MappedWriter {
@@ -132,6 +132,6 @@ impl Write for MappedWriter {
 impl FileWriter for MappedWriter {
     fn sync(&mut self) -> io::Result<()> {
         self.inner.flush()?;
-        self.inner.get_ref().sync_all()
+        self.inner.get_mut().sync()
     }
 }

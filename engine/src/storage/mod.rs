@@ -10,6 +10,7 @@ mod faulty;
 mod mapped;
 mod memory;
 mod owned_bytes;
+mod steady;
 #[cfg(test)]
 mod tests;
 
@@ -18,3 +19,4 @@ pub use faulty::{Fault, FaultyDirectory, Survival};
 pub use mapped::MappedDirectory;
 pub use memory::MemoryDirectory;
 pub use owned_bytes::OwnedBytes;
+pub use steady::SteadyFile;

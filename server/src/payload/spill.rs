@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use lamina_engine::storage::SteadyFile;
 use uuid::Uuid;
 
 use crate::tasks::PayloadPlace;
@@ -27,7 +28,7 @@ pub(crate) struct Spill {
 struct SpillFile {
     name: String,
     path: PathBuf,
-    writer: BufWriter<File>,
+    writer: BufWriter<SteadyFile>,
     is_kept: bool,
 }
 
@@ -57,7 +58,7 @@ impl Spill {
         }
         let Some(mut file) = self.file.take() else { return Ok((self.bytes, PayloadPlace::Inline, Some(self.memory))) };
         file.writer.flush()?;
-        file.writer.get_ref().sync_all()?;
+        file.writer.get_mut().sync()?;
         File::open(&self.folder)?.sync_all()?;
         file.is_kept = true;
         Ok((self.bytes, PayloadPlace::File(file.name.clone()), None))
@@ -66,7 +67,7 @@ impl Spill {
     fn open(&mut self) -> io::Result<&mut SpillFile> {
         let name = format!("{}.ndjson", Uuid::new_v4());
         let path = self.folder.join(&name);
-        let writer = BufWriter::with_capacity(FILE_BUFFER_BYTES, File::create_new(&path)?);
+        let writer = BufWriter::with_capacity(FILE_BUFFER_BYTES, SteadyFile::new(File::create_new(&path)?));
         let file = self.file.insert(SpillFile { name, path, writer, is_kept: false });
         file.writer.write_all(&std::mem::take(&mut self.memory))?;
         Ok(file)

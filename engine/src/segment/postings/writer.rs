@@ -14,7 +14,7 @@ const JOINED_MAX: usize = 1 << 12;
 
 /// The distinct field sets while a segment is written. Codes are given in order of appearance and renumbered by falling
 /// frequency at the end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FieldSetTable {
     sets: Vec<Box<[FieldId]>>,
     codes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,

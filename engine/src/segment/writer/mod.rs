@@ -204,7 +204,7 @@ impl SegmentWriter {
 
     /// As [`finish`](Self::finish), with the documents of another writer with the same options behind those of this one
     /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
-    /// `other` win. Postings and unions are held in memory until the rest is written. What joining costs: one look-up for
+    /// `other` win. The dictionary and unions are held in memory until the rest is written. What joining costs: one look-up for
     /// each different word and value of `other`, and a copy of its numbers.
     pub fn finish_joined(
         self,
@@ -260,25 +260,32 @@ impl SegmentWriter {
             documents.finish(file, &ids, &order)
         };
         let (written, (term_count, token_count)) = if let Some(threads) = threads {
-            let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+            let (text_sender, sorted) = std::sync::mpsc::sync_channel(1);
+            let (inverted_sender, inverted) = std::sync::mpsc::sync_channel(1);
+            // Each half takes about as long as the other.
             let beside = || {
                 let text = Arc::new(sorted_text());
                 // Nobody takes it any more where the other half has failed.
-                let _ = sender.send(Arc::clone(&text));
-                let inverted = text.inverted(&order.docs);
-                drop((sender, text));
+                let _ = text_sender.send(Arc::clone(&text));
+                let inverted = Arc::new(text.inverted(&order.docs));
+                let _ = inverted_sender.send(Arc::clone(&inverted));
+                drop((text_sender, inverted_sender));
                 let mut sections = SectionWriter::in_memory(name.clone());
-                inverted.write_lists(&mut sections)?;
+                text.write_terms(&mut sections)?;
+                drop(text);
                 inverted.write_unions(&mut sections)?;
                 Ok::<_, SegmentError>(sections)
             };
             let here = || {
                 let written = write_documents(&mut file)?;
                 // Nothing comes from a thread that panicked.
-                let counts = match receiver.recv() {
-                    Ok(text) => (text.term_count(), text.write_tokens(&mut file, &order.docs)?),
-                    Err(_) => (0, 0),
-                };
+                let mut counts = (0, 0);
+                if let Ok(text) = sorted.recv() {
+                    counts = (text.term_count(), text.write_tokens(&mut file, &order.docs)?);
+                }
+                if let Ok(inverted) = inverted.recv() {
+                    inverted.write_lists(&mut file)?;
+                }
                 Ok::<_, SegmentError>((written, counts))
             };
             let (sections, here) =
@@ -289,6 +296,7 @@ impl SegmentWriter {
         } else {
             let written = write_documents(&mut file)?;
             let text = sorted_text();
+            text.write_terms(&mut file)?;
             let inverted = text.inverted(&order.docs);
             inverted.write_lists(&mut file)?;
             inverted.write_unions(&mut file)?;

@@ -197,9 +197,7 @@ impl SortedText {
                 inverter.add(new as u32, field, run);
             }
         }
-        let Inverter { mut postings, field_sets, .. } = inverter;
-        let mut counts = vec![0u64; field_sets.len()];
-        postings.iter().for_each(|posting| counts[posting.mark.code() as usize] += 1);
+        let Inverter { mut postings, field_sets, counts, .. } = inverter;
         let (renumbered, section) = field_sets.finish(&counts);
         for Posting { mark, .. } in &mut postings {
             *mark = Mark::new(renumbered[mark.code() as usize], mark.zone());
@@ -208,17 +206,20 @@ impl SortedText {
         InvertedText { terms: Arc::clone(terms), doc_count: order.len() as u32, starts, postings, field_sets }
     }
 
-    /// Writes the dictionary, and what leads from a document to its tokens. Answers the number of tokens.
-    pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
-        let terms = &self.terms;
+    /// Writes the dictionary.
+    pub(super) fn write_terms(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
         let mut dictionary = TermsBuilder::new();
         let mut term = Vec::new();
-        for rank in 0..terms.len() {
-            terms.text_into(rank, &mut term);
+        for rank in 0..self.terms.len() {
+            self.terms.text_into(rank, &mut term);
             dictionary.push(&term);
         }
-        file.section(SectionKind::Terms, 0, &dictionary.finish())?;
+        file.section(SectionKind::Terms, 0, &dictionary.finish())
+    }
 
+    /// Writes what leads from a document to its tokens. Answers the number of tokens.
+    pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
+        let terms = &self.terms;
         let frequencies = (0..terms.len()).map(|rank| terms.doc_freq(rank));
         let codes = TokenCodes::for_frequencies(frequencies, self.gap_count);
         let ordinal_count = FIRST_TERM + terms.len() as u32;
@@ -267,13 +268,12 @@ impl InvertedText {
     }
 
     /// Writes the unions of the documents of terms that begin alike.
-    pub(super) fn write_unions(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
-        let InvertedText { terms, doc_count, starts, postings, field_sets: (field_sets, _) } = self;
-        let mut unions = UnionsBuilder::new(doc_count, field_sets);
+    pub(super) fn write_unions(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        let mut unions = UnionsBuilder::new(self.doc_count, self.field_sets.0.clone());
         let mut term = Vec::new();
-        for (rank, ends) in starts.windows(2).enumerate() {
-            terms.text_into(rank, &mut term);
-            unions.push(&term, &postings[ends[0]..ends[1]]);
+        for (rank, of_term) in self.postings().enumerate() {
+            self.terms.text_into(rank, &mut term);
+            unions.push(&term, of_term);
         }
         file.section(SectionKind::PrefixUnions, 0, &unions.finish())
     }
@@ -291,6 +291,8 @@ struct Inverter {
     terms: Vec<OpenTerm>,
     postings: Vec<Posting>,
     field_sets: FieldSetTable,
+    /// By code how many postings have it.
+    counts: Vec<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -308,12 +310,14 @@ impl Inverter {
             terms: starts[..term_count].iter().map(|&next| OpenTerm { next, last: u64::MAX }).collect(),
             postings: vec![Posting { doc: 0, mark: Mark::new(0, 0) }; total],
             field_sets: FieldSetTable::default(),
+            counts: Vec::new(),
         }
     }
 
     /// Documents ascend, and fields ascend within a document.
     fn add(&mut self, doc: u32, field: FieldId, run: &[u32]) {
         let alone = self.field_sets.extend(FieldSetTable::NONE, field);
+        self.counts.resize(self.field_sets.len(), 0);
         let here = u64::from(doc) << 16 | u64::from(field);
         let mut next = 0;
         for &ordinal in run {
@@ -332,11 +336,16 @@ impl Inverter {
             let zone = zone_of(position, run.len());
             if last >> 16 == u64::from(doc) {
                 let posting = &mut self.postings[term.next - 1];
-                let code = self.field_sets.extend(posting.mark.code(), field);
+                let before = posting.mark.code();
+                let code = self.field_sets.extend(before, field);
                 posting.mark = Mark::new(code, posting.mark.zone().min(zone));
+                self.counts.resize(self.field_sets.len(), 0);
+                self.counts[before as usize] -= 1;
+                self.counts[code as usize] += 1;
             } else {
                 self.postings[term.next] = Posting { doc, mark: Mark::new(alone, zone) };
                 term.next += 1;
+                self.counts[alone as usize] += 1;
             }
         }
     }
