@@ -39,7 +39,7 @@ fn index(batches: &[&[u8]], is_binary: bool) -> (tempfile::TempDir, Index) {
 fn search(c: &mut Criterion) {
     let mut corpus = VectorCorpus::new(DIMENSIONS, true);
     let documents = lines(&mut corpus, 0..DOCUMENTS);
-    let queries: Vec<QueryVector> = (0..QUERIES).map(|_| QueryVector::new(&corpus.vector(), None)).collect();
+    let queries: Vec<QueryVector> = (0..QUERIES).map(|_| QueryVector::new(&corpus.vector())).collect();
     let count = u32::try_from(DOCUMENTS).expect("few documents");
     let one_in = |share: u32| match share {
         1 => DocSet::full(count),

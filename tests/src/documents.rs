@@ -84,6 +84,13 @@ fn the_list_keeps_the_order_of_insertion() {
     let list = server.get("/indexes/films/documents?offset=3&limit=3&fields=id,n").ok();
     assert_eq!(list["results"], json!([{"id": 26, "n": 26}, {"id": 25, "n": "changed"}, {"id": 24, "n": 24}]));
     assert_eq!((&list["total"], &list["limit"], &list["offset"]), (&json!(30), &json!(3), &json!(3)));
+    // A name selects what is nested in it, and no key that only reads so.
+    server.add("keys", json!([{"id": 1, "a.b": 1}, {"id": 2, "a": {"b": 2, "c": 3}}]));
+    let keys = |fields| server.get(&format!("/indexes/keys/documents?fields={fields}")).ok()["results"].clone();
+    assert_eq!(keys("a"), json!([{}, {"a": {"b": 2, "c": 3}}]));
+    assert_eq!(keys("a.b"), json!([{"a.b": 1}, {"a": {"b": 2}}]));
+    let hits = server.search("keys", json!({"attributesToRetrieve": ["a"]}))["hits"].clone();
+    assert_eq!(hits, json!([{}, {"a": {"b": 2, "c": 3}}]));
     let fetched = server.post("/indexes/films/documents/fetch", json!({"limit": 2, "fields": ["id"]})).ok();
     assert_eq!(fetched["results"], json!([{"id": 29}, {"id": 28}]));
     let some = server.post("/indexes/films/documents/fetch", json!({"ids": [3, "28", 99]})).ok();

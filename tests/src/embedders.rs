@@ -284,6 +284,30 @@ fn refused_documents_are_told_and_tried_again() {
 }
 
 #[test]
+fn a_model_that_refuses_everything_fails_the_task() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.be(Manner { refuses: Some("a "), ..Manner::default() });
+    let documents = json!([{"id": 3, "text": "a kitten"}, {"id": 4, "text": "a snake"}]);
+    let task = server.wait(&server.post("/indexes/pets/documents", documents));
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
+    // Found by their words all the same, and the task says so.
+    assert_eq!(task["details"]["indexedDocuments"], 2);
+    let failures = &task["details"]["embeddingFailures"];
+    assert!(failures["total"] == 2 && failures["embedders"]["m"].is_string(), "{failures}");
+    assert_eq!(server.ids("pets", json!({"q": "snake"})), [4]);
+    let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 5, "text": "a mouse"}])));
+    assert_eq!(task["status"], "failed", "also a single one");
+    // An embedder that makes nothing of all documents does not come to stay.
+    let same = server.get("/indexes/pets/settings/embedders").ok()["m"].clone();
+    let change = json!({"other": {"source": "rest", "url": same["url"], "request": same["request"],
+                        "response": same["response"], "dimensions": 2, "documentTemplate": "a {{doc.text}}"}});
+    let task = server.wait(&server.patch("/indexes/pets/settings/embedders", change));
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
+    assert!(server.get("/indexes/pets/settings/embedders").ok().get("other").is_none());
+}
+
+#[test]
 fn a_late_model_leaves_the_words_and_is_told() {
     let model = Model::start();
     let server = pets(&model);

@@ -47,7 +47,24 @@ fn filters_ask_the_other_index() {
     }
     server.patch("/experimental-features", json!({"foreignKeys": false})).ok();
     let filter = json!({"filter": "_foreign(by.author, born > 1940)"});
-    server.post("/indexes/books/search", filter).refused(400, "feature_not_enabled");
+    for path in ["search", "documents/fetch", "documents/delete"] {
+        server.post(&format!("/indexes/books/{path}"), filter.clone()).refused(400, "feature_not_enabled");
+    }
+}
+
+#[test]
+fn lists_ask_the_other_index_and_writes_do_not() {
+    let server = library();
+    let filter = "_foreign(by.author, born > 1940)";
+    let listed = server.post("/indexes/books/documents/fetch", json!({"filter": filter, "fields": ["id"]})).ok();
+    assert_eq!(listed["results"], json!([{"id": 2}, {"id": 3}]));
+    let unknown = json!({"filter": "_foreign(title, born > 1)"});
+    server.post("/indexes/books/documents/fetch", unknown).refused(400, "invalid_document_filter");
+    server.post("/indexes/books/documents/delete", json!({"filter": filter})).refused(400, "invalid_document_filter");
+    server.patch("/experimental-features", json!({"editDocumentsByFunction": true})).ok();
+    let edit = json!({"filter": filter, "function": "doc.seen = true"});
+    server.post("/indexes/books/documents/edit", edit).refused(400, "invalid_document_filter");
+    assert_eq!(server.get("/indexes/books/documents").ok()["total"], 4);
 }
 
 #[test]
@@ -60,6 +77,9 @@ fn hits_show_the_documents_they_refer_to() {
         {"id": "leguin", "name": "Ursula K. Le Guin"}, {"id": "butler", "name": "Octavia E. Butler"}, "nobody",
     ]);
     assert_eq!(author(json!({"q": "anthology"})), several);
+    let formatted = server.search("books", json!({"q": "solaris", "attributesToHighlight": ["title"]}));
+    let formatted = &formatted["hits"][0]["_formatted"];
+    assert_eq!((&formatted["title"], &formatted["by"]["author"]), (&json!("<em>Solaris</em>"), &lem));
     let merged =
         server.post("/multi-search", json!({"federation": {}, "queries": [{"indexUid": "books", "q": "solaris"}]}));
     assert_eq!(merged.ok()["hits"][0]["by"]["author"], lem);

@@ -26,6 +26,44 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
+/// Rules for some of the searched fields decide for queries, too, and what is found does not depend on who names a language.
+#[test]
+fn words_are_found_whoever_names_their_language() {
+    let server = Server::start();
+    let rules = json!([
+        {"attributePatterns": ["de"], "locales": ["deu"]},
+        {"attributePatterns": ["sv"], "locales": ["swe"]},
+        {"attributePatterns": ["ja"], "locales": ["jpn"]},
+    ]);
+    let documents = [
+        ("de", "Der Lebensversicherungsvertrag"),
+        ("sv", "Ångström är en enhet"),
+        ("ja", "進撃の巨人"),
+        ("any", "東京の大学で経済学を学ぶ"),
+    ];
+    for (field, text) in documents {
+        server.set(field, json!({"localizedAttributes": rules}));
+        server.add(field, json!([{"id": 1, field: text, "other": "a field without a rule"}]));
+    }
+    for (field, query) in [
+        ("de", "Lebensversicherungsvertrag"),
+        ("de", "versicherung"),
+        ("sv", "Ångström"),
+        ("sv", "field"),
+        ("ja", "進撃"),
+        ("ja", "巨人"),
+        ("any", "大学"),
+        ("any", "経済"),
+    ] {
+        assert_eq!(server.ids(field, json!({"q": query})), [1], "{query}");
+    }
+    for locales in [json!(["jpn"]), json!(["ja"])] {
+        for (field, query) in [("ja", "進撃"), ("any", "大学"), ("any", "経済")] {
+            assert_eq!(server.ids(field, json!({"q": query, "locales": locales})), [1], "{query}");
+        }
+    }
+}
+
 #[test]
 fn each_line_of_the_table_is_true() {
     let server = Server::start();

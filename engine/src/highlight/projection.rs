@@ -28,8 +28,18 @@ impl Projection {
             out.extend_from_slice(document);
             return Ok(());
         }
-        self.write_object("", std::str::from_utf8(document)?, out)?;
+        self.write_object("", [Selected::Below; 2], std::str::from_utf8(document)?, out)?;
         Ok(())
+    }
+
+    /// How the two lists relate to a member, given how they do to the object that it is in. A name that is selected selects
+    /// what is nested in it, but no other key that only reads like it.
+    fn member(&self, parent: [Selected; 2], path: &str) -> [Selected; 2] {
+        let mut lists = [&self.displayed, &self.retrieved].into_iter();
+        parent.map(|parent| match (parent, lists.next()) {
+            (Selected::Below, Some(list)) => list.member(path),
+            (parent, _) => parent,
+        })
     }
 
     pub(super) fn hides_vectors(&self, path: &str) -> bool {
@@ -37,12 +47,19 @@ impl Projection {
     }
 
     /// Writes what is shown of the object; answers whether that is anything.
-    fn write_object(&self, path: &str, object: &str, out: &mut Vec<u8>) -> Result<bool, StoredDocumentError> {
+    fn write_object(
+        &self,
+        path: &str,
+        lists: [Selected; 2],
+        object: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoredDocumentError> {
         let start = out.len();
         out.push(b'{');
         for (key, value) in members(object)? {
             let path = child_path(path, &key);
-            let selected = self.displayed.at(&path).and(self.retrieved.at(&path));
+            let lists = self.member(lists, &path);
+            let selected = lists[0].and(lists[1]);
             if selected == Selected::No || self.hides_vectors(&path) {
                 continue;
             }
@@ -54,8 +71,8 @@ impl Projection {
             out.push(b':');
             match (selected, Kind::of(value)) {
                 (Selected::Whole, _) => out.extend_from_slice(value.as_bytes()),
-                (_, Kind::Object) => drop(self.write_object(&path, value, out)?),
-                (_, Kind::Array) => self.write_array(&path, value, out)?,
+                (_, Kind::Object) => drop(self.write_object(&path, lists, value, out)?),
+                (_, Kind::Array) => self.write_array(&path, lists, value, out)?,
                 // Nothing below it can be asked for, but that it is there and empty is told.
                 (_, Kind::Literal) if value == "null" => out.extend_from_slice(value.as_bytes()),
                 _ => out.truncate(member),
@@ -67,7 +84,13 @@ impl Projection {
     }
 
     /// Writes what is shown of the elements; those without anything are left out.
-    fn write_array(&self, path: &str, array: &str, out: &mut Vec<u8>) -> Result<(), StoredDocumentError> {
+    fn write_array(
+        &self,
+        path: &str,
+        lists: [Selected; 2],
+        array: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoredDocumentError> {
         let start = out.len();
         out.push(b'[');
         for value in elements(array)? {
@@ -76,8 +99,8 @@ impl Projection {
                 out.push(b',');
             }
             let is_shown = match Kind::of(value) {
-                Kind::Object => self.write_object(path, value, out)?,
-                Kind::Array => self.write_array(path, value, out).map(|()| true)?,
+                Kind::Object => self.write_object(path, lists, value, out)?,
+                Kind::Array => self.write_array(path, lists, value, out).map(|()| true)?,
                 _ => false,
             };
             if !is_shown {

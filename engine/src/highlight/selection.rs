@@ -52,6 +52,18 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// As [`Self::at`] for a path of which nothing above is selected whole.
+    pub(super) fn member(&self, path: &str) -> Selected {
+        match self {
+            Selection::These(names) if names.iter().all(|name| name != path) => {
+                if names.iter().any(|name| is_inside(name, path)) { Selected::Below } else { Selected::No }
+            }
+            _ => self.at(path),
+        }
+    }
+}
+
 impl Selected {
     pub(super) fn and(self, other: Selected) -> Selected {
         match (self, other) {

@@ -173,8 +173,8 @@ pub fn resolve(
     })
 }
 
-/// Languages of a query that names none: those of the rules of the searched fields; none (detection) when a searched
-/// field has no rule.
+/// Languages of a query that names none: those of the rules of the searched fields; none (detection) without such rules.
+/// Fields without one don't count: whoever names the language of one field wants to find what is in it.
 pub fn query_languages(snapshot: &Snapshot, options: &QueryOptions) -> Vec<Language> {
     let Some(rules) = &snapshot.settings.localized_attributes else { return Vec::new() };
     let mut languages = Vec::new();
@@ -182,11 +182,7 @@ pub fn query_languages(snapshot: &Snapshot, options: &QueryOptions) -> Vec<Langu
         if weight == NOT_SEARCHED {
             continue;
         }
-        let locales = locales_of(rules, name);
-        if locales.is_empty() {
-            return Vec::new();
-        }
-        for language in locales.iter().filter_map(|code| Language::parse(code)) {
+        for language in locales_of(rules, name).iter().filter_map(|code| Language::parse(code)) {
             if !languages.contains(&language) {
                 languages.push(language);
             }

@@ -28,7 +28,7 @@ use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
 use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::scan::{DocumentScanner, LevelScan};
-use crate::rank::score::{ExactMatch, Rank, ScoreDetail};
+use crate::rank::score::{ExactMatch, Exactness, Rank, ScoreDetail};
 use crate::rank::top_k::{Entry, Part, SharedBar, TopK};
 use crate::sort::SegmentSort;
 
@@ -468,13 +468,14 @@ impl RankedList for Ranked<'_> {
                 Told::AttributeRank => ScoreDetail::AttributeRank(rank),
                 Told::WordPosition => ScoreDetail::WordPosition(position),
                 Told::Attribute => ScoreDetail::Attribute { rank, position },
-                Told::Exactness => ScoreDetail::Exactness(match cost(GraphRule::ExactAttribute) {
-                    0 => ExactMatch::Exact,
-                    1 => ExactMatch::Starts,
-                    _ => ExactMatch::None {
-                        matching_words: words - cost(GraphRule::ExactWords),
-                        max_matching_words: words,
+                Told::Exactness => ScoreDetail::Exactness(Exactness {
+                    kind: match cost(GraphRule::ExactAttribute) {
+                        0 => ExactMatch::Exact,
+                        1 => ExactMatch::Starts,
+                        _ => ExactMatch::None,
                     },
+                    matching_words: words - cost(GraphRule::ExactWords),
+                    max_matching_words: words,
                 }),
                 Told::Sort(index) => ScoreDetail::of_sort(&input.sort, *index, entry.doc),
             })

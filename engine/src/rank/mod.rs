@@ -22,4 +22,4 @@ pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::RuleCandidates;
-pub use score::{ExactMatch, Rank, ScoreDetail, SortedValue, global_score};
+pub use score::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue, global_score};

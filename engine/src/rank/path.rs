@@ -70,6 +70,9 @@ pub(crate) struct PathFinder<'q> {
     slices: Slices,
     /// Terms whose exact word is in the index at all.
     exact_known: &'q [bool],
+    /// Whether documents are told apart by their typos before `exactness`: of a misspelt word the exact one is out of question
+    /// then. Else it still counts as missing.
+    has_typos_apart: bool,
     /// Per boundary of the kept terms: vertices that end there and are reached.
     reached: Vec<Vec<Reached>>,
     path: Vec<VertexIndex>,
@@ -97,8 +100,12 @@ impl<'q> PathFinder<'q> {
             exact_attribute: layout.slice(GraphRule::ExactAttribute),
             exact_words: layout.slice(GraphRule::ExactWords),
         };
+        // Earlier rules have higher bits.
+        let has_typos_apart =
+            slices.typo.zip(slices.exact_attribute).is_some_and(|(typo, exact)| typo.mask() > exact.mask());
         let reached = vec![Vec::new(); level.kept.len() + 1];
-        PathFinder { graph, options, level, slices, exact_known, reached, path: Vec::new(), exact_terms: Vec::new() }
+        let (path, exact_terms) = (Vec::new(), Vec::new());
+        PathFinder { graph, options, level, slices, exact_known, has_typos_apart, reached, path, exact_terms }
     }
 
     /// The key of a document, or `None` when no path of this level matches it. Afterwards [`Self::path`] is its path.
@@ -245,14 +252,16 @@ impl<'q> PathFinder<'q> {
         terms.clear();
         for &v in &self.path {
             let node = &self.graph.nodes[node_of(v)];
-            if node.is_ngram() || class_of(v) != 0 || !self.exact_known[node.first] {
+            let is_exact = class_of(v) == 0 && !node.is_ngram();
+            let is_known = self.exact_known[node.first..][..node.len].contains(&true);
+            if !is_known || (!is_exact && self.has_typos_apart) {
                 continue;
             }
             let hole = match previous {
                 None => node.first != 0,
                 Some(p) => node.first - p > 1,
             };
-            if hole || !found.of(v).iter().any(|o| o.exact) {
+            if !is_exact || hole || !found.of(v).iter().any(|o| o.exact) {
                 self.exact_terms = terms;
                 return NEITHER;
             }

@@ -14,8 +14,37 @@ pub enum ExactMatch {
     Exact,
     /// Some attribute starts with the query.
     Starts,
-    /// Neither; counts the query words that are present exactly.
-    None { matching_words: u32, max_matching_words: u32 },
+    /// Neither.
+    None,
+}
+
+/// How exact the words of a hit are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exactness {
+    pub kind: ExactMatch,
+    /// Words of the query that are there exactly: the last one of `jean bap` is not in `jean baptiste`, which starts with the
+    /// query all the same.
+    pub matching_words: u32,
+    pub max_matching_words: u32,
+}
+
+impl Exactness {
+    /// The two steps of the rule.
+    fn ranks(self) -> [Rank; 2] {
+        let kind = match self.kind {
+            ExactMatch::Exact => 3,
+            ExactMatch::Starts => 2,
+            ExactMatch::None => 1,
+        };
+        let words = Rank { rank: self.matching_words + 1, max: self.max_matching_words + 1 };
+        [Rank { rank: kind, max: 3 }, words]
+    }
+
+    /// Score of the rule as it is told: the words count where no attribute starts with the query.
+    pub fn told_score(self) -> f64 {
+        let [kind, words] = self.ranks();
+        if self.kind == ExactMatch::None { Rank::combined(kind, words) } else { kind.local_score() }
+    }
 }
 
 /// What one ranking rule said of one hit.
@@ -37,7 +66,7 @@ pub enum ScoreDetail {
         rank: Rank,
         position: Rank,
     },
-    Exactness(ExactMatch),
+    Exactness(Exactness),
     Sort {
         field: String,
         ascending: bool,
@@ -128,11 +157,7 @@ impl ScoreDetail {
             ScoreDetail::Typo { count, max } => [Some(Rank::from_cost(count, max)), None],
             ScoreDetail::Proximity(r) | ScoreDetail::AttributeRank(r) | ScoreDetail::WordPosition(r) => [Some(r), None],
             ScoreDetail::Attribute { rank, position } => [Some(rank), Some(position)],
-            ScoreDetail::Exactness(ExactMatch::Exact) => [Some(Rank { rank: 3, max: 3 }), None],
-            ScoreDetail::Exactness(ExactMatch::Starts) => [Some(Rank { rank: 2, max: 3 }), None],
-            ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
-                [Some(Rank { rank: 1, max: 3 }), Some(Rank { rank: matching_words + 1, max: max_matching_words + 1 })]
-            }
+            ScoreDetail::Exactness(exactness) => exactness.ranks().map(Some),
             ScoreDetail::Skipped => [Some(Rank { rank: 0, max: 1 }), None],
             ScoreDetail::Sort { .. }
             | ScoreDetail::GeoSort { .. }
@@ -164,11 +189,21 @@ mod tests {
             ScoreDetail::Proximity(Rank::from_cost(1, 3)),
             ScoreDetail::AttributeRank(Rank::from_cost(0, 0)),
             ScoreDetail::WordPosition(Rank::from_cost(4, 20)),
-            ScoreDetail::Exactness(ExactMatch::None { matching_words: 2, max_matching_words: 2 }),
+            ScoreDetail::Exactness(Exactness { kind: ExactMatch::None, matching_words: 2, max_matching_words: 2 }),
         ];
         let score = global_score(&details);
         assert!(score > 0.75 - 0.25 && score < 1.0, "{score}");
         assert_eq!(global_score(&[]), 1.0);
         assert_eq!(global_score(&[ScoreDetail::Words { matching: 1, max: 2 }]), 0.5);
+    }
+
+    #[test]
+    fn a_start_that_is_a_prefix_scores_less_than_a_whole_one() {
+        let of = |kind, matching_words| Exactness { kind, matching_words, max_matching_words: 2 };
+        let score = |kind, words| global_score(&[ScoreDetail::Exactness(of(kind, words))]);
+        assert_eq!((score(ExactMatch::Exact, 2), score(ExactMatch::Starts, 2)), (1.0, 6.0 / 9.0));
+        assert_eq!((score(ExactMatch::Starts, 1), score(ExactMatch::None, 2)), (5.0 / 9.0, 3.0 / 9.0));
+        assert_eq!(of(ExactMatch::Starts, 1).told_score(), 2.0 / 3.0);
+        assert_eq!(of(ExactMatch::None, 2).told_score(), 3.0 / 9.0);
     }
 }

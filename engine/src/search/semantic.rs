@@ -8,7 +8,7 @@ use super::explain::{Clock, Explanation, Standing, explain_near};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
-use crate::index::settings::RankingRule;
+use crate::index::settings::{Distribution, RankingRule};
 use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
@@ -55,7 +55,7 @@ pub fn search_semantic(
     semantic: &SemanticQuery,
 ) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
-    let queries = query_vectors(snapshot, semantic)?;
+    let (queries, distribution) = query_vectors(snapshot, semantic)?;
     let distinct = distinct(snapshot, request)?;
     let mut candidates = matching_universe(snapshot, request, semantic.excludes_words)?;
     check_sortable(&snapshot.settings, &request.sort, true)?;
@@ -88,7 +88,7 @@ pub fn search_semantic(
             sort: SegmentSort::new(snapshot, view, &sorts),
         })
         .collect();
-    let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len() };
+    let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len(), distribution };
     let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
     if semantic.except.is_some() {
         // A document that cannot be compared is not like another one.
@@ -105,7 +105,7 @@ pub fn search_semantic(
     let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
     let (mut hits, mut position, mut distinct, mut told) = (Vec::new(), 0, distinct, None);
     for entry in all {
-        let similarity = entry.similarity();
+        let similarity = order.shown(&entry);
         let score = f64::from(similarity.unwrap_or(0.0));
         let mut tell = |standing| {
             if asked_address == Some(entry.address()) {
@@ -185,7 +185,11 @@ pub fn dimensions(snapshot: &Snapshot, embedder: &str) -> Option<u32> {
     stored.map(|vectors| vectors.shape().dimensions).or_else(|| settings?.dimensions)
 }
 
-fn query_vectors(snapshot: &Snapshot, semantic: &SemanticQuery) -> Result<Vec<QueryVector>, SearchError> {
+/// The vectors that documents are compared with, and how similarities are told.
+fn query_vectors(
+    snapshot: &Snapshot,
+    semantic: &SemanticQuery,
+) -> Result<(Vec<QueryVector>, Option<Distribution>), SearchError> {
     let Some(settings) = snapshot.settings.embedder(&semantic.embedder) else {
         return Err(SearchError::UnknownEmbedder { name: semantic.embedder.clone() });
     };
@@ -197,7 +201,7 @@ fn query_vectors(snapshot: &Snapshot, semantic: &SemanticQuery) -> Result<Vec<Qu
             return Err(SearchError::VectorDimensions { expected, found: vector.len() });
         }
     }
-    Ok(semantic.vectors.iter().map(|vector| QueryVector::new(vector, settings.distribution)).collect())
+    Ok((semantic.vectors.iter().map(|vector| QueryVector::new(vector)).collect(), settings.distribution))
 }
 
 /// What hits are ordered by besides nearness, and how many of these come before it: nearness takes the place of the
@@ -302,9 +306,17 @@ struct Order<'a> {
     segments: &'a [Segment<'a>],
     sorts_before: usize,
     sort_count: usize,
+    distribution: Option<Distribution>,
 }
 
 impl Order<'_> {
+    /// The similarity as it is told. Where those of many models lie it has a limit at both ends, which documents that are
+    /// near and nearer share: they are ordered by what was measured.
+    fn shown(&self, entry: &Entry) -> Option<f32> {
+        let measured = entry.similarity()?;
+        Some(self.distribution.map_or(measured, |distribution| distribution.shift(measured)))
+    }
+
     fn compare(&self, one: &Entry, other: &Entry) -> Ordering {
         self.by_sorts(0..self.sorts_before, one, other)
             .then_with(|| other.similarity.total_cmp(&one.similarity))
@@ -332,7 +344,7 @@ impl Order<'_> {
         let sort = &self.segments[entry.segment as usize].sort;
         let mut details: Vec<ScoreDetail> =
             (0..self.sort_count).map(|index| ScoreDetail::of_sort(sort, index, entry.doc)).collect();
-        details.insert(self.sorts_before, ScoreDetail::Vector(entry.similarity()));
+        details.insert(self.sorts_before, ScoreDetail::Vector(self.shown(entry)));
         Hit { address: entry.address(), score: global_score(&details), details }
     }
 }

@@ -223,10 +223,45 @@ fn similarities_are_moved_to_where_they_are_expected() {
     assert!((found[1] - 0.3).abs() < 1e-5, "{found:?}");
     let threshold = SearchRequest { score_threshold: Some(0.5), ..SearchRequest::default() };
     assert_eq!(scores(&threshold), [1.0], "thresholds are for what is shown");
+    // What is shown has limits; nearer documents come first beyond them, too.
+    let narrow = json!({"source": "userProvided", "dimensions": 2, "distribution": {"mean": 0.998, "sigma": 0.01}});
+    let documents: Vec<Value> = [(1, 3), (1, 2), (2, 3)]
+        .iter()
+        .zip(1..)
+        .map(|((x, y), id)| json!({"id": id, "_vectors": {"e": [x, y]}}))
+        .collect();
+    let beyond = self::index(json!({"embedders": {"e": narrow}}), &[&documents]).snapshot();
+    let found = search_semantic(&beyond, &SearchRequest::default(), &SemanticQuery::new("e", vec![1.0, 1.0])).unwrap();
+    assert_eq!(ids(&beyond, &found), [3, 2, 1]);
+    assert_eq!(found.hits[1].score, found.hits[2].score);
     // Unmoved, 0.6 times 0.7 of the dog would be before 0.4 of the fox, whose words are right.
     let request = SearchRequest { query: Some("fox".into()), limit: 3, ..SearchRequest::default() };
     let both = search_hybrid(&snapshot, &request, 0.6, || Some(query.clone())).unwrap();
     assert_eq!(ids(&snapshot, &both.result), [3, 1, 2]);
+}
+
+/// A misspelt, split or joined word is not the exact one, unless `typo` has put those that have it apart.
+#[test]
+fn misspelt_words_begin_no_attribute() {
+    let documents = [
+        json!({"id": 0, "text": "Fear The Batman"}),
+        json!({"id": 1, "text": "The Batmen"}),
+        json!({"id": 2, "text": "The Bat Man"}),
+        json!({"id": 3, "text": "The Batman of Gotham"}),
+    ];
+    let found = |rules: Value, query: &str| {
+        let index = index(json!({"rankingRules": rules}), &[&documents]);
+        let snapshot = index.snapshot();
+        let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
+        ids(&snapshot, &search(&snapshot, &request).unwrap())
+    };
+    for rules in [json!(["words", "exactness"]), json!(["exactness", "words", "typo"])] {
+        assert_eq!(found(rules.clone(), "the batman"), [3, 0, 1, 2], "{rules}");
+        // Nobody writes it so: the word has no part in how exact documents are.
+        assert_eq!(found(rules.clone(), "the batmun"), [1, 3, 0, 2], "{rules}");
+        assert_eq!(found(rules.clone(), "the bat man"), [2, 0, 3, 1], "{rules}");
+    }
+    assert_eq!(found(json!(["words", "typo", "exactness"]), "the batman"), [3, 0, 1, 2]);
 }
 
 /// In one document one completion of the prefix is in the best attribute, and another one comes first.

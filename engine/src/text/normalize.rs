@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 use super::script::{Script, runs};
-use super::segment::RunLanguage;
+use super::segment::language_of;
 use super::{FACET_BYTES_MAX, Language};
 
 /// The steps that a script and language ask for.
@@ -23,18 +23,15 @@ pub(super) struct Folding {
 }
 
 impl Folding {
-    /// `declared`: the language was given, not detected. A detected one does not decide between Chinese and
-    /// Japanese folding, for a short query in ideographs looks Chinese while its document looks Japanese.
-    pub(super) fn new(script: Script, language: Option<Language>, declared: bool) -> Folding {
-        let cj = |languages: &[Language]| {
-            script == Script::Cj && (!declared || language.is_none_or(|language| languages.contains(&language)))
-        };
+    /// Chinese and Japanese are folded alike, whatever the language is said to be: a short query in ideographs looks Chinese
+    /// while its document looks Japanese, and who names a language for the one does not always for the other.
+    pub(super) fn new(script: Script, language: Option<Language>) -> Folding {
         Folding {
             script,
             swedish: script == Script::Latin && language == Some(Language::Swe),
             persian: script == Script::Arabic && language == Some(Language::Pes),
-            ideographs: cj(&[Language::Cmn, Language::Zho]),
-            kana: cj(&[Language::Jpn]),
+            ideographs: script == Script::Cj,
+            kana: script == Script::Cj,
         }
     }
 
@@ -199,14 +196,8 @@ pub fn normalize_word_in(word: &str, languages: &[Language]) -> String {
     let mut from = 0;
     runs(word, |end, script| {
         let run = &word[from..end];
-        let (language, declared) = match languages {
-            [] => (None, false),
-            languages => {
-                let found = RunLanguage::of(run, script, languages);
-                (found.language, found.declared)
-            }
-        };
-        Folding::new(script, language, declared).word(run, &mut out, None, None);
+        let language = if languages.is_empty() { None } else { language_of(run, script, languages) };
+        Folding::new(script, language).word(run, &mut out, None, None);
         from = end;
     });
     let trimmed = out.trim();
@@ -288,15 +279,16 @@ mod tests {
     fn declared_languages_choose_the_steps() {
         let fold = |word: &str, script, language| {
             let mut out = String::new();
-            Folding::new(script, Some(language), true).word(word, &mut out, None, None);
+            Folding::new(script, Some(language)).word(word, &mut out, None, None);
             out
         };
         assert_eq!(fold("Ångström fa\u{308}r é", Script::Latin, Language::Swe), "ångström fär e");
         let alone = fold("\u{212b}", Script::Latin, Language::Swe);
         assert_eq!(alone, "å", "ANGSTROM SIGN at the end of a word");
         assert_eq!(fold("\u{212b}ngstro\u{308}m", Script::Latin, Language::Swe), "ångström", "and before a letter");
-        assert_eq!(fold("尊嚴カナ", Script::Cj, Language::Jpn), "尊嚴かな");
-        assert_eq!(fold("尊严カナ", Script::Cj, Language::Cmn), normalize_word("尊嚴") + "カナ");
+        let both = normalize_word("尊嚴") + "かな";
+        assert_eq!(fold("尊嚴カナ", Script::Cj, Language::Jpn), both);
+        assert_eq!(fold("尊严カナ", Script::Cj, Language::Cmn), both);
         assert_eq!(fold("كتابي ۱۲", Script::Arabic, Language::Pes), "کتابی 12");
     }
 
@@ -334,7 +326,7 @@ mod tests {
             let language = [None, Some(Language::Swe), Some(Language::Jpn), Some(Language::Pes)][language];
             runs(&word, |end, script| {
                 let (mut out, mut map) = (String::new(), Vec::new());
-                Folding::new(script, language, true).word(&word[from..end], &mut out, None, Some(&mut map));
+                Folding::new(script, language).word(&word[from..end], &mut out, None, Some(&mut map));
                 assert_eq!(map.iter().map(|&(original, _)| usize::from(original)).sum::<usize>(), end - from);
                 assert_eq!(map.iter().map(|&(_, normal)| usize::from(normal)).sum::<usize>(), out.len());
                 from = end;

@@ -16,50 +16,37 @@ const DETECTION_BYTES_MAX: usize = 4096;
 static UNICODE_WORDS: LazyLock<WordSegmenterBorrowed<'static>> =
     LazyLock::new(|| WordSegmenter::new_auto(WordBreakInvariantOptions::default()));
 
-/// The language of a run of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RunLanguage {
-    pub(super) language: Option<Language>,
-    /// Given by the caller, not detected.
-    pub(super) declared: bool,
-}
-
-impl RunLanguage {
-    /// The language of `run`, written in `script`: the only one that `languages` has for that script, else detected
-    /// among them. Detected without any given only where it matters, so never for Latin.
-    pub(super) fn of(run: &str, script: Script, languages: &[Language]) -> RunLanguage {
-        let declared = |language| RunLanguage { language: Some(language), declared: true };
-        if let [only] = languages {
-            return declared(*only);
-        }
-        let mut written = languages.iter().copied().filter(|language| writes(*language, script));
-        let candidates = match (written.next(), written.next()) {
-            (Some(only), None) => return declared(only),
-            (None, _) => None,
-            _ => Some(languages.iter().map(|language| language.detectable()).collect()),
-        };
-        let matters = match script {
-            Script::Cj | Script::Arabic => true,
-            // Only these two change how a Latin word is cut or folded.
-            Script::Latin => candidates.is_some() && has_special_latin(languages),
-            _ => false,
-        };
-        if !matters {
-            return RunLanguage { language: None, declared: false };
-        }
-        let mut end = run.len().min(DETECTION_BYTES_MAX);
-        while !run.is_char_boundary(end) {
-            end -= 1;
-        }
-        let declared = candidates.is_some();
-        let detector = candidates.map_or_else(whatlang::Detector::new, whatlang::Detector::with_allowlist);
-        let detected = detector.detect_lang(&run[..end]).and_then(Language::from_detected);
-        // Detection knows one Chinese; give back the one that was asked for.
-        let detected = match detected {
-            Some(Language::Cmn) if languages.contains(&Language::Zho) => Some(Language::Zho),
-            other => other,
-        };
-        RunLanguage { language: detected, declared: declared && detected.is_some() }
+/// The language of `run`, written in `script`: the only one that `languages` has for that script, else detected among them.
+/// Detected without any given only where it matters, so never for Latin.
+pub(super) fn language_of(run: &str, script: Script, languages: &[Language]) -> Option<Language> {
+    if let [only] = languages {
+        return Some(*only);
+    }
+    let mut written = languages.iter().copied().filter(|language| writes(*language, script));
+    let candidates = match (written.next(), written.next()) {
+        (Some(only), None) => return Some(only),
+        (None, _) => None,
+        _ => Some(languages.iter().map(|language| language.detectable()).collect()),
+    };
+    let matters = match script {
+        Script::Cj | Script::Arabic => true,
+        // Only these two change how a Latin word is cut or folded.
+        Script::Latin => candidates.is_some() && has_special_latin(languages),
+        _ => false,
+    };
+    if !matters {
+        return None;
+    }
+    let mut end = run.len().min(DETECTION_BYTES_MAX);
+    while !run.is_char_boundary(end) {
+        end -= 1;
+    }
+    let detector = candidates.map_or_else(whatlang::Detector::new, whatlang::Detector::with_allowlist);
+    let detected = detector.detect_lang(&run[..end]).and_then(Language::from_detected);
+    // Detection knows one Chinese; give back the one that was asked for.
+    match detected {
+        Some(Language::Cmn) if languages.contains(&Language::Zho) => Some(Language::Zho),
+        other => other,
     }
 }
 
@@ -197,29 +184,22 @@ mod tests {
 
     #[test]
     fn languages_are_given_or_detected() {
-        let of = |text, script, languages: &[Language]| RunLanguage::of(text, script, languages);
-        let none = RunLanguage { language: None, declared: false };
-        assert_eq!(of("the lazy dog", Script::Latin, &[]), none);
-        assert_eq!(of("the lazy dog", Script::Latin, &[Language::Eng, Language::Fra]), none, "it does not matter");
-        assert_eq!(
-            of("東京", Script::Cj, &[Language::Jpn]),
-            RunLanguage { language: Some(Language::Jpn), declared: true }
-        );
+        let of = |text, script, languages: &[Language]| language_of(text, script, languages);
+        assert_eq!(of("the lazy dog", Script::Latin, &[]), None);
+        assert_eq!(of("the lazy dog", Script::Latin, &[Language::Eng, Language::Fra]), None, "it does not matter");
+        assert_eq!(of("東京", Script::Cj, &[Language::Jpn]), Some(Language::Jpn));
         assert_eq!(
             of("東京", Script::Cj, &[Language::Jpn, Language::Eng]),
-            RunLanguage { language: Some(Language::Jpn), declared: true },
+            Some(Language::Jpn),
             "the only one written so"
         );
-        assert_eq!(of("東京", Script::Cj, &[]), RunLanguage { language: Some(Language::Cmn), declared: false });
-        assert_eq!(
-            of("東京の寿司レストラン", Script::Cj, &[]),
-            RunLanguage { language: Some(Language::Jpn), declared: false }
-        );
+        assert_eq!(of("東京", Script::Cj, &[]), Some(Language::Cmn));
+        assert_eq!(of("東京の寿司レストラン", Script::Cj, &[]), Some(Language::Jpn));
         let german = of(
             "Die Würde des Menschen ist unantastbar. Sie zu achten und zu schützen ist Verpflichtung",
             Script::Latin,
             &[Language::Deu, Language::Eng],
         );
-        assert_eq!(german, RunLanguage { language: Some(Language::Deu), declared: true });
+        assert_eq!(german, Some(Language::Deu));
     }
 }

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use crate::bits::{DocSet, kernels};
 use crate::id::DocId;
-use crate::index::settings::Distribution;
 use crate::segment::{VectorShape, Vectors};
 
 /// A direction that documents are compared with.
@@ -17,19 +16,18 @@ pub struct QueryVector {
     unit: Vec<f32>,
     /// The signs, where documents have nothing else.
     bits: Vec<u8>,
-    distribution: Option<Distribution>,
 }
 
 impl QueryVector {
-    /// From numbers of any length. `distribution` moves the similarities.
-    pub fn new(vector: &[f32], distribution: Option<Distribution>) -> QueryVector {
+    /// From numbers of any length.
+    pub fn new(vector: &[f32]) -> QueryVector {
         let squares: f64 = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
         let scale = if squares > 0.0 { 1.0 / squares.sqrt() } else { 0.0 };
         let unit = vector.iter().map(|value| (f64::from(*value) * scale) as f32).collect();
         let mut bits = Vec::new();
         let dimensions = u32::try_from(vector.len()).expect("vectors are shorter than 2^32");
         VectorShape { dimensions, binary: true }.encode(vector, &mut bits);
-        QueryVector { unit, bits, distribution }
+        QueryVector { unit, bits }
     }
 
     pub(super) fn dimensions(&self) -> usize {
@@ -39,12 +37,6 @@ impl QueryVector {
     /// Of length 1, or all zeros.
     pub(super) fn unit(&self) -> &[f32] {
         &self.unit
-    }
-
-    /// From a cosine to 0..=1.
-    fn similarity(&self, cosine: f32) -> f32 {
-        let similarity = f32::midpoint(1.0, cosine).clamp(0.0, 1.0);
-        self.distribution.map_or(similarity, |distribution| distribution.shift(similarity))
     }
 }
 
@@ -193,7 +185,7 @@ impl<'a> Scan<'a> {
                 }
             }
             // All queries of a search shift alike.
-            similarities.iter_mut().for_each(|similarity| *similarity = query.similarity(*similarity));
+            similarities.iter_mut().for_each(|cosine| *cosine = f32::midpoint(1.0, *cosine).clamp(0.0, 1.0));
         }
     }
 

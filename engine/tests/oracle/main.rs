@@ -271,14 +271,11 @@ fn compare(
     Ok(())
 }
 
-/// What the details of a hit tell of its costs: those of the rules of the index. How many words are present exactly is
-/// only told when no attribute matches, and the number of a document is compared through the order of hits.
+/// What the details of a hit tell of its costs: those of the rules of the index. The number of a document is compared
+/// through the order of hits.
 fn told(vector: &Vector, order: &Order) -> Vector {
     let mut told = [0, 0, 0, 0, 0, 2, 0, 0];
     (0..7).filter(|&cost| order.has(cost)).for_each(|cost| told[cost] = vector[cost]);
-    if told[5] < 2 {
-        told[6] = 0;
-    }
     told
 }
 
@@ -299,10 +296,13 @@ fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
                 v[3] = rank.max - rank.rank;
                 v[4] = position.max - position.rank;
             }
-            ScoreDetail::Exactness(ExactMatch::Exact) => v[5] = 0,
-            ScoreDetail::Exactness(ExactMatch::Starts) => v[5] = 1,
-            ScoreDetail::Exactness(ExactMatch::None { matching_words, max_matching_words }) => {
-                v[6] = max_matching_words - matching_words;
+            ScoreDetail::Exactness(exactness) => {
+                v[5] = match exactness.kind {
+                    ExactMatch::Exact => 0,
+                    ExactMatch::Starts => 1,
+                    ExactMatch::None => 2,
+                };
+                v[6] = exactness.max_matching_words - exactness.matching_words;
             }
             ScoreDetail::Sort { .. } => {}
             other => panic!("unexpected detail {other:?}"),

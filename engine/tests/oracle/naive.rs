@@ -273,6 +273,11 @@ impl Order {
         self.0.contains(&cost)
     }
 
+    /// Whether one cost decides before another one.
+    fn has_before(&self, cost: usize, other: usize) -> bool {
+        self.0.iter().take_while(|&&of| of != other).any(|&of| of == cost)
+    }
+
     pub(crate) fn key(&self, vector: &Vector) -> Vec<u32> {
         self.0.iter().map(|&cost| vector[cost]).collect()
     }
@@ -336,11 +341,14 @@ fn evaluate(
                     .unwrap();
                 v[6] += if classes[i] == 0 && node.len == 1 && occ.iter().any(|o| o.3) { 0 } else { words };
             }
-            let exact: Vec<usize> = (0..tiling.len())
-                .filter(|&i| classes[i] == 0 && nodes[tiling[i]].len == 1 && known[nodes[tiling[i]].first])
-                .collect();
+            let is_known = |node: &Node| known[node.first..][..node.len].contains(&true);
+            let (exact, others): (Vec<usize>, Vec<usize>) = (0..tiling.len())
+                .filter(|&i| is_known(&nodes[tiling[i]]))
+                .partition(|&i| classes[i] == 0 && nodes[tiling[i]].len == 1);
             let firsts: Vec<usize> = exact.iter().map(|&i| nodes[tiling[i]].first).collect();
-            if !firsts.is_empty() && firsts.iter().enumerate().all(|(i, &f)| i == f) {
+            // Unless `typo` has told them apart, documents without a known word are not exact.
+            let has_all = others.is_empty() || order.has_before(1, 5);
+            if has_all && !firsts.is_empty() && firsts.iter().enumerate().all(|(i, &f)| i == f) {
                 for (field, words) in fields(doc) {
                     let starts = exact.iter().all(|&i| {
                         let at = bucket(nodes[tiling[i]].first as u32);

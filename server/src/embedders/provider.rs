@@ -206,7 +206,9 @@ fn rest_templates(configuration: &Map<String, Value>) -> Result<(Option<Template
         })
     });
     let request = request.transpose()?;
-    let response = field("response").map(|response| Template::new(response, "response", "{{embedding}}"));
+    // A request that is missing is told before what is wrong with the response.
+    let response = field("response").filter(|_| request.is_some());
+    let response = response.map(|response| Template::new(response, "response", "{{embedding}}"));
     let response = response.transpose()?;
     match (request.as_ref().map(Template::repeats), response.as_ref().map(Template::repeats)) {
         (Some(false), Some(true)) => {

@@ -1,7 +1,7 @@
 //! `_rankingScoreDetails`: what each ranking rule said of a hit.
 
 use lamina_engine::index::settings::AttributeList;
-use lamina_engine::rank::{ExactMatch, Rank, ScoreDetail, SortedValue};
+use lamina_engine::rank::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue};
 use serde_json::{Map, Value, json};
 
 /// One key for each applied rule, in order. Sorts by fields that are not displayed keep their place but hide name and
@@ -46,7 +46,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
                 "score": Rank::combined(*rank, *position),
             })),
         ),
-        ScoreDetail::Exactness(exact) => ("exactness".into(), exactness(*exact)),
+        ScoreDetail::Exactness(told) => ("exactness".into(), exactness(*told)),
         ScoreDetail::Sort { field, ascending, value } => {
             if displayed.selects(field) {
                 let value = match value {
@@ -81,19 +81,17 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
     }
 }
 
-fn exactness(exact: ExactMatch) -> Map<String, Value> {
-    match exact {
-        ExactMatch::Exact => object(json!({ "matchType": "exactMatch", "score": 1.0 })),
-        ExactMatch::Starts => object(json!({ "matchType": "matchesStart", "score": 2.0 / 3.0 })),
-        ExactMatch::None { matching_words, max_matching_words } => {
-            let step = Rank { rank: matching_words + 1, max: max_matching_words + 1 };
-            object(json!({
-                "matchType": "noExactMatch",
-                "matchingWords": matching_words,
-                "maxMatchingWords": max_matching_words,
-                "score": Rank::combined(Rank { rank: 1, max: 3 }, step),
-            }))
-        }
+fn exactness(exactness: Exactness) -> Map<String, Value> {
+    let score = exactness.told_score();
+    match exactness.kind {
+        ExactMatch::Exact => object(json!({ "matchType": "exactMatch", "score": score })),
+        ExactMatch::Starts => object(json!({ "matchType": "matchesStart", "score": score })),
+        ExactMatch::None => object(json!({
+            "matchType": "noExactMatch",
+            "matchingWords": exactness.matching_words,
+            "maxMatchingWords": exactness.max_matching_words,
+            "score": score,
+        })),
     }
 }
 
@@ -123,7 +121,7 @@ mod tests {
             ScoreDetail::Typo { count: 1, max: 3 },
             ScoreDetail::Proximity(Rank { rank: 3, max: 4 }),
             ScoreDetail::Attribute { rank: Rank { rank: 1, max: 1 }, position: Rank { rank: 17, max: 21 } },
-            ScoreDetail::Exactness(ExactMatch::None { matching_words: 2, max_matching_words: 2 }),
+            ScoreDetail::Exactness(Exactness { kind: ExactMatch::None, matching_words: 2, max_matching_words: 2 }),
             ScoreDetail::Sort { field: "year".into(), ascending: false, value: SortedValue::Number(1999.0) },
             ScoreDetail::Sort { field: "secret".into(), ascending: true, value: SortedValue::String("x".into()) },
             ScoreDetail::GeoSort {

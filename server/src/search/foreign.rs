@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::document::document_id;
-use lamina_engine::filter::{Condition, Filter};
+use lamina_engine::filter::{Condition, Filter, Location};
 use lamina_engine::highlight::{Projection, Selection};
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, ForeignKey, Settings};
@@ -19,12 +19,19 @@ use crate::instance::Instance;
 /// Documents that one `_foreign` may stand for: their ids are read.
 const REFERRED_MAX: u64 = 100_000;
 
+/// The answer to `_foreign` while foreign keys are off.
+pub(super) fn refused(at: &Location) -> ApiError {
+    let mut refusal = ApiError::feature_not_enabled("Using `_foreign` in a filter", "foreign_keys");
+    refusal.message = format!("{}\n{at}", refusal.message);
+    refusal
+}
+
 /// `filter` with the ids that each `_foreign(field, filter)` stands for in its place.
 ///
 /// # Errors
 /// `code` when the field refers to no index or the inner filter can't be applied there, `feature_not_enabled` when
 /// foreign keys are off, and what the caller may not search.
-pub(super) fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
+pub fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
     let resolve_all = |filters: Vec<Filter>| -> ApiResult<Vec<Filter>> {
         filters.into_iter().map(|filter| resolve(filter, settings, context, code)).collect()
     };
@@ -33,11 +40,7 @@ pub(super) fn resolve(filter: Filter, settings: &Settings, context: &Context, co
         Filter::Or(filters) => Filter::Or(resolve_all(filters)?),
         Filter::Not(filter) => Filter::Not(Box::new(resolve(*filter, settings, context, code)?)),
         Filter::Foreign { field, filter, at } => {
-            let Some(instance) = &context.foreign else {
-                let mut refusal = ApiError::feature_not_enabled("Using `_foreign` in a filter", "foreign_keys");
-                refusal.message = format!("{}\n{}", refusal.message, at.at);
-                return Err(refusal);
-            };
+            let Some(instance) = &context.foreign else { return Err(refused(&at.at)) };
             let Some(key) = settings.foreign_keys.iter().find(|key| key.field_name == field.value) else {
                 let message = format!("Attribute `{}` is no foreign key of this index.\n{}", field.value, field.at);
                 return Err(ApiError::new(code, message));

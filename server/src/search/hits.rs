@@ -135,7 +135,8 @@ impl<'a> HitWriter<'a> {
                 languages: &|path| self.languages(path),
             };
             let formatted = formatter.format(&document).map_err(refusal::unretrievable)?;
-            if let Some(copy) = formatted.document.filter(|copy| copy != b"{}") {
+            if let Some(mut copy) = formatted.document.filter(|copy| copy != b"{}") {
+                self.foreign.fill(&mut copy)?;
                 append_field(&mut out, "_formatted", &copy);
             }
             if let Some(positions) = formatted.positions {

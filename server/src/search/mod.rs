@@ -36,12 +36,13 @@ pub use facet_search::{FacetSearch, SELECTING, run_facet_search};
 pub use facets::Facets;
 pub(crate) use federation::federated;
 pub use federation::{ValuesWanted, run_federated};
+pub use foreign::resolve as resolve_foreign;
 pub use hits::HitWriter;
 pub use kept_answers::{Answered, Form, KeptAnswers};
 pub(crate) use multi::at_query;
 pub use multi::{Snapshots, Written, run_multi};
 pub use refusal::unknown_embedder;
-pub use request::{engine_request, parse_filter};
+pub use request::{engine_request, parse_filter, parse_own_filter};
 pub use similar::run_similar;
 
 use crate::access::Rights;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Context, Target, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::features::{Feature, Features};
 use crate::wire::search::{SearchQuery, Window};
 
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
@@ -31,12 +32,8 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         }
         None => Vec::new(),
     };
-    let filter = match both(imposed, filter) {
-        Some(filter) if filter.first_foreign().is_some() => {
-            Some(foreign::resolve(filter, settings, context, Code::InvalidSearchFilter)?)
-        }
-        filter => filter,
-    };
+    let resolved = |filter| foreign::resolve(filter, settings, context, Code::InvalidSearchFilter);
+    let filter = both(imposed, filter).map(resolved).transpose()?;
     let window = query.window();
     let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
     Ok(SearchRequest {
@@ -74,6 +71,24 @@ pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiRe
         return Err(refusal);
     }
     Ok(filter)
+}
+
+/// As [`parse_filter`], for writes: only searches and lists of documents ask other indexes.
+///
+/// # Errors
+/// As [`parse_filter`], and when the filter has a `_foreign`.
+pub fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiResult<Option<Filter>> {
+    let filter = parse_filter(filter, code, features.is_on(Feature::ContainsFilter))?;
+    match filter.as_ref().and_then(Filter::first_foreign) {
+        None => Ok(filter),
+        Some(at) if !features.is_on(Feature::ForeignKeys) => Err(foreign::refused(at)),
+        Some(at) => Err(ApiError::new(
+            code,
+            format!(
+                "`_foreign` asks another index, which may change before the task runs: search for the documents first.\n{at}"
+            ),
+        )),
+    }
 }
 
 /// Both filters, where there are two.

@@ -138,7 +138,8 @@ const OF_SOURCE: [&str; 12] = [
     "indexingEmbedder",
 ];
 
-/// Puts `change` over a stored configuration: field by field, fragments by their names; `null` takes away.
+/// Puts `change` over a stored configuration: field by field, fragments by their names; `null` takes away. The vectors of a
+/// document are in the order of the fragments: new ones come last, by their names.
 pub(super) fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
     for (field, value) in change {
         match value {
@@ -146,6 +147,8 @@ pub(super) fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>
             Value::Object(fragments) if [INDEXING_FRAGMENTS, SEARCH_FRAGMENTS].contains(&field.as_str()) => {
                 let merged = stored.entry(field.clone()).or_insert_with(|| Value::Object(Map::new()));
                 let Value::Object(merged) = merged else { continue };
+                let mut fragments: Vec<_> = fragments.iter().collect();
+                fragments.sort_by_key(|(name, _)| *name);
                 for (name, fragment) in fragments {
                     if fragment.is_null() {
                         merged.shift_remove(name);
@@ -264,9 +267,12 @@ mod tests {
 
     #[test]
     fn fragments_are_merged_by_name() {
-        let mut stored = json!({"indexingFragments": {"a": {"value": 1}, "b": {"value": 2}}, "url": "u"});
+        let mut stored = json!({"url": "u"});
         let stored = stored.as_object_mut().unwrap();
         let change = |change: Value, stored: &mut Map<String, Value>| merge(stored, change.as_object().unwrap());
+        change(json!({"indexingFragments": {"b": {"value": 2}, "a": {"value": 1}}}), stored);
+        let names = fragments_of(stored, INDEXING_FRAGMENTS);
+        assert_eq!(names, [("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))], "new ones by their names");
         change(json!({"indexingFragments": {"a": null, "c": {"value": 3}}, "url": null, "apiKey": "k"}), stored);
         assert_eq!(
             Value::from(stored.clone()),

@@ -81,7 +81,7 @@ fn recall(reader: &SegmentReader, queries: &[Vec<f32>], docs: &DocSet) -> f64 {
     let vectors = reader.vectors_of("e").unwrap();
     let (mut found, mut expected) = (0, 0);
     for query in queries {
-        let query = [QueryVector::new(query, None)];
+        let query = [QueryVector::new(query)];
         let mut all = Vec::new();
         similarities(vectors, &query, Pairing::All, docs, |doc, similarity| {
             all.extend(similarity.map(|similarity| (doc, similarity)));
@@ -156,7 +156,7 @@ fn what_is_compared_one_by_one() {
     let all = vectors(3_000, 5, 1);
     let reader = segment(&directory, 1, 0, 1, &one_each(&all));
     let vectors = reader.vectors_of("e").unwrap();
-    let query = [QueryVector::new(&all[3], None)];
+    let query = [QueryVector::new(&all[3])];
     let near = |docs: &DocSet, count| nearest(vectors, &query, Pairing::All, docs, count);
     assert!(near(&DocSet::full(3_000), 5).is_some());
     assert!(near(&every(10, 3_000), 5).is_none(), "few documents");
@@ -172,7 +172,7 @@ fn equal_vectors_are_no_trouble() {
     let zeros = vec![0.0; DIMENSIONS];
     let all: Vec<Vec<f32>> = (0..5_000).map(|i| if i % 2 == 0 { one.clone() } else { zeros.clone() }).collect();
     let reader = segment(&directory, 1, 0, 1, &one_each(&all));
-    let query = [QueryVector::new(&one, None)];
+    let query = [QueryVector::new(&one)];
     let vectors = reader.vectors_of("e").unwrap();
     let found = nearest(vectors, &query, Pairing::All, &DocSet::full(5_000), WANTED).unwrap();
     assert!(found.iter().all(|(doc, similarity)| doc % 2 == 0 && *similarity > 0.999));

@@ -40,7 +40,7 @@ fn the_example_of_the_protocol() {
     let meta = writer.finish(&directory, SegmentId(1)).unwrap();
     let reader = SegmentReader::open(&directory, &meta).unwrap();
     let mut found = Vec::new();
-    let query = [QueryVector::new(&[1.0, 1.0], None)];
+    let query = [QueryVector::new(&[1.0, 1.0])];
     similarities(reader.vectors_of("e").unwrap(), &query, Pairing::All, &DocSet::full(1), |doc, similarity| {
         found.push((doc, similarity.unwrap()));
     });
@@ -51,7 +51,7 @@ fn the_example_of_the_protocol() {
 fn pairs_compare_vectors_of_the_same_place() {
     let one = |at: usize| (0..5).map(|i| if i == at { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
     let reader = segment(false, &[vec![one(0), one(1)], vec![one(1), one(0)], vec![one(1)]]);
-    let queries = [QueryVector::new(&one(0), None), QueryVector::new(&one(1), None)];
+    let queries = [QueryVector::new(&one(0)), QueryVector::new(&one(1))];
     let found = |pairing| {
         let mut found = Vec::new();
         let vectors = reader.vectors_of("e").unwrap();
@@ -78,7 +78,7 @@ proptest! {
             expected.push((doc, best));
         }
         let mut found = Vec::new();
-        let query = [QueryVector::new(&query, None)];
+        let query = [QueryVector::new(&query)];
         let vectors = reader.vectors_of("e").unwrap();
         let docs = DocSet::from_sorted(docs);
         similarities(vectors, &query, Pairing::All, &docs, |doc, similarity| found.push((doc, similarity)));
@@ -106,7 +106,7 @@ proptest! {
     ) {
         let reader = segment(binary, &documents);
         let vectors = reader.vectors_of("e").unwrap();
-        let queries: Vec<QueryVector> = queries.iter().map(|query| QueryVector::new(query, None)).collect();
+        let queries: Vec<QueryVector> = queries.iter().map(|query| QueryVector::new(query)).collect();
         let pairing = if is_by_position { Pairing::ByPosition } else { Pairing::All };
         let within = within.0..within.1.max(within.0);
         let docs: Vec<u32> = (0..documents.len() as u32).filter(|doc| left_out >> (doc % 32) & 1 == 0).collect();
@@ -129,7 +129,7 @@ proptest! {
 fn a_document_whose_similarity_is_none_comes_last() {
     // The sum of the products is larger than any number, and so is the length: neither says how near it is.
     let reader = segment(false, &[vec![vec![f32::MAX; 5]], vec![vec![1.0; 5]], vec![vec![-1.0; 5]]]);
-    let query = [QueryVector::new(&[1.0; 5], None)];
+    let query = [QueryVector::new(&[1.0; 5])];
     let found = nearest_by_scan(reader.vectors_of("e").unwrap(), &query, Pairing::All, &DocSet::full(3), 0..3, 3);
     let docs: Vec<DocId> = found.iter().map(|(doc, _)| *doc).collect();
     assert_eq!(docs, [0, 1, 2], "none is left out: {found:?}");

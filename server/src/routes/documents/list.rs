@@ -16,8 +16,9 @@ use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::{Request, json_text};
+use crate::routes::search::context;
 use crate::routes::tell;
-use crate::search::parse_filter;
+use crate::search::{Context, parse_filter, resolve_foreign};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{ListQuery, get_parameters};
@@ -38,25 +39,24 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
 pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let query = ListQuery::from_query(&request.query())?;
-    answer(uid, query, request.state()).await
+    answer(uid, query, request.state(), context(request)).await
 }
 
 pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
-    let state = Arc::clone(request.state());
+    let (state, context) = (Arc::clone(request.state()), context(&request));
     let query = ListQuery::from_body(&request.json().await?)?;
-    answer(uid, query, &state).await
+    answer(uid, query, &state, context).await
 }
 
 /// Lists share the queue of the searches, unless the feature says otherwise: a filter and a sort cost as much.
-async fn answer(uid: String, query: ListQuery, state: &AppState) -> ApiResult<Response> {
+async fn answer(uid: String, query: ListQuery, state: &AppState, context: Context) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
-    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
     let facts = state
         .telemetry
         .is_on()
         .then(|| Facts::of_fetch(query.filter.as_ref(), query.retrieve_vectors, query.limit, query.offset));
-    let listing = move || list(&*instance.snapshot(&uid)?, &query, contains_allowed);
+    let listing = move || list(&*instance.snapshot(&uid)?, &query, &context);
     let body = match state.features.is_on(Feature::DisableDocumentsFetchQueue) {
         true => blocking(listing).await??,
         false => state.searches.run(listing).await??,
@@ -95,9 +95,9 @@ fn unretrievable(error: impl std::fmt::Display) -> ApiError {
 }
 
 /// The body of a list.
-fn list(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) -> ApiResult<Vec<u8>> {
+fn list(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Vec<u8>> {
     let criteria = sort_criteria(snapshot, query)?;
-    let among = candidates(snapshot, query, contains_allowed)?;
+    let among = candidates(snapshot, query, context)?;
     let (offset, limit) = (query.offset, query.limit);
     let (page, total) = match (&among, criteria.as_slice()) {
         (None, []) => (snapshot.documents(offset, limit), snapshot.document_count()),
@@ -131,9 +131,8 @@ fn total_len(sets: &[DocSet]) -> u64 {
 }
 
 /// The documents that filter and ids leave, by segment; `None` when neither is given.
-fn candidates(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) -> ApiResult<Option<Vec<DocSet>>> {
-    let filtered =
-        query.filter.as_ref().map(|filter| matching(snapshot, filter, contains_allowed)).transpose()?.flatten();
+fn candidates(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
+    let filtered = query.filter.as_ref().map(|filter| matching(snapshot, filter, context)).transpose()?.flatten();
     let named = query.ids.as_ref().map(|ids| with_ids(snapshot, ids));
     Ok(match (filtered, named) {
         (Some(filtered), Some(named)) => Some(filtered.iter().zip(&named).map(|(one, other)| one.and(other)).collect()),
@@ -141,9 +140,10 @@ fn candidates(snapshot: &Snapshot, query: &ListQuery, contains_allowed: bool) ->
     })
 }
 
-fn matching(snapshot: &Snapshot, filter: &Value, contains_allowed: bool) -> ApiResult<Option<Vec<DocSet>>> {
+fn matching(snapshot: &Snapshot, filter: &Value, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
     let code = Code::InvalidDocumentFilter;
-    let Some(filter) = parse_filter(filter, code, contains_allowed)? else { return Ok(None) };
+    let Some(filter) = parse_filter(filter, code, context.contains_filter)? else { return Ok(None) };
+    let filter = resolve_foreign(filter, &snapshot.settings, context, code)?;
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
         .map_err(|error| ApiError::new(code, error.to_string()))?;
     Ok(Some(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect()))

@@ -13,7 +13,7 @@ use crate::features::Feature;
 use crate::http::Request;
 use crate::payload;
 use crate::routes::enqueue;
-use crate::search::parse_filter;
+use crate::search::parse_own_filter;
 use crate::tasks::{Content, Method, NewTask, Upsert, blocking};
 use crate::wire::body::{check_json_content_type, parse_json};
 use crate::wire::documents::{
@@ -83,8 +83,7 @@ pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Re
 
 /// What the settings allow is decided when the task runs; a filter that cannot be read never will.
 fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
-    let contains_allowed = state.features.is_on(Feature::ContainsFilter);
-    match parse_filter(filter, Code::InvalidDocumentFilter, contains_allowed)? {
+    match parse_own_filter(filter, Code::InvalidDocumentFilter, &state.features)? {
         Some(_) => Ok(()),
         None => Err(empty_filter()),
     }

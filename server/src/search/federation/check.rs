@@ -4,6 +4,7 @@ use lamina_engine::index::settings::RankingRule;
 use lamina_engine::sort::{SortCriterion, SortTarget};
 
 use super::super::Target;
+use super::super::multi::at_query;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
 
@@ -102,7 +103,7 @@ pub(super) fn comparable(targets: &[Target<'_>], queries: &[IndexQuery]) -> ApiR
         if let Some((other, known)) = &longest {
             let refused = known.iter().zip(&steps).find_map(|(one, other)| one.incompatibility(*other));
             if let Some(reason) = refused {
-                return Err(ApiError::new(
+                let error = ApiError::new(
                     Code::InvalidMultiSearchQueryRankingRules,
                     format!(
                         "The results of queries #{position} and #{other} are incompatible: \n  1. \
@@ -111,7 +112,8 @@ pub(super) fn comparable(targets: &[Target<'_>], queries: &[IndexQuery]) -> ApiR
                         described(&steps),
                         described(known)
                     ),
-                ));
+                );
+                return Err(at_query(error, asked.query_position.unwrap_or(position)));
             }
         }
         if longest.as_ref().is_none_or(|(_, known)| known.len() < steps.len()) {

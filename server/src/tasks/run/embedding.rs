@@ -171,11 +171,12 @@ impl<'a> Telling<'a> {
 
     fn add(&self, told: &mut Told<'a>, address: DocumentAddress, embedder: &str) {
         told.total += 1;
-        if let Some(failed) = self.reasons.get(&(address, embedder)) {
-            if told.documents.len() < TOLD_MAX {
-                told.documents.push(failed);
-            }
-        } else if let Some((embedder, failure)) = self.embedded.lasting.get_key_value(embedder) {
+        if let Some(failed) = self.reasons.get(&(address, embedder))
+            && told.documents.len() < TOLD_MAX
+        {
+            told.documents.push(failed);
+        }
+        if let Some((embedder, failure)) = self.embedded.lasting.get_key_value(embedder) {
             told.lasting.insert(embedder, failure);
         }
     }

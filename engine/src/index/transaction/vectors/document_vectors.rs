@@ -270,6 +270,7 @@ impl<'a> DocumentVectors<'a> {
         match earlier.filter(|(stored, _)| same(stored)) {
             Some((stored, shape)) => {
                 target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+                self.log.kept(embedder.name());
             }
             // Without a word on its vectors the document waits for them.
             None if maker.embedder.is_none() => {}
@@ -306,7 +307,7 @@ impl<'a> DocumentVectors<'a> {
                 match of_document.into_iter().collect::<Result<Vec<_>, _>>() {
                     Ok(vectors) => {
                         builder.set(pending.doc, VectorState::generated().hashed(), pending.hash, &vectors);
-                        self.log.made(1);
+                        self.log.made(embedder.name());
                     }
                     Err(failure) if failure.is_of_text => {
                         self.log.failed(embedder.name(), pending.document_id, failure);
@@ -346,7 +347,7 @@ fn embed(
 /// [`EmbeddingError::Failed`]
 pub(in super::super) fn check_log(log: &EmbeddingLog, embedders: &[ActiveEmbedder]) -> Result<(), IndexError> {
     for embedder in embedders {
-        if let Some(failure) = log.lasting(embedder.name()) {
+        if let Some(failure) = log.fruitless(embedder.name()) {
             return Err(EmbeddingError::Failed { embedder: embedder.name().to_owned(), failure }.into());
         }
     }
