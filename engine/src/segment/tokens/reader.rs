@@ -44,7 +44,7 @@ type Piece<'d, T> = std::iter::Zip<std::slice::Iter<'d, T>, std::array::IntoIter
 /// Documents whose tokens are asked for together: their cache misses overlap.
 const DOCS_PER_FETCH: usize = 16;
 /// Lines asked for of each document.
-const LINES_PER_FETCH: usize = 2;
+const LINES_PER_FETCH: usize = 4;
 /// Entries of the code table that are compared together.
 const ENTRIES_PER_PIECE: usize = 64;
 /// So many field lists are decoded when a segment is opened.
