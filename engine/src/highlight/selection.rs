@@ -50,9 +50,7 @@ impl Selection {
             }
         }
     }
-}
 
-impl Selection {
     /// As [`Self::at`] for a path of which nothing above is selected whole.
     pub(super) fn member(&self, path: &str) -> Selected {
         match self {

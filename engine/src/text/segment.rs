@@ -19,9 +19,6 @@ static UNICODE_WORDS: LazyLock<WordSegmenterBorrowed<'static>> =
 /// The language of `run`, written in `script`: the only one that `languages` has for that script, else detected among them.
 /// Detected without any given only where it matters, so never for Latin.
 pub(super) fn language_of(run: &str, script: Script, languages: &[Language]) -> Option<Language> {
-    if let [only] = languages {
-        return Some(*only);
-    }
     let mut written = languages.iter().copied().filter(|language| writes(*language, script));
     let candidates = match (written.next(), written.next()) {
         (Some(only), None) => return Some(only),
@@ -193,6 +190,10 @@ mod tests {
             Some(Language::Jpn),
             "the only one written so"
         );
+        let japanese = of("東京の寿司レストラン", Script::Cj, &[Language::Deu]);
+        assert_eq!(japanese, Some(Language::Jpn), "what is not written so is in another language");
+        assert_eq!(of("the lazy dog", Script::Latin, &[Language::Jpn]), None);
+        assert_eq!(of("the lazy dog", Script::Latin, &[Language::Deu]), Some(Language::Deu));
         assert_eq!(of("東京", Script::Cj, &[]), Some(Language::Cmn));
         assert_eq!(of("東京の寿司レストラン", Script::Cj, &[]), Some(Language::Jpn));
         let german = of(
