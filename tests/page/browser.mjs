@@ -78,7 +78,16 @@ export async function open(program) {
       const ended = new Promise(resolve => process.on('exit', resolve));
       process.kill();
       await ended;
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+      // Helpers of the browser write a little longer than it runs, and what they write anew is in no list of files to remove.
+      for (let left = 50; ; left--) {
+        try {
+          rmSync(profile, { recursive: true, force: true });
+          break;
+        } catch (error) {
+          if (left === 0) throw error;
+          await new Promise(resolve => setTimeout(resolve, 100));
+        }
+      }
     },
   };
 }
