@@ -307,6 +307,18 @@ fn a_model_that_refuses_everything_fails_the_task() {
     assert!(server.get("/indexes/pets/settings/embedders").ok().get("other").is_none());
 }
 
+/// In one batch or in two.
+#[test]
+fn a_task_whose_documents_are_all_refused_fails_alone() {
+    let model = Model::start();
+    let server = pets(&model);
+    model.be(Manner { refuses: Some("snake"), ..Manner::default() });
+    let tasks = ["a snake", "a rabbit"]
+        .map(|text| server.post("/indexes/pets/documents", json!([{"id": text.len(), "text": text}])));
+    assert_eq!(tasks.map(|task| server.wait(&task)["status"].clone()), ["failed", "succeeded"]);
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 8]);
+}
+
 #[test]
 fn a_late_model_leaves_the_words_and_is_told() {
     let model = Model::start();

@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
                     *similarity *= self.vectors.inverse_norm(row);
                 }
             }
-            // All queries of a search shift alike.
+            // From cosines to 0..=1.
             similarities.iter_mut().for_each(|cosine| *cosine = f32::midpoint(1.0, *cosine).clamp(0.0, 1.0));
         }
     }

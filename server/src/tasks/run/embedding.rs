@@ -155,17 +155,30 @@ impl<'a> Telling<'a> {
         let payload = payload(self.context, uid, &upsert.payload)?;
         let primary_key = self.snapshot.primary_key.as_deref().unwrap_or_default();
         let (mut told, mut seen) = (Told::default(), HashSet::new());
+        let (mut waiting, mut is_gone) = (BTreeMap::<String, usize>::new(), false);
         let for_line = |line: &[u8]| {
             // Another task of the batch may have deleted it.
             let address = document_id(line, primary_key).ok().and_then(|id| self.snapshot.find(id.as_str()));
-            let Some(address) = address else { return };
-            let mut waited_for = self.snapshot.waited_for(address).peekable();
-            if waited_for.peek().is_some() && seen.insert(address) {
-                waited_for.for_each(|embedder| self.add(&mut told, address, &embedder));
+            let Some(address) = address else {
+                is_gone = true;
+                return;
+            };
+            if seen.insert(address) {
+                self.snapshot.waited_for(address).for_each(|embedder| {
+                    self.add(&mut told, address, &embedder);
+                    *waiting.entry(embedder.to_string()).or_default() += 1;
+                });
             }
         };
         for_each_line(&payload, for_line)
             .map_err(|error| ApiError::internal(format!("the documents of task {uid} can't be read: {error}")))?;
+        // A task of which every document was refused has failed, whatever else was in its batch.
+        let fruitless = waiting.into_iter().filter(|(_, count)| *count == seen.len() && !is_gone);
+        for (embedder, _) in fruitless {
+            if let Some(failed) = told.documents.iter().find(|failed| failed.embedder == embedder) {
+                told.lasting.entry(&failed.embedder).or_insert(&failed.failure);
+            }
+        }
         Ok(told)
     }
 
