@@ -360,6 +360,7 @@ fn each_task_of_a_batch_is_told_of_its_own_documents() {
     // While the first waits for its vectors, the others gather for the next batch.
     model.be(Manner { holds: Some("slow"), ..Manner::default() });
     let first = add(json!([{"id": 10, "text": "a slow dog"}]));
+    until_found(&server, "slow");
     let tasks = [
         add(json!([{"id": 3, "text": "a kitten"}])),
         add(json!([{"id": 4, "text": "a snake"}, {"id": 5, "text": "a puppy"}, {"id": "4", "text": "two snakes"}])),
@@ -381,6 +382,7 @@ fn each_task_of_a_batch_is_told_of_its_own_documents() {
     // What stands in the way of all fails the tasks that brought something to embed.
     model.be(Manner { holds: Some("slow"), ..Manner::default() });
     let first = add(json!([{"id": 11, "text": "another slow dog"}]));
+    until_found(&server, "another");
     let with_vectors = add(json!([{"id": 20, "text": "a fox", "_vectors": {"m": [0.5, 0.5]}}]));
     let without = add(json!([{"id": 21, "text": "a wolf"}]));
     model.fail(401);
