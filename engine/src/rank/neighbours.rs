@@ -176,29 +176,49 @@ pub(super) fn cut_by_neighbours(
 
 /// All documents that can have a word of the one right before a word of the other, and those that can have them near each
 /// other, if that is known; maybe some that do not. `None` when nothing is known, or it tells little.
-fn stored(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<(DocSet, Option<Near>)> {
-    let (pairs, postings) = (query.reader().pairs(), query.reader().postings());
+fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Option<Near>)> {
+    let paired = paired(query, pair);
+    // Completions that are all in pairs are known one by one.
+    let followed = if matches!(paired, Some(Paired { holding_rare: 0, .. })) { None } else { followed(query, pair) };
+    match (paired, followed) {
+        (None, None) => None,
+        (None, Some(followed)) => Some((followed, None)),
+        (Some(Paired { adjacent, near, .. }), None) => Some((adjacent, near)),
+        (Some(Paired { adjacent, near, .. }), Some(followed)) => {
+            // Those that are not adjacent after all may be near.
+            let near = near.map(|mut near| {
+                near.docs.or_assign(&adjacent);
+                near
+            });
+            Some((adjacent.and(&followed), near))
+        }
+    }
+}
+
+/// What pairs of frequent words tell of neighbours.
+struct Paired {
+    adjacent: DocSet,
+    near: Option<Near>,
+    /// How often a document may be adjacent only because it holds a word that is in no pairs.
+    holding_rare: u64,
+}
+
+/// What is known of the frequent words of two neighbours; documents with others of their words count as adjacent.
+fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Paired> {
+    let pairs = query.reader().pairs();
     if left.len().max(right.len()) > WORDS_MAX {
         return None;
     }
     let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
     let (left, rare_left): (Vec<_>, Vec<_>) = left.iter().partition(is_frequent);
     let (right, rare_right): (Vec<_>, Vec<_>) = right.iter().partition(is_frequent);
-    let rare = || rare_left.iter().chain(&rare_right).copied();
-    let holding: u64 = rare().map(|word| u64::from(postings.doc_freq(word))).sum();
-    let doc_count = query.reader().doc_count();
-    if left.is_empty() || right.is_empty() || holding * RARE_SHARE > u64::from(doc_count) {
+    if left.is_empty() || right.is_empty() {
         return None;
     }
-    let mut docs = DocSet::empty();
-    if holding > 0 {
-        let mut all = BitsetBuilder::new(doc_count);
-        rare().for_each(|word| postings.add_to(word, &mut all));
-        docs = all.finish();
-    }
+    let (mut adjacent, holding_rare) = holding_any(query, &[rare_left, rare_right].concat())?;
     let words = || left.iter().flat_map(|&left| right.iter().map(move |&right| [left, right]));
     for words in words() {
-        docs.or_assign(&pairs.docs(words)?);
+        adjacent.or_assign(&pairs.docs(words)?);
     }
     let near = words().map(|words| pairs.near(words)).reduce(|all, near| {
         let (mut all, near) = (all?, near?);
@@ -206,5 +226,42 @@ fn stored(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<(D
         all.docs.or_assign(&near.docs);
         Some(all)
     });
-    Some((docs, near.flatten()))
+    Some(Paired { adjacent, near: near.flatten(), holding_rare })
+}
+
+/// What is known of the words that come right after the frequent words of the left one; documents with others of its words
+/// count as adjacent.
+fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
+    let pairs = query.reader().pairs();
+    if left.len().max(right.others.len()) > WORDS_MAX || right.words.is_empty() {
+        return None;
+    }
+    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
+    let (left, rare_left): (Vec<_>, Vec<_>) = left.iter().partition(is_frequent);
+    let (others, rare_others): (Vec<_>, Vec<_>) = right.others.iter().copied().partition(is_frequent);
+    if left.is_empty() {
+        return None;
+    }
+    let (mut docs, _) = holding_any(query, &[rare_left, rare_others].concat())?;
+    for &word in &left {
+        docs.or_assign(&pairs.followed(word, right.words.clone())?);
+        for &other in &others {
+            docs.or_assign(&pairs.docs([word, other])?);
+        }
+    }
+    Some(docs)
+}
+
+/// The documents that hold any of some words that are in no pairs, and the sum of their numbers; `None` when these are too
+/// many to tell anything.
+fn holding_any(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> Option<(DocSet, u64)> {
+    let postings = query.reader().postings();
+    let holding: u64 = words.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
+    let doc_count = query.reader().doc_count();
+    if holding == 0 || holding * RARE_SHARE > u64::from(doc_count) {
+        return (holding == 0).then(|| (DocSet::empty(), 0));
+    }
+    let mut all = BitsetBuilder::new(doc_count);
+    words.iter().for_each(|&word| postings.add_to(word, &mut all));
+    Some((all.finish(), holding))
 }

@@ -337,6 +337,30 @@ fn frequent_words_that_are_seldom_near_read_few_documents() {
     }
 }
 
+/// Of the completions of a short prefix none is frequent, and all documents have one: those are read that have it right behind
+/// the frequent word.
+#[test]
+fn prefixes_behind_frequent_words_read_few_documents() {
+    let document = |id: u64| {
+        let letter = |n: u64| char::from(b'a' + (n % 26) as u8);
+        let name: String = ['j', 'o', letter(id), letter(id / 26), letter(id / 676)].iter().collect();
+        let is_near = (4_300..4_312).contains(&id);
+        let text = if is_near { format!("directed {name} and me") } else { format!("directed by the old {name}") };
+        json!({"id": id, "text": text})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let snapshot =
+        index(json!({"searchableAttributes": ["text"], "synonyms": {"made": ["directed"]}}), &[&documents]).snapshot();
+    for query in ["directed j", "directed jo", "made jo", "diretced jo"] {
+        let explain = Some(Explain::default());
+        let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
+        let result = search(&snapshot, &request).unwrap();
+        assert_eq!((ids(&snapshot, &result), result.total), ((4_300..4_310).collect(), 4_500), "{query}");
+        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        assert!(read < 200, "{query}: {read} documents were read");
+    }
+}
+
 /// Phrases of frequent words are counted by their stored triples, and put in order by the first words of attributes.
 #[test]
 fn phrases_of_frequent_words_read_few_documents() {

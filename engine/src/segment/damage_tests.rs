@@ -1,5 +1,6 @@
 //! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
 
+use super::postings::Followers;
 use super::tests::{many_docs, write_segment};
 use super::*;
 use crate::bits::{BitsetBuilder, DocSet};
@@ -155,7 +156,7 @@ fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
 }
 
-/// A segment of so many documents that it has pairs, near pairs and triples of frequent words, unions of prefixes and dictionaries.
+/// A segment of so many documents that it has pairs, near pairs, triples and followers of frequent words, unions of prefixes and dictionaries.
 fn large_segment() -> &'static (MemoryDirectory, SegmentMeta, Vec<u8>) {
     static LARGE: std::sync::LazyLock<(MemoryDirectory, SegmentMeta, Vec<u8>)> = std::sync::LazyLock::new(|| {
         let directory = MemoryDirectory::new();
@@ -219,10 +220,10 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Small segments have neither pairs nor near pairs nor triples nor unions.
+    /// Small segments have nothing of frequent words, and no unions.
     #[test]
     fn signed_damage_to_pairs_triples_and_unions_is_survived(
-        places in prop::collection::vec((0usize..4, any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        places in prop::collection::vec((0usize..LISTS.len(), any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let (_, meta, bytes) = large_segment();
         let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
@@ -253,6 +254,9 @@ proptest! {
                 let (InARow::Only(found) | InARow::AllBut(found)) = segment.pairs().in_a_row(row).expect("known");
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
+            for (_, found) in segment.pairs().followers().into_iter().flat_map(Followers::known).take(400) {
+                prop_assert!(found.iter().all(|doc| doc < docs));
+            }
             for prefix in segment.postings().union_prefixes() {
                 let Some(union) = segment.postings().prefix_union(prefix) else { continue };
                 let mut set = union.docs();
@@ -264,15 +268,16 @@ proptest! {
 }
 
 /// Sections that list documents of frequent words and prefixes.
-const LISTS: [format::SectionKind; 4] = [
+const LISTS: [format::SectionKind; 5] = [
     format::SectionKind::Pairs,
     format::SectionKind::PrefixUnions,
     format::SectionKind::Triples,
     format::SectionKind::NearPairs,
+    format::SectionKind::Followers,
 ];
 
 /// What they tell of documents, in this order.
-fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 4] {
+fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
     let pairs = segment.pairs();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let of_pair = |words: [u32; 2]| Some((key(&words), pairs.docs(words)?.to_vec()));
@@ -290,11 +295,13 @@ fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; 4] {
         let near = pairs.near(words)?;
         Some(([key(&words), near.cost.to_le_bytes().to_vec()].concat(), near.docs.to_vec()))
     };
+    let of_followers = |(list, docs): (usize, DocSet)| (list.to_le_bytes().to_vec(), docs.to_vec());
     [
         of_pairs.filter_map(of_pair).collect(),
         unions.filter_map(of_union).collect(),
         pairs.known_in_a_row().filter_map(of_triple).collect(),
         pairs.known_near().filter_map(of_near_pair).collect(),
+        pairs.followers().into_iter().flat_map(Followers::known).map(of_followers).collect(),
     ]
 }
 
@@ -315,7 +322,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
             directory.overwrite(&meta.file.name, damaged);
             let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
             let mut found = told(&segment);
-            // What is said of another triple or near pair may be so, and nothing has to be said of any.
+            // What is said of another triple, near pair or follower may be so, and nothing has to be said of any.
             let mut right = right.clone();
             for (right, found) in right.iter_mut().zip(&mut found).skip(2) {
                 right.retain(|words, _| found.contains_key(words));

@@ -59,6 +59,8 @@ pub(crate) enum SectionKind {
     Triples = 12,
     /// Documents that have two frequent words near each other.
     NearPairs = 13,
+    /// Documents in which terms that begin alike come right after a frequent word.
+    Followers = 14,
     /// One column; the parameter is the field.
     Column = 16,
     /// Points.
@@ -82,7 +84,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 23] = [
+    pub(crate) const ALL: [SectionKind; 24] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -96,6 +98,7 @@ impl SectionKind {
         SectionKind::Pairs,
         SectionKind::Triples,
         SectionKind::NearPairs,
+        SectionKind::Followers,
         SectionKind::Column,
         SectionKind::Geo,
         SectionKind::Shapes,
@@ -123,6 +126,7 @@ impl SectionKind {
             SectionKind::Pairs => "pairs",
             SectionKind::Triples => "triples",
             SectionKind::NearPairs => "near pairs",
+            SectionKind::Followers => "followers",
             SectionKind::Column => "column",
             SectionKind::Geo => "geo",
             SectionKind::Shapes => "shapes",

@@ -66,6 +66,7 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::Pairs => super::postings::pairs_example(),
             SectionKind::Triples => super::postings::triples_example(),
             SectionKind::NearPairs => super::postings::near_example(),
+            SectionKind::Followers => super::postings::followers_example(),
             kind => table.optional(kind).unwrap(),
         };
         let example = examples.get(kind.name()).unwrap_or_else(|| panic!("the page has no example of {}", kind.name()));

@@ -101,6 +101,9 @@ impl SegmentReader {
         if let Some(bytes) = file.optional(SectionKind::NearPairs) {
             pairs.add_near(bytes).map_err(in_section(SectionKind::NearPairs))?;
         }
+        if let Some(bytes) = file.optional(SectionKind::Followers) {
+            pairs.add_followers(bytes).map_err(in_section(SectionKind::Followers))?;
+        }
         let store = Store::open(
             file.name(),
             section(SectionKind::Store)?,
@@ -328,6 +331,7 @@ impl SegmentReader {
         self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
         self.pairs.validate_triples().map_err(at(SectionKind::Triples))?;
         self.pairs.validate_near().map_err(at(SectionKind::NearPairs))?;
+        self.pairs.validate_followers(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Followers))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;

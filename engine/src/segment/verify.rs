@@ -1,20 +1,20 @@
-//! Whether the sections of a segment that say the same agree: postings, pairs, near pairs and triples are those of the token
-//! column, unions those of the postings. Each is sound by itself when this is asked.
+//! Whether the sections of a segment that say the same agree: postings, pairs, near pairs, triples and followers are those of
+//! the token column, unions those of the postings. Each is sound by itself when this is asked.
 
 use std::collections::BTreeMap;
 
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
-use super::postings::{InARow, NEAR_DISTANCE_MAX, Pairs};
+use super::postings::{Followers, InARow, NEAR_DISTANCE_MAX, Pairs};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 
 /// No document was met yet.
 const NO_DOC: DocId = DocId::MAX;
 
-/// Compares postings, pairs, near pairs and triples with the tokens of all documents. Cost: one scan of the token column, eight
-/// bytes per term, and the lists of the pairs, near pairs and triples.
+/// Compares postings, pairs, near pairs, triples and followers with the tokens of all documents. Cost: one scan of the token
+/// column, eight bytes per term, and the lists of the frequent words.
 pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
     let (postings, pairs) = (segment.postings(), segment.pairs());
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
@@ -38,6 +38,7 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
     };
     let mut of_triples = Listed::new(triples.into_iter());
     let mut of_near_pairs = ListedNear::new(pairs);
+    let mut of_followers = ListedFollowers::new(pairs);
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -62,6 +63,9 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
             if !of_near_pairs.meet(doc, run) {
                 return wrong("a document holds a near pair that does not list it", SectionKind::NearPairs);
             }
+            if !of_followers.meet(doc, run) {
+                return wrong("a document holds a follower that does not list it", SectionKind::Followers);
+            }
         }
     }
     if !of_pairs.are_complete() {
@@ -72,6 +76,9 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
     }
     if !of_near_pairs.are_complete() {
         return wrong("a near pair lists a document that does not hold it", SectionKind::NearPairs);
+    }
+    if !of_followers.are_complete() {
+        return wrong("a follower lists a document that does not hold it", SectionKind::Followers);
     }
     let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
     if counts {
@@ -141,6 +148,34 @@ impl<'a> ListedNear<'a> {
     /// Whether all documents of all lists were met.
     fn are_complete(&self) -> bool {
         self.lists.values().all(|(_, counted)| counted.is_complete())
+    }
+}
+
+/// By number the lists of followers, and what was met.
+struct ListedFollowers<'a> {
+    pairs: &'a Pairs,
+    lists: BTreeMap<usize, Counted>,
+}
+
+impl<'a> ListedFollowers<'a> {
+    fn new(pairs: &'a Pairs) -> ListedFollowers<'a> {
+        let known = pairs.followers().into_iter().flat_map(Followers::known);
+        ListedFollowers { pairs, lists: known.map(|(list, docs)| (list, Counted::new(docs))).collect() }
+    }
+
+    /// Whether the lists have the document wherever a word and what follows it are listed.
+    fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
+        let Some(followers) = self.pairs.followers() else { return true };
+        run.windows(2).filter(|pair| pair[1] >= FIRST_TERM).all(|pair| {
+            let place = self.pairs.words().binary_search(&pair[0]).ok();
+            let list = place.and_then(|place| followers.list_of(place as u8, pair[1]));
+            list.and_then(|list| self.lists.get_mut(&list)).is_none_or(|counted| counted.meet(doc))
+        })
+    }
+
+    /// Whether all documents of all lists were met.
+    fn are_complete(&self) -> bool {
+        self.lists.values().all(Counted::is_complete)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Terms, postings and tokens.
 
 use super::{MergeStep, Merger, STEPS_PER_CHECK};
+use crate::bits::first_bytes;
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder};
+use crate::segment::postings::{CountedTerm, FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use fst::Streamer;
@@ -17,12 +18,12 @@ impl Merger<'_> {
     /// Writes the sections. Answers the number of terms and of tokens.
     pub(super) fn merge_text(&self, file: &mut SectionWriter) -> Result<(u32, u64), SegmentError> {
         let (codes, field_sets) = self.merge_field_sets(file)?;
-        let (ordinals, frequencies) = self.merge_terms(file, &codes, field_sets)?;
-        let term_count = frequencies.len() as u32;
+        let (ordinals, terms) = self.merge_terms(file, &codes, field_sets)?;
+        let term_count = terms.len() as u32;
         // Gaps are not counted anywhere; there are about as many as documents have sentences and values.
         let gaps = u64::from(self.doc_count) * 4;
-        let codes = TokenCodes::for_frequencies(frequencies.into_iter(), gaps);
-        let mut column = TokensBuilder::new(codes, FIRST_TERM + term_count, self.doc_count);
+        let codes = TokenCodes::for_frequencies(terms.iter().map(|term| term.doc_freq), gaps);
+        let mut column = TokensBuilder::new(codes, terms.into_iter(), self.doc_count);
         file.begin(SectionKind::Tokens, 0)?;
         let segments: Vec<_> = self.inputs().collect();
         let (mut fields, mut tokens) = (Vec::new(), Vec::new());
@@ -68,13 +69,13 @@ impl Merger<'_> {
         Ok((codes, table.renumbered(&counts)))
     }
 
-    /// Joins terms and postings. Answers, per input, the new ordinal of each ordinal, and the document frequencies.
+    /// Joins terms and postings. Answers, per input, the new ordinal of each ordinal, and the terms that stay.
     fn merge_terms(
         &self,
         file: &mut SectionWriter,
         codes: &[Vec<u32>],
         field_sets: FieldSetTable,
-    ) -> Result<(Vec<Vec<TermOrdinal>>, Vec<u32>), SegmentError> {
+    ) -> Result<(Vec<Vec<TermOrdinal>>, Vec<CountedTerm>), SegmentError> {
         let segments: Vec<_> = self.inputs().collect();
         let mut ordinals: Vec<Vec<TermOrdinal>> = Vec::new();
         let mut streams = OpBuilder::new();
@@ -87,7 +88,7 @@ impl Merger<'_> {
         let mut streams = streams.union();
         let terms_max = segments.iter().map(|segment| segment.terms().len() as usize).max().unwrap_or(0);
         let mut dictionary = TermsBuilder::new();
-        let mut frequencies = Vec::with_capacity(terms_max);
+        let mut terms = Vec::with_capacity(terms_max);
         let mut postings = PostingsBuilder::new(self.doc_count, terms_max);
         let mut unions = UnionsBuilder::new(self.doc_count, field_sets);
         let mut joined = Joined::default();
@@ -116,7 +117,7 @@ impl Merger<'_> {
             if joined.postings.is_empty() {
                 continue;
             }
-            let new = FIRST_TERM + frequencies.len() as u32;
+            let new = FIRST_TERM + terms.len() as u32;
             for place in places {
                 let old = (FIRST_TERM + place.value as u32) as usize;
                 if let Some(slot) = ordinals[place.index].get_mut(old) {
@@ -127,12 +128,12 @@ impl Merger<'_> {
             postings.push(file, &joined.postings)?;
             unions.push(term, &joined.postings);
             dictionary.push(term);
-            frequencies.push(joined.postings.len() as u32);
+            terms.push(CountedTerm { first_bytes: first_bytes(term), doc_freq: joined.postings.len() as u32 });
         }
         postings.finish(file)?;
         file.section(SectionKind::PrefixUnions, 0, &unions.finish())?;
         file.section(SectionKind::Terms, 0, &dictionary.finish())?;
-        Ok((ordinals, frequencies))
+        Ok((ordinals, terms))
     }
 }
 

@@ -13,6 +13,7 @@
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
 mod flagged_lists;
+mod followers;
 mod infos;
 mod list;
 mod near;
@@ -23,6 +24,9 @@ mod triples;
 mod unions;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use followers::tests::example as followers_example;
+pub(crate) use followers::{CountedTerm, Followers};
 pub(crate) use list::{BlockCodes, PostingBlock};
 #[cfg(test)]
 pub(crate) use near::tests::example as near_example;

@@ -217,6 +217,7 @@ impl Near {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::followers::Cells;
     use super::super::pairs::tests::{built, opened};
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
@@ -263,7 +264,7 @@ pub(super) mod tests {
     #[test]
     fn lists_spare_enough_of_the_documents_with_both_words() {
         let is_listed = |holding, near| {
-            let mut builder = PairsBuilder::of(vec![(3, holding), (5, 6000)], 6000, 10);
+            let mut builder = PairsBuilder::of(vec![(3, holding), (5, 6000)], Cells::default(), 6000, 10);
             (0..near).for_each(|doc| builder.push(doc, &[5, 2, 3]));
             opened(builder, 6000).0.near([5, 3]).is_some()
         };
@@ -278,7 +279,7 @@ pub(super) mod tests {
         const DOCS: u32 = 4000;
         // Half of the words are in all documents, or so it is said, and fill the room.
         let words = (2..122).map(|word| (word, if word % 2 == 0 { DOCS } else { DOCS / 4 * 3 }));
-        let mut builder = PairsBuilder::of(words.collect(), DOCS, 122);
+        let mut builder = PairsBuilder::of(words.collect(), Cells::default(), DOCS, 122);
         for doc in 0..DOCS {
             let run: Vec<TermOrdinal> = (0..60).map(|at| (doc * 7919 + at * at * 31 + doc * at) % 120 + 2).collect();
             builder.push(doc, &run);

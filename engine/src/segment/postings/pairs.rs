@@ -8,7 +8,10 @@
 //!
 //! The layout is in `segment-format.md`.
 
+use std::ops::Range;
+
 use super::flagged_lists::FlaggedLists;
+use super::followers::{Cells, CountedTerm, Followers, FollowersBuilder};
 use super::list::{List, put_plain_list};
 use super::near::{LastPlaces, Near, NearBuilder};
 use super::triples::{InARow, TriplesBuilder};
@@ -40,7 +43,8 @@ fn listed_max(doc_count: u32) -> u32 {
 pub(super) const NOWHERE: u8 = u8::MAX;
 const _: () = assert!(WORDS_MAX < NOWHERE as usize);
 
-/// Collects the pairs, and what [`TriplesBuilder`] and [`NearBuilder`] make of them, while documents are written in order.
+/// Collects the pairs, what [`TriplesBuilder`] and [`NearBuilder`] make of them, and the followers of their words, while
+/// documents are written in order.
 pub(crate) struct PairsBuilder {
     /// The frequent words.
     words: Vec<TermOrdinal>,
@@ -49,6 +53,7 @@ pub(crate) struct PairsBuilder {
     pairs: PairLists,
     triples: TriplesBuilder,
     near: NearBuilder,
+    followers: FollowersBuilder,
 }
 
 /// The documents of each pair so far. A pair is a number: that of its first word, by its place among the frequent ones,
@@ -102,19 +107,28 @@ pub(super) struct OpenList {
 }
 
 impl PairsBuilder {
-    /// Chooses the frequent words among `by_frequency`: terms and their numbers of documents, falling.
+    /// Chooses the frequent words among `by_frequency`: terms and their numbers of documents, falling. `terms`: all
+    /// terms, in order.
     pub(crate) fn new(
         by_frequency: impl Iterator<Item = (TermOrdinal, u32)>,
+        terms: impl Iterator<Item = CountedTerm>,
         doc_count: u32,
         ordinal_count: u32,
     ) -> PairsBuilder {
         let least = FREQUENT_DOCS.clamp(doc_count / FREQUENT_SHARE_MIN, doc_count / FREQUENT_SHARE_MAX);
         let words = by_frequency.take(WORDS_MAX).take_while(|&(_, docs)| doc_count >= DOCS_MIN && docs >= least);
-        PairsBuilder::of(words.collect(), doc_count, ordinal_count)
+        let words: Vec<_> = words.collect();
+        let cells = if words.is_empty() { Cells::default() } else { Cells::new(terms, doc_count) };
+        PairsBuilder::of(words, cells, doc_count, ordinal_count)
     }
 
     /// `words`: with their numbers of documents.
-    pub(super) fn of(mut words: Vec<(TermOrdinal, u32)>, doc_count: u32, ordinal_count: u32) -> PairsBuilder {
+    pub(super) fn of(
+        mut words: Vec<(TermOrdinal, u32)>,
+        cells: Cells,
+        doc_count: u32,
+        ordinal_count: u32,
+    ) -> PairsBuilder {
         words.sort_unstable();
         let (words, doc_freqs): (Vec<_>, Vec<_>) = words.into_iter().unzip();
         let mut places = Vec::new();
@@ -125,7 +139,8 @@ impl PairsBuilder {
         let lists = vec![OpenList::default(); words.len() * words.len()];
         let pairs = PairLists { doc_count, word_count: words.len(), lists };
         let near = NearBuilder::new(&doc_freqs, doc_count);
-        PairsBuilder { words, places, pairs, triples: TriplesBuilder::default(), near }
+        let followers = FollowersBuilder::new(cells, &doc_freqs, doc_count, ordinal_count);
+        PairsBuilder { words, places, pairs, triples: TriplesBuilder::default(), near, followers }
     }
 
     /// The tokens of a field; documents ascend.
@@ -140,6 +155,9 @@ impl PairsBuilder {
         let mut last_pair = None;
         for &token in run {
             let right = self.places[token as usize];
+            if left != NOWHERE {
+                self.followers.push(doc, left, token, self.pairs.doc_count);
+            }
             if left == NOWHERE || right == NOWHERE {
                 last_pair = None;
             } else {
@@ -170,10 +188,21 @@ impl PairsBuilder {
         self.near.bytes()
     }
 
-    /// The sections of the pairs, of the triples and of the near pairs; the first is there when any word is frequent.
-    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 3] {
+    #[cfg(test)]
+    pub(super) fn bytes_of_followers(&self) -> usize {
+        self.followers.bytes()
+    }
+
+    #[cfg(test)]
+    pub(super) fn followers_mut(&mut self) -> &mut FollowersBuilder {
+        &mut self.followers
+    }
+
+    /// The sections of the pairs, of the triples, of the near pairs and of the followers; the first is there when any word
+    /// is frequent.
+    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 4] {
         if self.words.is_empty() {
-            return [None, None, None];
+            return [None, None, None, None];
         }
         let mut section = Vec::new();
         put_varint(&mut section, self.words.len() as u64);
@@ -199,7 +228,8 @@ impl PairsBuilder {
             put_varint(&mut section, (lists.len() - start) as u64);
         }
         section.extend_from_slice(&lists);
-        [Some(section), self.triples.finish(&self.pairs), self.near.finish(&self.pairs)]
+        let followers = self.followers.finish(self.pairs.doc_count);
+        [Some(section), self.triples.finish(&self.pairs), self.near.finish(&self.pairs), followers]
     }
 }
 
@@ -228,6 +258,11 @@ impl OpenList {
 
     pub(super) fn bytes(&self) -> usize {
         self.gaps.len()
+    }
+
+    /// Of each document its distance from the one after the last, as a varint.
+    pub(super) fn gaps(&self) -> &[u8] {
+        &self.gaps
     }
 
     /// How many documents were added.
@@ -260,6 +295,7 @@ pub(crate) struct Pairs {
     /// By number of a triple and of a pair.
     triples: FlaggedLists,
     near: FlaggedLists,
+    followers: Option<Followers>,
     doc_count: u32,
 }
 
@@ -280,6 +316,7 @@ impl Pairs {
             entries: Vec::new(),
             triples: FlaggedLists::none(),
             near: FlaggedLists::none(),
+            followers: None,
             doc_count: 0,
         }
     }
@@ -297,6 +334,12 @@ impl Pairs {
     /// Adds the section of the near pairs.
     pub(crate) fn add_near(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
         self.near = FlaggedLists::open(bytes, (self.words.len() as u64).pow(2), self.doc_count)?;
+        Ok(())
+    }
+
+    /// Adds the section of the followers.
+    pub(crate) fn add_followers(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
+        self.followers = Some(Followers::open(bytes, self.words.len(), self.doc_count)?);
         Ok(())
     }
 
@@ -327,7 +370,8 @@ impl Pairs {
             return None;
         }
         entries.iter_mut().for_each(|entry| entry.at += at);
-        Some(Pairs { bytes, words, entries, triples: FlaggedLists::none(), near: FlaggedLists::none(), doc_count })
+        let (triples, near) = (FlaggedLists::none(), FlaggedLists::none());
+        Some(Pairs { bytes, words, entries, triples, near, followers: None, doc_count })
     }
 
     fn list(&self, entry: &Entry) -> List<'_> {
@@ -387,6 +431,18 @@ impl Pairs {
         places.map(move |pair| [pair / count, pair % count].map(|at| self.words[at]))
     }
 
+    /// The documents in which a term of a range, or one that begins like these, comes right after a word in any field; `None`
+    /// when that is not known.
+    pub(crate) fn followed(&self, word: TermOrdinal, by: Range<TermOrdinal>) -> Option<DocSet> {
+        let place = self.words.binary_search(&word).ok()?;
+        self.followers.as_ref()?.docs(place as u8, by)
+    }
+
+    /// What is known of the terms that come right after frequent words.
+    pub(crate) fn followers(&self) -> Option<&Followers> {
+        self.followers.as_ref()
+    }
+
     /// The frequent words, ascending.
     pub(crate) fn words(&self) -> &[TermOrdinal] {
         &self.words
@@ -400,6 +456,11 @@ impl Pairs {
     /// Checks every list of the near pairs.
     pub(crate) fn validate_near(&self) -> Result<(), Damage> {
         self.near.validate()
+    }
+
+    /// Checks every list of the followers. `ordinal_count`: above all terms.
+    pub(crate) fn validate_followers(&self, ordinal_count: u32) -> Result<(), Damage> {
+        self.followers.as_ref().map_or(Ok(()), |followers| followers.validate(ordinal_count))
     }
 
     /// Checks every list of the pairs. `ordinal_count`: above all terms.
@@ -437,15 +498,17 @@ pub(super) mod tests {
         doc_count: u32,
         docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
     ) -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let mut builder = PairsBuilder::of(everywhere(words.iter().copied(), doc_count), doc_count, 10);
+        let mut builder =
+            PairsBuilder::of(everywhere(words.iter().copied(), doc_count), Cells::default(), doc_count, 10);
         docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
         opened(builder, doc_count)
     }
 
     /// What a builder has, as [`built`].
     pub(crate) fn opened(builder: PairsBuilder, doc_count: u32) -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let [pairs, triples, near] = builder.finish().map(|section| section.map(OwnedBytes::from));
+        let [pairs, triples, near, followers] = builder.finish().map(|section| section.map(OwnedBytes::from));
         let mut pairs = Pairs::open(pairs.expect("there are frequent words"), doc_count).unwrap();
+        followers.iter().for_each(|followers| pairs.add_followers(followers.clone()).unwrap());
         triples.iter().for_each(|triples| pairs.add_triples(triples.clone()).unwrap());
         near.iter().for_each(|near| pairs.add_near(near.clone()).unwrap());
         (pairs, [triples, near])
@@ -453,7 +516,7 @@ pub(super) mod tests {
 
     /// The section of the worked example.
     pub(crate) fn example() -> OwnedBytes {
-        let mut builder = PairsBuilder::of(everywhere([3, 5], 100), 100, 8);
+        let mut builder = PairsBuilder::of(everywhere([3, 5], 100), Cells::default(), 100, 8);
         builder.push(7, &[5, 3, 2, 3, 3]);
         builder.push(9, &[5, 3]);
         (12..100).for_each(|doc| builder.push(doc, &[3, 3]));
@@ -475,7 +538,9 @@ pub(super) mod tests {
 
     #[test]
     fn frequent_words_are_chosen_by_their_share() {
-        let words = |counts: &[u32], docs| PairsBuilder::new((2..).zip(counts.iter().copied()), docs, 1000).words;
+        let words = |counts: &[u32], docs| {
+            PairsBuilder::new((2..).zip(counts.iter().copied()), std::iter::empty(), docs, 1000).words
+        };
         assert_eq!(words(&[90_000, 10_000, 9_999], 120_000), [2, 3]);
         assert_eq!(words(&[900_000, 31_250, 31_249], 1_000_000), [2, 3]);
         assert_eq!(words(&[20_000, 16_384, 16_383], 300_000), [2, 3]);
@@ -489,7 +554,7 @@ pub(super) mod tests {
             docs in prop::collection::vec(prop::collection::vec(prop::collection::vec(0u32..9, 1..8), 0..3), 1..400),
         ) {
             let doc_count = 400;
-            let mut builder = PairsBuilder::of(everywhere([2, 3, 4, 7], doc_count), doc_count, 9);
+            let mut builder = PairsBuilder::of(everywhere([2, 3, 4, 7], doc_count), Cells::default(), doc_count, 9);
             let mut want = std::collections::BTreeMap::<[u32; 2], Vec<DocId>>::new();
             for (doc, runs) in (0..).zip(&docs) {
                 for run in runs {

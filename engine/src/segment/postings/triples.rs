@@ -133,6 +133,7 @@ impl InARow {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::followers::Cells;
     use super::super::pairs::tests::{built, everywhere};
     use super::super::pairs::{Pairs, PairsBuilder};
     use super::*;
@@ -187,12 +188,12 @@ pub(super) mod tests {
     fn what_all_documents_say_does_not_fill_the_memory() {
         let boilerplate: Vec<TermOrdinal> =
             (2..10).flat_map(|word| [word, (word * 5) % 8 + 2, (word * 3) % 8 + 2]).collect();
-        let mut builder = PairsBuilder::of(everywhere(2..10, DOCS), DOCS, 10);
+        let mut builder = PairsBuilder::of(everywhere(2..10, DOCS), Cells::default(), DOCS, 10);
         for doc in 0..DOCS {
             builder.push(doc, &boilerplate);
             assert!(builder.bytes_of_triples() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
         }
-        let [pairs, triples, _] = builder.finish();
+        let [pairs, triples, ..] = builder.finish();
         assert!(pairs.is_some() && triples.is_none());
     }
 

@@ -6,10 +6,10 @@ use crate::bits::bitpack::BitWriter;
 use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::put_varint;
-use crate::id::{DocId, FieldId, TermOrdinal};
+use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::{PairsBuilder, put_field_list};
+use crate::segment::postings::{CountedTerm, PairsBuilder, put_field_list};
 use hashbrown::HashMap;
 
 /// Writes documents to the open tokens section, and the frequent words that they have one after the other.
@@ -28,11 +28,17 @@ pub(crate) struct TokensBuilder {
 }
 
 impl TokensBuilder {
-    pub(crate) fn new(codes: TokenCodes, ordinal_count: u32, doc_count: u32) -> TokensBuilder {
+    /// `terms`: all of them, in order.
+    pub(crate) fn new(
+        codes: TokenCodes,
+        terms: impl ExactSizeIterator<Item = CountedTerm>,
+        doc_count: u32,
+    ) -> TokensBuilder {
+        let ordinal_count = FIRST_TERM + terms.len() as u32;
         let encoder = codes.encoder(ordinal_count);
         let mut offsets = Vec::with_capacity(doc_count as usize + 1);
         offsets.push(0);
-        let pairs = PairsBuilder::new(codes.most_frequent.iter().copied(), doc_count, ordinal_count);
+        let pairs = PairsBuilder::new(codes.most_frequent.iter().copied(), terms, doc_count, ordinal_count);
         TokensBuilder {
             codes,
             pairs,
@@ -121,7 +127,7 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
-        let kinds = [SectionKind::Pairs, SectionKind::Triples, SectionKind::NearPairs];
+        let kinds = [SectionKind::Pairs, SectionKind::Triples, SectionKind::NearPairs, SectionKind::Followers];
         for (kind, section) in kinds.into_iter().zip(self.pairs.finish()) {
             if let Some(section) = section {
                 file.section(kind, 0, &section)?;

@@ -4,7 +4,7 @@ use super::vocabulary::{SortedTerms, Vocabulary};
 use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
-use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of};
+use crate::segment::postings::{CountedTerm, FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use std::sync::Arc;
@@ -220,10 +220,10 @@ impl SortedText {
     /// Writes what leads from a document to its tokens. Answers the number of tokens.
     pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
         let terms = &self.terms;
-        let frequencies = (0..terms.len()).map(|rank| terms.doc_freq(rank));
-        let codes = TokenCodes::for_frequencies(frequencies, self.gap_count);
-        let ordinal_count = FIRST_TERM + terms.len() as u32;
-        let mut column = TokensBuilder::new(codes, ordinal_count, order.len() as u32);
+        let frequencies: Vec<u32> = (0..terms.len()).map(|rank| terms.doc_freq(rank)).collect();
+        let codes = TokenCodes::for_frequencies(frequencies.iter().copied(), self.gap_count);
+        let counted = |(rank, &doc_freq): (usize, &u32)| CountedTerm { first_bytes: terms.first_bytes(rank), doc_freq };
+        let mut column = TokensBuilder::new(codes, frequencies.iter().enumerate().map(counted), order.len() as u32);
         file.begin(SectionKind::Tokens, 0)?;
         let mut fields = Vec::new();
         for &old in order {

@@ -231,6 +231,11 @@ impl SortedTerms {
         }
     }
 
+    /// As [`first_bytes`](crate::bits::first_bytes) makes them.
+    pub(super) fn first_bytes(&self, rank: usize) -> u64 {
+        self.order[rank].0
+    }
+
     pub(super) fn doc_freq(&self, rank: usize) -> u32 {
         self.entries[self.order[rank].1 as usize].doc_freq
     }
