@@ -407,8 +407,11 @@ impl Ranked<'_> {
             Some(words) if query.completes(level) && !query.options().is_restricted() => {
                 let exact = query.exact_docs(level, docs);
                 let rest = docs.and_not(&exact);
-                let known = level.kept.iter().all(|&t| self.exact_known[t]);
-                let attribute = layout.slice(GraphRule::ExactAttribute).filter(|_| known);
+                // Words that no document holds have no part in how an attribute begins: without them, or with them alone, one
+                // that lacks an exact word begins none.
+                let mut known = level.kept.iter().map(|&t| self.exact_known[t]);
+                let is_worst = known.next().is_none_or(|first| known.all(|known| known == first));
+                let attribute = layout.slice(GraphRule::ExactAttribute).filter(|_| is_worst);
                 let inexact = words.put(1) + attribute.map_or(0, |s| s.put(EXACT_ATTRIBUTE_WORST));
                 vec![(bound, exact), (bound + inexact, rest)]
             }

@@ -311,6 +311,26 @@ fn few_of_many_documents_are_read() {
     }
 }
 
+/// No document can be exact to a beginning of words that is no word itself.
+#[test]
+fn beginnings_of_words_read_few_documents() {
+    let document = |id: u64| {
+        let letter = |n: u64| char::from(b'a' + (n % 26) as u8);
+        let name: String = ['c', 'h', letter(id), letter(id / 26), letter(id / 676)].iter().collect();
+        json!({"id": id, "title": format!("{name} of the sea")})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let snapshot = index(json!({"searchableAttributes": ["title"]}), &[&documents]).snapshot();
+    for query in ["ch", "c"] {
+        let explain = Some(Explain::default());
+        let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
+        let result = search(&snapshot, &request).unwrap();
+        assert_eq!((ids(&snapshot, &result), result.total), ((0..10).collect(), 4_500), "{query}");
+        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        assert!(read < 200, "{query}: {read} documents were read");
+    }
+}
+
 /// Where few documents have two frequent words next to each other, those that have them near are read, and few others.
 #[test]
 fn frequent_words_that_are_seldom_near_read_few_documents() {
