@@ -122,8 +122,10 @@ pub(super) struct FollowersBuilder {
     holding: Vec<u32>,
     /// Of the lists.
     bytes: usize,
-    /// One in this many of those that hold both may be listed.
+    /// One in this many of those that hold both may be listed,
     share: u32,
+    /// and this many always.
+    short: u32,
 }
 
 impl FollowersBuilder {
@@ -150,7 +152,17 @@ impl FollowersBuilder {
             (0..).zip(ends).for_each(|(cell, end)| cell_of.resize(end as usize, cell));
         }
         let lists = vec![OpenList::default(); holding.len()];
-        FollowersBuilder { cells, cell_of, first_lists, words, lists, holding, bytes: 0, share: SPARING_SHARE }
+        FollowersBuilder {
+            cells,
+            cell_of,
+            first_lists,
+            words,
+            lists,
+            holding,
+            bytes: 0,
+            share: SPARING_SHARE,
+            short: SHORT,
+        }
     }
 
     /// A term right behind the frequent word at a place; documents ascend.
@@ -164,7 +176,7 @@ impl FollowersBuilder {
         let before = list.bytes();
         list.push(doc, most);
         self.bytes = self.bytes + list.bytes() - before;
-        if self.bytes > OPEN_BYTES_PER_DOC * doc_count as usize {
+        while self.bytes > OPEN_BYTES_PER_DOC * doc_count as usize {
             self.close_longest();
         }
     }
@@ -172,16 +184,25 @@ impl FollowersBuilder {
     /// The most documents that a list has.
     #[inline]
     fn most(&self, list: usize) -> u32 {
-        SHORT.max(self.holding[list] / self.share)
+        self.short.max(self.holding[list] / self.share)
     }
 
     /// Closes those lists that spare least.
     #[cold]
     fn close_longest(&mut self) {
-        self.share *= 2;
+        let before = self.bytes;
+        self.share = self.share.saturating_mul(2);
+        self.close_too_long();
+        if self.bytes == before {
+            // Short ones fill the memory of a small segment.
+            self.short /= 2;
+            self.close_too_long();
+        }
+    }
+
+    fn close_too_long(&mut self) {
         for at in 0..self.lists.len() {
-            let most = self.most(at);
-            if self.lists[at].len() > most {
+            if self.lists[at].len() > self.most(at) && self.lists[at].bytes() > 0 {
                 self.close(at);
             }
         }
@@ -228,7 +249,7 @@ impl FollowersBuilder {
         let mut room = BYTES_PER_DOC * doc_count as usize;
         let mut long = Vec::new();
         for (at, list) in self.lists.iter().enumerate().filter(|&(at, list)| list.len() <= self.most(at)) {
-            if list.len() <= SHORT {
+            if list.len() <= self.short {
                 room = room.saturating_sub(list.bytes());
             } else {
                 let spared = u64::from(self.holding[at].saturating_sub(list.len()).max(1));
@@ -491,6 +512,23 @@ pub(super) mod tests {
                 .count()
         };
         assert!(known(0) > 4 * known(1), "{} and {}", known(0), known(1));
+    }
+
+    #[test]
+    fn short_lists_do_not_fill_the_memory_of_a_small_segment() {
+        const DOCS: u32 = 40;
+        let terms: Vec<String> = (0..600).map(|at| format!("{at:03}")).collect();
+        let terms: Vec<(&str, u32)> = terms.iter().map(|term| (term.as_str(), 1)).collect();
+        let mut builder = PairsBuilder::of(everywhere(2..20, DOCS), cells(&terms, 64), DOCS, FIRST_TERM + 600);
+        for doc in 0..DOCS {
+            for word in 2..20 {
+                for follower in 20..600 {
+                    builder.push(doc, &[word, follower]);
+                    assert!(builder.bytes_of_followers() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+                }
+            }
+        }
+        assert_eq!(opened(builder, DOCS).0.followed(2, 20..21), None);
     }
 
     proptest! {
