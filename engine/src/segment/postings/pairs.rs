@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::flagged_lists::FlaggedLists;
-use super::followers::{Cells, CountedTerm, Followers, FollowersBuilder};
+use super::followers::{self, Cells, CountedTerm, Followers, FollowersBuilder};
 use super::list::{List, put_plain_list};
 use super::near::{LastPlaces, Near, NearBuilder};
 use super::triples::{InARow, TriplesBuilder};
@@ -118,7 +118,8 @@ impl PairsBuilder {
         let least = FREQUENT_DOCS.clamp(doc_count / FREQUENT_SHARE_MIN, doc_count / FREQUENT_SHARE_MAX);
         let words = by_frequency.take(WORDS_MAX).take_while(|&(_, docs)| doc_count >= DOCS_MIN && docs >= least);
         let words: Vec<_> = words.collect();
-        let cells = if words.is_empty() { Cells::default() } else { Cells::new(terms, doc_count) };
+        let has_followers = !words.is_empty() && doc_count >= followers::DOCS_MIN;
+        let cells = if has_followers { Cells::new(terms, doc_count) } else { Cells::default() };
         PairsBuilder::of(words, cells, doc_count, ordinal_count)
     }
 
@@ -156,7 +157,7 @@ impl PairsBuilder {
         for &token in run {
             let right = self.places[token as usize];
             if left != NOWHERE {
-                self.followers.push(doc, left, token, self.pairs.doc_count);
+                self.followers.push(doc, left, token);
             }
             if left == NOWHERE || right == NOWHERE {
                 last_pair = None;
