@@ -21,7 +21,7 @@ use crate::storage::OwnedBytes;
 
 /// Smaller segments have none: their documents are soon read, and an entry for each list would take more room than it is
 /// worth. Builds with assertions have some in all segments with pairs, for the tests.
-pub(super) const DOCS_MIN: u32 = if cfg!(debug_assertions) { 0 } else { 16_384 };
+pub(super) const DOCS_MIN: u32 = if cfg!(debug_assertions) { 4096 } else { 16_384 };
 /// No more words than this have followers: the most frequent ones.
 const WORDS_MAX: usize = 64;
 /// No more cells than this; the last one takes what is left.
