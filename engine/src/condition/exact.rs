@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use super::moment::Moment;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
 use crate::bits::DocSet;
@@ -91,7 +92,12 @@ impl Values<'_> {
     fn string(&mut self, path: PathId, text: &str) {
         if self.paths[path.index()] {
             let text = normalize_facet(text);
-            self.holds |= self.question.holds_for(|operand| Some((*text).cmp(operand.text.as_str())));
+            // Date-times are before and behind others in time, but equal to their own text alone.
+            let moment = if matches!(self.question, ValueQuestion::OneOf(_)) { None } else { Moment::parse(&text) };
+            self.holds |= self.question.holds_for(|operand| {
+                let in_time = moment.zip(operand.moment).map(|(own, wanted)| own.cmp(&wanted));
+                Some(in_time.unwrap_or_else(|| (*text).cmp(operand.text.as_str())))
+            });
         }
     }
 }

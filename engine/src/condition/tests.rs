@@ -232,6 +232,19 @@ fn operand() -> impl Strategy<Value = String> {
     prop_oneof![20 => usual, 1 => long]
 }
 
+/// A large integer has the documents read, and their date-times are compared in time there, too.
+#[test]
+fn date_times_beside_large_integers_compare_in_time() {
+    let documents = vec![json!({ "id": 1, "big": [9_007_199_254_740_992_u64, "2024-02-29T12:00:00-12:30"] })];
+    let corpus = Corpus::new(settings(), &[documents], &[]);
+    let found = |filter: &str| corpus.ids(&select(&corpus, &parse(filter)));
+    assert_eq!(found("big '2024-02-29T23:00:01Z' TO '9007199254740993'"), [1]);
+    assert_eq!(found("big '2024-03-01T00:31:00Z' TO '9007199254740993'"), [0u64; 0]);
+    // Equal is the text, not the time.
+    assert_eq!(found("big IN ['2024-03-01T00:30:00Z', 9007199254740993]"), [0u64; 0]);
+    assert_eq!(found("big IN ['2024-02-29T12:00:00-12:30', 9007199254740993]"), [1]);
+}
+
 #[test]
 fn large_integers_are_told_apart_by_their_digits() {
     let ids = ["9007199254740992", "9007199254740993", "9007199254740994", "18446744073709551615", "-9007199254740993"];
