@@ -101,10 +101,21 @@ fn a_cut_file_is_refused() {
 #[test]
 fn a_later_version_is_told_apart_from_damage() {
     let (directory, meta, mut bytes) = small_segment();
-    bytes[8] = 2;
+    bytes[8] = 3;
     directory.overwrite(&meta.file.name, bytes);
     let refused = SegmentReader::open(&directory, &meta).unwrap_err();
-    assert!(matches!(refused, SegmentError::TooNew { found: 2, supported: 1, .. }), "{refused}");
+    assert!(matches!(refused, SegmentError::TooNew { found: 3, supported: 2, .. }), "{refused}");
+}
+
+#[test]
+fn the_first_version_is_read() {
+    // It had no pieces, and was otherwise the same.
+    let (directory, meta, mut bytes) = small_segment();
+    bytes[8] = 1;
+    directory.overwrite(&meta.file.name, bytes);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    segment.store().validate().unwrap();
+    use_everything(&segment, &directory);
 }
 
 #[test]
@@ -189,6 +200,23 @@ fn a_flipped_byte_is_found_in_every_section() {
     assert_eq!(absent, [Kind::Vectors, Kind::VectorCodes], "sections these documents have nothing for");
 }
 
+#[test]
+fn what_is_damaged_is_not_merged() {
+    let (directory, meta, bytes) = small_segment();
+    for (kind, section, _) in sections(&bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
+        let mut damaged = bytes.clone();
+        damaged[section.start + section.len() / 2] ^= 4;
+        directory.overwrite(&meta.file.name, damaged);
+        let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
+        let inputs = [MergeInput { segment: &segment, deleted: None }];
+        let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
+        assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
+        let is_of_documents = segment.verify_documents().is_err();
+        assert_eq!(is_of_documents, (20..24).contains(&kind), "section {kind}");
+    }
+    assert_eq!(directory.list().unwrap(), [meta.file.name], "nothing is left of the merges");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     /// Damage under valid checksums, as a faulty program or an attacker would leave it.
@@ -262,6 +290,35 @@ proptest! {
                 let mut set = union.docs();
                 (0..=union.groups().count().min(40)).for_each(|group| set.or_assign(&union.group_docs(group)));
                 prop_assert!(set.iter().all(|doc| doc < docs));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Small segments have no dictionaries.
+    #[test]
+    fn signed_damage_to_the_store_is_survived(
+        places in prop::collection::vec((0usize..4, any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        use format::SectionKind as Kind;
+        let (_, meta, bytes) = large_segment();
+        let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
+        let section = |kind| sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
+        let damaged = [Kind::StorePieces, Kind::Store, Kind::StoreIndex, Kind::StoreDictionaries].map(section);
+        for (number, place, value) in places {
+            let section = &damaged[number];
+            bytes[section.start + place.index(section.len())] = value;
+        }
+        sign(&mut bytes, &mut meta);
+        let directory = MemoryDirectory::new();
+        directory.overwrite(&meta.file.name, bytes);
+        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+            let _ = segment.store().validate();
+            let mut json = Vec::new();
+            for doc in 0..segment.doc_count() {
+                let _ = segment.store().get(doc, &mut json);
             }
         }
     }

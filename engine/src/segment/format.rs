@@ -7,7 +7,7 @@ use crate::storage::{Directory, FileWriter, OwnedBytes};
 /// First and last bytes of the file.
 pub(crate) const MAGIC: [u8; 8] = *b"LaminaSg";
 /// Version of the format that is written, and the newest that is read.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Magic, version, zero.
 pub(crate) const HEADER_BYTES: usize = 8 + 4 + 4;
 /// Kind, parameter, checksum, offset, length.
@@ -73,6 +73,8 @@ pub(crate) enum SectionKind {
     StoreIndex = 21,
     /// Compression dictionaries of `Store`.
     StoreDictionaries = 22,
+    /// Numbered pieces of JSON per dictionary of `Store`.
+    StorePieces = 23,
     /// fst: primary key to document.
     Keys = 24,
     /// Bloom filter of the keys.
@@ -84,7 +86,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 24] = [
+    pub(crate) const ALL: [SectionKind; 25] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -105,6 +107,7 @@ impl SectionKind {
         SectionKind::Store,
         SectionKind::StoreIndex,
         SectionKind::StoreDictionaries,
+        SectionKind::StorePieces,
         SectionKind::Keys,
         SectionKind::KeyFilter,
         SectionKind::Vectors,
@@ -133,6 +136,7 @@ impl SectionKind {
             SectionKind::Store => "store",
             SectionKind::StoreIndex => "store index",
             SectionKind::StoreDictionaries => "store dictionaries",
+            SectionKind::StorePieces => "store pieces",
             SectionKind::Keys => "keys",
             SectionKind::KeyFilter => "key filter",
             SectionKind::Vectors => "vectors",
@@ -406,9 +410,17 @@ impl SectionTable {
         self.entries.iter().filter(|e| e.kind == kind).try_for_each(|e| self.verify_entry(e))
     }
 
+    /// Compares the checksums of all sections, and asks `go_on` before each.
+    pub(crate) fn verify_sections(
+        &self,
+        mut go_on: impl FnMut() -> Result<(), SegmentError>,
+    ) -> Result<(), SegmentError> {
+        self.entries.iter().try_for_each(|e| go_on().and_then(|()| self.verify_entry(e)))
+    }
+
     /// Compares all checksums.
     pub(crate) fn verify(&self, meta: &FileMeta) -> Result<(), SegmentError> {
-        self.entries.iter().try_for_each(|e| self.verify_entry(e))?;
+        self.verify_sections(|| Ok(()))?;
         let found = crc32fast::hash(&self.bytes);
         if found != meta.checksum {
             let (file, expected) = (self.name.clone(), meta.checksum);

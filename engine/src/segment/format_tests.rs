@@ -4,7 +4,7 @@ use super::format::*;
 use super::*;
 use crate::document::{Part, Position, Shape};
 use crate::id::{Gap, SegmentId};
-use crate::storage::MemoryDirectory;
+use crate::storage::{MemoryDirectory, OwnedBytes};
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../segment-format.md");
@@ -67,6 +67,12 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::Triples => super::postings::triples_example(),
             SectionKind::NearPairs => super::postings::near_example(),
             SectionKind::Followers => super::postings::followers_example(),
+            SectionKind::StorePieces => {
+                let (section, text, json) = super::store::pieces_example();
+                assert_eq!(text, b"\x007\x01Fox\x02");
+                assert_eq!(json, br#"{"id":7,"title":"Fox"}"#);
+                OwnedBytes::from(section)
+            }
             kind => table.optional(kind).unwrap(),
         };
         let example = examples.get(kind.name()).unwrap_or_else(|| panic!("the page has no example of {}", kind.name()));
@@ -95,6 +101,8 @@ fn the_tables_of_the_page_are_the_constants() {
     has("documents, at most", DOCS_MAX.to_string());
     has("bytes of postings, at most", POSTINGS_BYTES_MAX.to_string());
     has("bytes of a term, at most", TERM_BYTES_MAX.to_string());
+    has("pieces of a dictionary, at most", super::store::PIECES_MAX.to_string());
+    has("bytes of the pieces of a dictionary, at most", super::store::PIECES_BYTES_MAX.to_string());
     has("positions of a field, at most", POSITIONS_MAX.to_string());
     for kind in SectionKind::ALL {
         has(&(kind as u16).to_string(), kind.name().to_owned());

@@ -117,7 +117,10 @@ fn add_columns(
     // One segment after the other: a column is gathered in memory before it is written.
     segments
         .iter()
-        .map(|segment| add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment))
+        .map(|segment| {
+            segment.reader.verify_documents()?;
+            add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment)
+        })
         .collect::<Result<_, _>>()
         .map(Some)
 }

@@ -72,6 +72,10 @@ pub struct Merged {
 /// with a value. (The index sees to that: it adds columns to old segments when a field becomes filterable or sortable,
 /// and a segment written later got its column with the first value.) The same holds for the geo column and the
 /// shapes. The content of the new file is synced; the caller syncs the directory.
+///
+/// # Errors
+/// An input is damaged, which its checksums tell before anything is written; the file cannot be written; there would be
+/// too many documents; or it was cancelled. The inputs stay as they are, and no file is left.
 pub fn merge(
     inputs: &[MergeInput<'_>],
     directory: &dyn Directory,
@@ -86,7 +90,9 @@ pub fn merge(
         return Err(SegmentError::Limit { what: "documents", limit: u64::from(DOCS_MAX) });
     }
     let merger = Merger { inputs, runs, doc_maps, doc_count: doc_count as u32, options };
-    merger.check_cancelled()?;
+    for segment in merger.inputs() {
+        segment.verify_checksums(|| merger.check_cancelled())?;
+    }
     let name = segment_file_name(id.0);
     let mut file = SectionWriter::create(directory, name.clone())?;
     let written = merger.write(&mut file, id).and_then(|meta| Ok(SegmentMeta { file: file.finish()?, ..meta }));

@@ -61,15 +61,15 @@ thread_local! {
     static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
-/// Replaces `out` by the content of `frame`, at most `raw_bytes` long.
+/// Replaces `out` by the content of `frame`, at most `bytes_max` long.
 pub(super) fn decompress(
     frame: &[u8],
-    raw_bytes: usize,
+    bytes_max: usize,
     dictionary: Option<&DecoderDictionary<'static>>,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     out.clear();
-    out.reserve(raw_bytes);
+    out.reserve(bytes_max);
     DECOMPRESSOR.with_borrow_mut(|context| {
         match dictionary {
             Some(dictionary) => context.decompress_using_ddict(out, frame, dictionary.as_ddict()),

@@ -12,8 +12,8 @@ pub(crate) fn merge_stores(merger: &Merger<'_>, file: &mut SectionWriter) -> Res
     let stores: Vec<&Store> = merger.inputs().map(|segment| segment.store()).collect();
     let mut builder = StoreBuilder::new(None);
     // Blocks that are packed anew use the dictionary of the largest segment.
-    let largest = merger.inputs().filter(|segment| segment.store().dictionary().is_some());
-    match largest.max_by_key(|segment| segment.doc_count()).and_then(|segment| segment.store().dictionary()) {
+    let largest = merger.inputs().filter(|segment| segment.store().has_dictionary());
+    match largest.max_by_key(|segment| segment.doc_count()).and_then(|segment| segment.store().dictionary(1)) {
         Some(dictionary) => {
             builder.adopt_dictionary(dictionary);
         }
@@ -101,7 +101,7 @@ impl Source<'_> {
         }
         if head.dictionary != 0 {
             // Dictionaries are compared byte by byte: not for every block.
-            let adopt = || builder.adopt_dictionary(self.store.dictionary_bytes(head.dictionary)?);
+            let adopt = || builder.adopt_dictionary(self.store.dictionary(head.dictionary)?);
             let Some(number) = *self.adopted.entry(head.dictionary).or_insert_with(adopt) else { return Ok(None) };
             head.dictionary = number;
         }

@@ -2,18 +2,21 @@
 //!
 //! The original JSON of the documents, in order, cut into blocks of a few kilobytes that are compressed one by one with
 //! zstd. Small blocks make reading one document cheap; what they lose in ratio comes back from a dictionary trained on
-//! documents of the index. A store may hold several dictionaries: merging copies whole compressed blocks together
+//! documents of the index; what documents have between their values is written as short codes. A store may hold several dictionaries: merging copies whole compressed blocks together
 //! with the number of the dictionary they need.
 //!
 //! The layout is in `segment-format.md`.
 
 mod compress;
 mod merge;
+mod pieces;
 mod reader;
 mod train;
 mod writer;
 
 pub(crate) use merge::merge_stores;
+#[cfg(test)]
+pub(super) use pieces::{PIECES_BYTES_MAX, PIECES_MAX, example as pieces_example};
 pub use reader::Store;
 pub use writer::StoreDictionary;
 pub(crate) use writer::StoreParts;

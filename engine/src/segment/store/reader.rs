@@ -1,7 +1,8 @@
 //! Reads documents of a mapped segment.
 
 use super::compress::decompress;
-use super::writer::{BlockHead, document_range, lengths_end};
+use super::pieces::Pieces;
+use super::writer::{self, BlockHead, document_range, lengths_end};
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
@@ -32,10 +33,12 @@ pub struct Store {
     ends: Monotone,
     ends_at: usize,
     dictionaries: Vec<Dictionary>,
+    no_pieces: Pieces,
 }
 
 struct Dictionary {
     bytes: OwnedBytes,
+    pieces: Pieces,
     /// Prepared at first use: tens of kilobytes.
     prepared: OnceLock<Option<DecoderDictionary<'static>>>,
 }
@@ -47,8 +50,16 @@ const LINES_PER_FETCH: usize = 8;
 const CACHED_BYTES_MAX: usize = 1024 * 1024;
 
 thread_local! {
-    /// The block decompressed last, as (store, block) and content: neighbours are often read together.
-    static LAST_BLOCK: RefCell<(u64, usize, Vec<u8>)> = const { RefCell::new((0, 0, Vec::new())) };
+    static LAST_BLOCK: RefCell<LastBlock> = const { RefCell::new(LastBlock { store: 0, block: 0, head: BlockHead::NONE, raw: Vec::new() }) };
+}
+
+/// The block that a thread decompressed last: neighbours are often read together.
+struct LastBlock {
+    /// Identity; 0: none.
+    store: u64,
+    block: usize,
+    head: BlockHead,
+    raw: Vec<u8>,
 }
 
 /// Identities start at 1: 0 marks an empty cache.
@@ -60,6 +71,7 @@ impl Store {
         blocks: OwnedBytes,
         index: OwnedBytes,
         dictionaries: &OwnedBytes,
+        pieces: Option<&OwnedBytes>,
         doc_count: u32,
     ) -> Result<Store, Damage> {
         let first_docs = Monotone::open(&index).ok_or(Damage("the block index is cut"))?;
@@ -73,9 +85,25 @@ impl Store {
         if !covers {
             return Err(Damage("the block index does not cover the documents"));
         }
-        let dictionaries = open_dictionaries(dictionaries).ok_or(Damage("the dictionaries are cut"))?;
+        let mut dictionaries = open_dictionaries(dictionaries).ok_or(Damage("the dictionaries are cut"))?;
+        if let Some(section) = pieces {
+            let mut at = 0;
+            for dictionary in &mut dictionaries {
+                dictionary.pieces = Pieces::read(section, &mut at).ok_or(Damage("the pieces are cut"))?;
+            }
+        }
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        Ok(Store { file: file.to_owned(), identity, blocks, index, first_docs, ends, ends_at, dictionaries })
+        Ok(Store {
+            file: file.to_owned(),
+            identity,
+            blocks,
+            index,
+            first_docs,
+            ends,
+            ends_at,
+            dictionaries,
+            no_pieces: Pieces::default(),
+        })
     }
 
     fn damaged(&self, what: &'static str) -> SegmentError {
@@ -107,12 +135,25 @@ impl Store {
         after.checked_sub(1).filter(|&block| block < self.block_count())
     }
 
-    /// Bytes of the dictionary with this number, from 1.
-    pub(super) fn dictionary_bytes(&self, number: u8) -> Option<&[u8]> {
-        self.dictionaries.get(usize::from(number).checked_sub(1)?).map(|dictionary| dictionary.bytes.as_slice())
+    /// A copy of the dictionary with this number, from 1. New segments of the same index should start from the first.
+    pub(super) fn dictionary(&self, number: u8) -> Option<writer::Dictionary> {
+        let Dictionary { bytes, pieces, .. } = self.dictionaries.get(usize::from(number).checked_sub(1)?)?;
+        Some(writer::Dictionary { bytes: bytes.as_slice().into(), pieces: pieces.clone() })
     }
 
-    fn decompress(&self, block: usize, out: &mut Vec<u8>) -> Result<(), SegmentError> {
+    /// Whether documents are packed with what others have taught.
+    pub fn has_dictionary(&self) -> bool {
+        !self.dictionaries.is_empty()
+    }
+
+    /// The pieces of the dictionary with this number, 0 for none.
+    fn pieces(&self, dictionary: u8) -> &Pieces {
+        let dictionary = usize::from(dictionary).checked_sub(1).and_then(|index| self.dictionaries.get(index));
+        dictionary.map_or(&self.no_pieces, |dictionary| &dictionary.pieces)
+    }
+
+    /// Replaces `out` by the raw content of a block: lengths and texts.
+    fn decompress(&self, block: usize, out: &mut Vec<u8>) -> Result<BlockHead, SegmentError> {
         let (head, frame) = self.block(block)?;
         let dictionary = match head.dictionary {
             0 => None,
@@ -125,31 +166,42 @@ impl Store {
             }
         };
         let limit = frame.len().saturating_mul(RATIO_MAX).saturating_add(ZSTD_BLOCK_BYTES);
-        let raw_bytes = head.raw_bytes().filter(|&length| length <= limit);
-        let raw_bytes = raw_bytes.ok_or_else(|| self.damaged("a block has an impossible length"))?;
-        decompress(frame, raw_bytes, dictionary, out).map_err(|_| self.damaged("a block does not decompress"))?;
-        if out.len() == raw_bytes { Ok(()) } else { Err(self.damaged("a block is shorter than it says")) }
+        let bytes_max = head.raw_bytes_max().ok_or_else(|| self.damaged("a block has an impossible length"))?;
+        decompress(frame, bytes_max.min(limit), dictionary, out)
+            .map_err(|_| self.damaged("a block does not decompress"))?;
+        // Where pieces have numbers, their texts are shorter than the documents.
+        if out.len() == bytes_max || !self.pieces(head.dictionary).is_empty() {
+            Ok(head)
+        } else {
+            Err(self.damaged("a block is shorter than it says"))
+        }
     }
 
-    /// Calls `f` with the raw content of the block that holds `doc`, and the documents of the block.
+    /// Appends the JSON of a text of a block.
+    fn decode(&self, head: BlockHead, text: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
+        let decoded = self.pieces(head.dictionary).decode(text, head.json_bytes, out);
+        decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))
+    }
+
+    /// Calls `f` with the head and the raw content of the block that holds `doc`, and the documents of the block.
     fn with_block<T>(
         &self,
         doc: DocId,
-        f: impl FnOnce(&[u8], Range<DocId>) -> Result<T, SegmentError>,
+        f: impl FnOnce(BlockHead, &[u8], Range<DocId>) -> Result<T, SegmentError>,
     ) -> Result<T, SegmentError> {
         let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
-        LAST_BLOCK.with_borrow_mut(|(identity, last, raw)| {
-            if (*identity, *last) != (self.identity, block) {
+        LAST_BLOCK.with_borrow_mut(|last| {
+            if (last.store, last.block) != (self.identity, block) {
                 // Nothing is cached while the buffer changes.
-                *identity = 0;
-                self.decompress(block, raw)?;
-                (*identity, *last) = (self.identity, block);
+                last.store = 0;
+                last.head = self.decompress(block, &mut last.raw)?;
+                (last.store, last.block) = (self.identity, block);
             }
-            let answer = f(raw, self.block_docs(block));
-            if raw.capacity() > CACHED_BYTES_MAX {
+            let answer = f(last.head, &last.raw, self.block_docs(block));
+            if last.raw.capacity() > CACHED_BYTES_MAX {
                 // One huge document must not stay with every thread that ever read it.
-                *identity = 0;
-                *raw = Vec::new();
+                last.store = 0;
+                last.raw = Vec::new();
             }
             answer
         })
@@ -167,11 +219,10 @@ impl Store {
     /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.
     pub fn get(&self, doc: DocId, out: &mut Vec<u8>) -> Result<(), SegmentError> {
         out.clear();
-        self.with_block(doc, |raw, docs| {
+        self.with_block(doc, |head, raw, docs| {
             let range = document_range(raw, docs.len(), (doc - docs.start) as usize);
             let range = range.ok_or_else(|| self.damaged("the documents of a block are cut"))?;
-            out.extend_from_slice(&raw[range]);
-            Ok(())
+            self.decode(head, &raw[range], out)
         })
     }
 
@@ -182,11 +233,11 @@ impl Store {
         mut f: impl FnMut(DocId, &[u8]) -> Result<(), SegmentError>,
     ) -> Result<(), SegmentError> {
         let cut = || self.damaged("the documents of a block are cut");
-        let mut raw = Vec::new();
+        let (mut raw, mut json) = (Vec::new(), Vec::new());
         let mut next = docs.start;
         while next < docs.end {
             let block = self.block_of(next).ok_or_else(|| self.damaged("there is no such document"))?;
-            self.decompress(block, &mut raw)?;
+            let head = self.decompress(block, &mut raw)?;
             let in_block = self.block_docs(block);
             if !in_block.contains(&next) {
                 return Err(self.damaged("the block index contradicts itself"));
@@ -196,7 +247,9 @@ impl Store {
                 let length = read_varint(&raw, &mut lengths_at).ok_or_else(cut)? as usize;
                 let end = start.checked_add(length).ok_or_else(cut)?;
                 if docs.contains(&doc) {
-                    f(doc, raw.get(start..end).ok_or_else(cut)?)?;
+                    json.clear();
+                    self.decode(head, raw.get(start..end).ok_or_else(cut)?, &mut json)?;
+                    f(doc, &json)?;
                     next = doc + 1;
                 }
                 start = end;
@@ -205,20 +258,23 @@ impl Store {
         Ok(())
     }
 
-    /// The compression dictionary that new segments of the same index should start from.
-    pub fn dictionary(&self) -> Option<&[u8]> {
-        self.dictionary_bytes(1)
-    }
-
-    /// Decompresses every block.
+    /// Decompresses every block and decodes every document.
     pub(crate) fn validate(&self) -> Result<(), SegmentError> {
-        let mut raw = Vec::new();
+        let (mut raw, mut json) = (Vec::new(), Vec::new());
         for block in 0..self.block_count() {
-            self.decompress(block, &mut raw)?;
+            let head = self.decompress(block, &mut raw)?;
             let docs = self.block_docs(block).len();
-            let last = docs.checked_sub(1).and_then(|last| document_range(&raw, docs, last));
-            if last.is_none_or(|range| range.end != raw.len()) {
-                return Err(self.damaged("the documents of a block are cut"));
+            let cut = || self.damaged("the documents of a block are cut");
+            json.clear();
+            let (mut lengths_at, mut start) = (0, lengths_end(&raw, docs).ok_or_else(cut)?);
+            for _ in 0..docs {
+                let length = read_varint(&raw, &mut lengths_at).ok_or_else(cut)?;
+                let end = start.checked_add(length as usize).ok_or_else(cut)?;
+                self.decode(head, raw.get(start..end).ok_or_else(cut)?, &mut json)?;
+                start = end;
+            }
+            if start != raw.len() || json.len() != head.json_bytes {
+                return Err(cut());
             }
         }
         Ok(())
@@ -237,7 +293,8 @@ fn open_dictionaries(bytes: &OwnedBytes) -> Option<Vec<Dictionary>> {
     (0..count)
         .map(|index| {
             let end = at.checked_add(read_u32(bytes, 1 + 4 * index)? as usize)?;
-            let dictionary = Dictionary { bytes: bytes.slice(at..end)?, prepared: OnceLock::new() };
+            let dictionary =
+                Dictionary { bytes: bytes.slice(at..end)?, pieces: Pieces::default(), prepared: OnceLock::new() };
             at = end;
             Some(dictionary)
         })

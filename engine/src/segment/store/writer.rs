@@ -1,6 +1,7 @@
 //! Packs documents into compressed blocks.
 
 use super::compress::{Compressor, decompress};
+use super::pieces::{PieceEncoder, Pieces};
 use super::train::train;
 use super::{BLOCK_BYTES, DICTIONARIES_MAX};
 use crate::bits::little_endian::put_u32;
@@ -26,24 +27,49 @@ const WAITING_BYTES_MAX: usize = 16 * WORTH_BYTES;
 /// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
 const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
 
+/// What blocks are packed with: `bytes` that the compressor knows beforehand, and the pieces that have a number.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Dictionary {
+    pub(super) bytes: Box<[u8]>,
+    pub(super) pieces: Pieces,
+}
+
+impl Dictionary {
+    /// Learns from documents that lie one after the other in `samples`, with these lengths. `None`: nothing to learn.
+    fn train(samples: &[u8], lengths: &[usize]) -> Option<Dictionary> {
+        let pieces = Pieces::learn(samples, lengths);
+        let mut encoder = PieceEncoder::new(pieces.clone());
+        let (mut texts, mut text_lengths, mut at) = (Vec::with_capacity(samples.len()), Vec::new(), 0);
+        for length in lengths {
+            let start = texts.len();
+            encoder.encode(&samples[at..at + length], &mut texts);
+            text_lengths.push(texts.len() - start);
+            at += length;
+        }
+        // Where there is nothing to learn, plain compression serves as well.
+        let bytes = train(&texts, &text_lengths).ok()?;
+        Some(Dictionary { bytes: bytes.into(), pieces })
+    }
+}
+
 /// A compression dictionary that the segments of an index share: the first one that grows large enough trains it.
 ///
 /// Training takes some 40 ms, and blocks of segments with the same dictionary are merged by copying.
 #[derive(Clone, Debug, Default)]
 pub struct StoreDictionary {
     /// `None` inside: training found nothing to learn.
-    trained: Arc<OnceLock<Option<Arc<[u8]>>>>,
+    trained: Arc<OnceLock<Option<Arc<Dictionary>>>>,
     is_in_training: Arc<AtomicBool>,
 }
 
 impl StoreDictionary {
     /// The dictionary of the largest of these segments, or one that is yet to be trained.
     pub fn of_largest<'a>(segments: impl Iterator<Item = &'a SegmentReader>) -> StoreDictionary {
-        let with_dictionary = segments.filter(|segment| segment.store().dictionary().is_some());
+        let with_dictionary = segments.filter(|segment| segment.store().has_dictionary());
         let largest = with_dictionary.max_by_key(|segment| segment.doc_count());
         let dictionary = StoreDictionary::default();
-        if let Some(bytes) = largest.and_then(|segment| segment.store().dictionary()) {
-            dictionary.trained.get_or_init(|| Some(bytes.into()));
+        if let Some(largest) = largest.and_then(|segment| segment.store().dictionary(1)) {
+            dictionary.trained.get_or_init(|| Some(Arc::new(largest)));
         }
         dictionary
     }
@@ -54,9 +80,8 @@ impl StoreDictionary {
     }
 
     /// The dictionary; trained now, on documents that lie one after the other in `samples`, if nobody did before.
-    fn get_or_train(&self, samples: &[u8], lengths: &[usize]) -> Option<Arc<[u8]>> {
-        // Where there is nothing to learn, plain compression serves as well.
-        self.trained.get_or_init(|| train(samples, lengths).ok().map(Arc::from)).clone()
+    fn get_or_train(&self, samples: &[u8], lengths: &[usize]) -> Option<Arc<Dictionary>> {
+        self.trained.get_or_init(|| Dictionary::train(samples, lengths).map(Arc::new)).clone()
     }
 }
 
@@ -81,6 +106,8 @@ pub(super) struct BlockHead {
 }
 
 impl BlockHead {
+    pub(super) const NONE: BlockHead = BlockHead { dictionary: 0, lengths_bytes: 0, json_bytes: 0 };
+
     fn put(self, out: &mut Vec<u8>) {
         out.push(self.dictionary);
         put_varint(out, self.lengths_bytes as u64);
@@ -95,7 +122,8 @@ impl BlockHead {
         Some((BlockHead { dictionary: *block.first()?, lengths_bytes, json_bytes }, block.get(at..)?))
     }
 
-    pub(super) fn raw_bytes(&self) -> Option<usize> {
+    /// The raw content has at most so many bytes.
+    pub(super) fn raw_bytes_max(&self) -> Option<usize> {
         self.lengths_bytes.checked_add(self.json_bytes)
     }
 }
@@ -103,13 +131,17 @@ impl BlockHead {
 /// Packs documents, in the order they come, into compressed blocks.
 #[derive(Debug)]
 pub(crate) struct StoreBuilder {
-    dictionaries: Vec<Arc<[u8]>>,
+    dictionaries: Vec<Arc<Dictionary>>,
     /// Number of the dictionary that new blocks use; 0: none.
     current: u8,
-    compressor: Option<Compressor>,
-    /// JSON of the documents of the open block.
+    /// For the current dictionary; made when it is first used.
+    packer: Option<Packer>,
+    /// Texts of the documents of the open block.
     raw: Vec<u8>,
+    /// Of these texts.
     lengths: Vec<usize>,
+    /// JSON of the open block.
+    open_json_bytes: usize,
     first_docs: Vec<u64>,
     ends: Vec<u64>,
     doc_count: u64,
@@ -118,6 +150,22 @@ pub(crate) struct StoreBuilder {
     block: Vec<u8>,
     plain: Vec<u8>,
     frame: Vec<u8>,
+    text: Vec<u8>,
+}
+
+/// What turns documents into blocks with one dictionary.
+#[derive(Debug)]
+struct Packer {
+    encoder: PieceEncoder,
+    compressor: Compressor,
+}
+
+impl Packer {
+    fn new(dictionary: Option<&Dictionary>) -> Result<Packer, SegmentError> {
+        let encoder = PieceEncoder::new(dictionary.map(|dictionary| dictionary.pieces.clone()).unwrap_or_default());
+        let compressor = Compressor::new(dictionary.map(|dictionary| &*dictionary.bytes)).map_err(failed)?;
+        Ok(Packer { encoder, compressor })
+    }
 }
 
 fn failed(source: io::Error) -> SegmentError {
@@ -125,13 +173,14 @@ fn failed(source: io::Error) -> SegmentError {
 }
 
 impl StoreBuilder {
-    pub(crate) fn new(dictionary: Option<Arc<[u8]>>) -> StoreBuilder {
+    pub(super) fn new(dictionary: Option<Arc<Dictionary>>) -> StoreBuilder {
         StoreBuilder {
             current: u8::from(dictionary.is_some()),
             dictionaries: dictionary.into_iter().collect(),
-            compressor: None,
+            packer: None,
             raw: Vec::new(),
             lengths: Vec::new(),
+            open_json_bytes: 0,
             first_docs: Vec::new(),
             ends: vec![0],
             doc_count: 0,
@@ -139,6 +188,7 @@ impl StoreBuilder {
             block: Vec::new(),
             plain: Vec::new(),
             frame: Vec::new(),
+            text: Vec::new(),
         }
     }
 
@@ -148,11 +198,11 @@ impl StoreBuilder {
     }
 
     /// Sets the dictionary that the blocks from now on use.
-    fn use_dictionary(&mut self, dictionary: Option<Arc<[u8]>>) {
+    fn use_dictionary(&mut self, dictionary: Option<Arc<Dictionary>>) {
         if let Some(dictionary) = dictionary {
             self.dictionaries.push(dictionary);
             self.current = self.dictionaries.len() as u8;
-            self.compressor = None;
+            self.packer = None;
         }
     }
 
@@ -166,18 +216,46 @@ impl StoreBuilder {
         self.raw.len()
     }
 
+    /// The packer of the current dictionary.
+    fn packer(&mut self) -> Result<&mut Packer, SegmentError> {
+        if self.packer.is_none() {
+            let dictionary = self.current.checked_sub(1).map(|index| &*self.dictionaries[usize::from(index)]);
+            self.packer = Some(Packer::new(dictionary)?);
+        }
+        Ok(self.packer.as_mut().expect("it was made above"))
+    }
+
     /// The next document.
     pub(crate) fn push(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
-        if !self.lengths.is_empty() && self.raw.len() + json.len() > BLOCK_BYTES {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        if !self.packer()?.encoder.encode(json, &mut text) {
+            self.text = text;
+            return self.push_alone(json, sink);
+        }
+        if !self.lengths.is_empty() && self.raw.len() + text.len() > BLOCK_BYTES {
             self.flush(sink)?;
         }
+        self.add(&text, json.len());
+        self.text = text;
+        Ok(())
+    }
+
+    fn add(&mut self, text: &[u8], json_bytes: usize) {
         if self.lengths.is_empty() {
             self.first_docs.push(self.doc_count);
         }
-        self.raw.extend_from_slice(json);
-        self.lengths.push(json.len());
+        self.raw.extend_from_slice(text);
+        self.lengths.push(text.len());
+        self.open_json_bytes += json_bytes;
         self.doc_count += 1;
-        Ok(())
+    }
+
+    /// A document that has bytes which stand for pieces has a block of its own, without a dictionary.
+    fn push_alone(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
+        self.flush(sink)?;
+        self.add(json, json.len());
+        self.flush_with(0, &mut Packer::new(None)?.compressor, sink)
     }
 
     /// Closes the open block.
@@ -185,21 +263,30 @@ impl StoreBuilder {
         if self.lengths.is_empty() {
             return Ok(());
         }
-        if self.compressor.is_none() {
-            let dictionary = self.current.checked_sub(1).map(|index| &*self.dictionaries[usize::from(index)]);
-            self.compressor = Some(Compressor::new(dictionary).map_err(failed)?);
-        }
+        self.packer()?;
+        let mut packer = self.packer.take().expect("it was made above");
+        let flushed = self.flush_with(self.current, &mut packer.compressor, sink);
+        self.packer = Some(packer);
+        flushed
+    }
+
+    fn flush_with(
+        &mut self,
+        dictionary: u8,
+        compressor: &mut Compressor,
+        sink: &mut dyn BlockSink,
+    ) -> Result<(), SegmentError> {
         self.plain.clear();
         self.lengths.iter().for_each(|&length| put_varint(&mut self.plain, length as u64));
-        let head = BlockHead { dictionary: self.current, lengths_bytes: self.plain.len(), json_bytes: self.raw.len() };
+        let head = BlockHead { dictionary, lengths_bytes: self.plain.len(), json_bytes: self.open_json_bytes };
         self.plain.extend_from_slice(&self.raw);
         self.block.clear();
         head.put(&mut self.block);
-        self.json_bytes += self.raw.len() as u64;
-        let compressor = self.compressor.as_mut().expect("it was made above");
+        self.json_bytes += head.json_bytes as u64;
         compressor.compress(&self.plain, &mut self.block, &mut self.frame).map_err(failed)?;
         self.raw.clear();
         self.lengths.clear();
+        self.open_json_bytes = 0;
         sink.write_block(&self.block)?;
         self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
         Ok(())
@@ -207,18 +294,18 @@ impl StoreBuilder {
 
     /// Number under which blocks of another store that were packed with `dictionary` can be copied, or `None` when this
     /// store holds its share of dictionaries already.
-    pub(crate) fn adopt_dictionary(&mut self, dictionary: &[u8]) -> Option<u8> {
-        if let Some(index) = self.dictionaries.iter().position(|known| **known == *dictionary) {
+    pub(super) fn adopt_dictionary(&mut self, dictionary: Dictionary) -> Option<u8> {
+        if let Some(index) = self.dictionaries.iter().position(|known| **known == dictionary) {
             return Some(index as u8 + 1);
         }
         if self.dictionaries.len() == DICTIONARIES_MAX {
             return None;
         }
-        self.dictionaries.push(dictionary.into());
+        self.dictionaries.push(Arc::new(dictionary));
         let number = self.dictionaries.len() as u8;
         if self.current == 0 {
             self.current = number;
-            self.compressor = None;
+            self.packer = None;
         }
         Some(number)
     }
@@ -275,9 +362,14 @@ impl StoreBuilder {
         file.section(SectionKind::StoreIndex, 0, &section)?;
         section.clear();
         section.push(self.dictionaries.len() as u8);
-        self.dictionaries.iter().for_each(|dictionary| put_u32(&mut section, dictionary.len() as u32));
-        self.dictionaries.iter().for_each(|dictionary| section.extend_from_slice(dictionary));
+        self.dictionaries.iter().for_each(|dictionary| put_u32(&mut section, dictionary.bytes.len() as u32));
+        self.dictionaries.iter().for_each(|dictionary| section.extend_from_slice(&dictionary.bytes));
         file.section(SectionKind::StoreDictionaries, 0, &section)?;
+        if self.dictionaries.iter().any(|dictionary| !dictionary.pieces.is_empty()) {
+            section.clear();
+            self.dictionaries.iter().for_each(|dictionary| dictionary.pieces.put(&mut section));
+            file.section(SectionKind::StorePieces, 0, &section)?;
+        }
         Ok(self.json_bytes)
     }
 }
@@ -402,9 +494,10 @@ impl StoreParts {
     /// more.
     fn reorder(self, file: &mut SectionWriter, order: &[u32]) -> Result<StoreBuilder, SegmentError> {
         let StoreBuilder { first_docs, dictionaries, .. } = self.builder;
-        let decoder = dictionaries.first().map(|dictionary| DecoderDictionary::copy(dictionary));
+        let decoder = dictionaries.first().map(|dictionary| DecoderDictionary::copy(&dictionary.bytes));
+        let no_pieces = Pieces::default();
         let mut builder = StoreBuilder::new(dictionaries.first().cloned());
-        let (mut raw, mut open) = (Vec::new(), usize::MAX);
+        let (mut raw, mut json, mut open) = (Vec::new(), Vec::new(), usize::MAX);
         let mut at = 0;
         while let Some(&doc) = order.get(at) {
             let index = first_docs.partition_point(|&first| first <= u64::from(doc)) - 1;
@@ -422,12 +515,16 @@ impl StoreParts {
             }
             if open != index {
                 let dictionary = if head.dictionary == 0 { None } else { decoder.as_ref() };
-                let raw_bytes = head.lengths_bytes + head.json_bytes;
-                decompress(frame, raw_bytes, dictionary, &mut raw).map_err(failed)?;
+                let raw_bytes_max = head.lengths_bytes + head.json_bytes;
+                decompress(frame, raw_bytes_max, dictionary, &mut raw).map_err(failed)?;
                 open = index;
             }
             let range = document_range(&raw, docs, wanted as usize).expect("the block was written above");
-            builder.push(&raw[range], file)?;
+            let dictionary = dictionaries.first().filter(|_| head.dictionary != 0);
+            let pieces = dictionary.map_or(&no_pieces, |dictionary| &dictionary.pieces);
+            json.clear();
+            pieces.decode(&raw[range], head.json_bytes, &mut json).expect("the block was written above");
+            builder.push(&json, file)?;
             at += 1;
         }
         builder.flush(file)?;
@@ -435,7 +532,7 @@ impl StoreParts {
     }
 }
 
-/// Where document `wanted` of the `doc_count` documents of a block is in its raw content.
+/// Where the text of document `wanted` of the `doc_count` documents of a block is in its raw content.
 pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Option<std::ops::Range<usize>> {
     let (mut at, mut start, mut length) = (0, 0usize, 0usize);
     for doc in 0..doc_count {
@@ -451,7 +548,7 @@ pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Opt
     (end <= raw.len()).then_some(start..end)
 }
 
-/// Where the JSON of the `doc_count` documents of a block starts in its raw content, behind their lengths.
+/// Where the texts of the `doc_count` documents of a block start in its raw content, behind their lengths.
 pub(super) fn lengths_end(raw: &[u8], doc_count: usize) -> Option<usize> {
     let mut at = 0;
     for _ in 0..doc_count {

@@ -65,7 +65,7 @@ fn large_writers_are_joined() {
         let meta = write_joined(&directory, 1, docs, run_length, is_swapped);
         let segment = SegmentReader::open(&directory, &meta).unwrap();
         check_segment(&segment, &docs.iter().collect::<Vec<_>>());
-        assert!(segment.store().dictionary().is_some());
+        assert!(segment.store().has_dictionary());
         let alone = write_segment(&directory, 2, docs);
         assert_eq!((meta.term_count, meta.token_count), (alone.term_count, alone.token_count));
         assert_eq!(meta.raw_bytes, alone.raw_bytes);
