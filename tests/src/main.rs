@@ -10,6 +10,7 @@ mod bad_input;
 mod collector;
 mod command_line;
 mod connections;
+mod damage;
 mod described;
 mod documents;
 mod editing;

@@ -3,8 +3,11 @@
 use super::MatchingStrategy;
 use super::graph::QueryGraph;
 
-/// Ways to leave out equally many terms that are looked at. Those beyond are found among the documents of fewer terms.
-const ALTERNATIVES_MAX: usize = 32;
+/// Of up to so many terms that may be left out all ways to do it are looked at: 252 to leave out five of ten.
+const FEW_TERMS: usize = 10;
+/// Of more terms so many ways to leave out equally many. What the others would find is found among the documents of fewer terms,
+/// and answers tell.
+const WAYS_MAX: usize = 32;
 
 /// Terms that a document must match, and the nodes that may cover them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,19 +89,33 @@ impl Level {
     }
 }
 
-/// The kept terms of each level, best first; levels that leave out equally many are together. `frequencies`: documents
-/// of each term, 0 when unknown.
-pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Vec<Vec<usize>>> {
+/// Levels that leave out equally many terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The kept terms of each.
+    pub(crate) ways: Vec<Vec<usize>>,
+    /// Whether these are all.
+    pub(crate) is_complete: bool,
+}
+
+impl Step {
+    fn of_one(kept: Vec<usize>) -> Step {
+        Step { ways: vec![kept], is_complete: true }
+    }
+}
+
+/// The levels, best first. `frequencies`: documents of each term, 0 when unknown.
+pub(crate) fn steps(graph: &QueryGraph, strategy: MatchingStrategy, frequencies: &[u64]) -> Vec<Step> {
     let all: Vec<usize> = (0..graph.terms.len()).collect();
     let droppable = || all.iter().copied().filter(|&t| !graph.terms[t].is_phrase());
     let has_phrase = droppable().count() < all.len();
     match strategy {
-        MatchingStrategy::All | MatchingStrategy::Any => vec![vec![all]],
+        MatchingStrategy::All | MatchingStrategy::Any => vec![Step::of_one(all)],
         MatchingStrategy::Last => {
             let dropped: Vec<usize> = droppable().rev().collect();
             let number = if has_phrase { dropped.len() } else { dropped.len().saturating_sub(1) };
             let without = |count: usize| all.iter().copied().filter(|t| !dropped[..count].contains(t)).collect();
-            (0..=number).map(|count| vec![without(count)]).collect()
+            (0..=number).map(|count| Step::of_one(without(count))).collect()
         }
         MatchingStrategy::Frequency => {
             let frequency = |t: usize| if frequencies[t] == 0 { u64::MAX } else { frequencies[t] };
@@ -110,7 +127,7 @@ pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequen
                 .collect();
             let number = removable.iter().flatten().count();
             let step = |dropped| kept_by_frequency(&removable, dropped);
-            (0..=number).map(step).filter(|step| !step.is_empty()).collect()
+            (0..=number).map(step).filter(|step| !step.ways.is_empty()).collect()
         }
     }
 }
@@ -118,7 +135,7 @@ pub(crate) fn kept_terms(graph: &QueryGraph, strategy: MatchingStrategy, frequen
 /// The ways to leave out `dropped` terms, of those that have a frequency, such that no term that stands after one that
 /// is left out, and is kept, is more frequent than that. Of terms before it nothing is asked: a frequent word early in
 /// the query can stay in the place of a rarer one behind it.
-fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Vec<Vec<usize>> {
+fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Step {
     struct Partial {
         kept: Vec<usize>,
         at: usize,
@@ -126,15 +143,16 @@ fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Vec<Vec<usize
         /// The rarest term that is left out so far; more frequent ones can't be kept any more.
         rarest: u64,
     }
-    let mut out = Vec::new();
+    let is_bounded = removable.iter().flatten().count() > FEW_TERMS;
+    let mut ways = Vec::new();
     let mut stack = vec![Partial { kept: Vec::new(), at: 0, dropped, rarest: u64::MAX }];
     while let Some(mut partial) = stack.pop() {
         let Some(&frequency) = removable.get(partial.at) else {
             if partial.dropped == 0 {
-                out.push(partial.kept);
-                if out.len() == ALTERNATIVES_MAX {
-                    break;
+                if is_bounded && ways.len() == WAYS_MAX {
+                    return Step { ways, is_complete: false };
                 }
+                ways.push(partial.kept);
             }
             continue;
         };
@@ -156,7 +174,7 @@ fn kept_by_frequency(removable: &[Option<u64>], dropped: usize) -> Vec<Vec<usize
             stack.push(Partial { dropped: partial.dropped - 1, rarest, ..partial });
         }
     }
-    out
+    Step { ways, is_complete: true }
 }
 
 #[cfg(test)]
@@ -167,7 +185,7 @@ mod tests {
     fn frequent_terms_are_left_out_first_but_may_stay_before_rarer_ones() {
         let kept = |frequencies: &[u64], dropped| {
             let removable: Vec<_> = frequencies.iter().map(|&f| Some(f).filter(|&f| f > 1)).collect();
-            kept_by_frequency(&removable, dropped)
+            kept_by_frequency(&removable, dropped).ways
         };
         assert_eq!(kept(&[5, 9, 1], 0), [[0, 1, 2]]);
         // The most frequent one; or the rarer one before it, which then takes it along.
@@ -177,7 +195,21 @@ mod tests {
         assert_eq!(kept(&[9, 5, 1], 1), [[1, 2], [0, 2]]);
         assert_eq!(kept(&[7, 7, 1], 1), [[1, 2], [0, 2]]);
         assert_eq!(kept(&[7, 7, 1], 3), Vec::<Vec<usize>>::new());
-        assert_eq!(kept(&[9, 8, 7, 6, 5, 4, 3, 2, 1], 4).len(), ALTERNATIVES_MAX.min(70));
+        assert_eq!(kept(&[9, 8, 7, 6, 5, 4, 3, 2, 1], 4).len(), 70);
+        assert_eq!(kept(&[11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1], 5).len(), 252);
+    }
+
+    #[test]
+    fn of_many_terms_not_all_ways_are_looked_at() {
+        let removable: Vec<Option<u64>> = (1..=FEW_TERMS as u64 + 1).rev().map(Some).collect();
+        let step = kept_by_frequency(&removable, 5);
+        assert_eq!((step.ways.len(), step.is_complete), (WAYS_MAX, false));
+        let step = kept_by_frequency(&removable, 1);
+        assert_eq!((step.ways.len(), step.is_complete), (removable.len(), true));
+        // As many as are looked at, and no more.
+        let removable: Vec<Option<u64>> = (1..=WAYS_MAX as u64).rev().map(Some).collect();
+        let step = kept_by_frequency(&removable, 1);
+        assert_eq!((step.ways.len(), step.is_complete), (WAYS_MAX, true));
     }
 
     #[test]
@@ -196,7 +228,7 @@ mod tests {
                 }
             }
             for (dropped, mut expected) in expected.into_iter().enumerate() {
-                let mut found = kept_by_frequency(&removable, dropped);
+                let mut found = kept_by_frequency(&removable, dropped).ways;
                 expected.sort();
                 found.sort();
                 assert_eq!(found, expected, "{removable:?} {dropped}");
@@ -210,12 +242,12 @@ mod tests {
         let (rare, frequent) = (50, 49);
         let removable: Vec<_> = [vec![Some(7); rare], vec![Some(9); frequent], vec![None]].concat();
         for dropped in [30, frequent, frequent + 1] {
-            for kept in kept_by_frequency(&removable, dropped) {
+            for kept in kept_by_frequency(&removable, dropped).ways {
                 assert_eq!(kept.len(), removable.len() - dropped);
                 let kept_rare = kept.iter().filter(|&&t| t < rare).count();
                 assert!(kept_rare == rare || kept.len() == kept_rare + 1, "{kept:?}");
             }
         }
-        assert_eq!(kept_by_frequency(&removable, rare + frequent), [[rare + frequent]]);
+        assert_eq!(kept_by_frequency(&removable, rare + frequent).ways, [[rare + frequent]]);
     }
 }

@@ -14,7 +14,7 @@ use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
 use crate::query::leading_terms::LeadingTerms;
-use crate::query::level::{Level, kept_terms};
+use crate::query::level::{self, Level};
 use crate::query::options::QueryOptions;
 use crate::query::vertex::node_of;
 use crate::rank::bounds::{Match, cut_by_costs};
@@ -131,12 +131,16 @@ pub(crate) fn rank<'a>(search: &'a KeywordSearch<'a>, segments: &'a [SegmentInpu
         scanned: AtomicU64::new(0),
     };
     let mut tops: Vec<TopK> = segments.iter().map(|_| TopK::new(search.wanted, parts.clone())).collect();
-    for step in kept_terms(graph, search.strategy, &frequencies) {
+    let mut ways_left = false;
+    for step in level::steps(graph, search.strategy, &frequencies) {
         let complete = search.plan.words_first() && collected(&tops) >= search.wanted;
         let first = ranked.levels.len();
-        for kept in step {
+        for kept in step.ways {
             ranked.level(kept, complete, &mut tops);
         }
+        // Only documents that come later could belong to a way that was passed over.
+        ranked.readings_cut |= ways_left && ranked.levels[first..].iter().any(|level| level.documents > 0);
+        ways_left |= !step.is_complete;
         // The scores of documents that miss equally many words have one scale.
         let step = &mut ranked.levels[first..];
         let maxima =

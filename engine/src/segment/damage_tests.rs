@@ -214,6 +214,15 @@ fn what_is_damaged_is_not_merged() {
         let is_of_documents = segment.verify_documents().is_err();
         assert_eq!(is_of_documents, (20..24).contains(&kind), "section {kind}");
     }
+    let padding =
+        sections(&bytes).iter().map(|(_, section, _)| section.end).find(|end| end % 8 != 0).expect("some padding");
+    let mut damaged = bytes;
+    damaged[padding] ^= 4;
+    directory.overwrite(&meta.file.name, damaged);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    let inputs = [MergeInput { segment: &segment, deleted: None }];
+    let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
+    assert!(matches!(refused, SegmentError::Checksum { section: "whole file", .. }), "{refused}");
     assert_eq!(directory.list().unwrap(), [meta.file.name], "nothing is left of the merges");
 }
 

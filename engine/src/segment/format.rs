@@ -407,21 +407,29 @@ impl SectionTable {
 
     /// Compares the checksum of one kind of section: for bytes that are handed to code that trusts them.
     pub(crate) fn verify_kind(&self, kind: SectionKind) -> Result<(), SegmentError> {
-        self.entries.iter().filter(|e| e.kind == kind).try_for_each(|e| self.verify_entry(e))
+        self.entries.iter().filter(|e| e.kind == kind).try_for_each(|e| self.verify_entry(e).map(drop))
     }
 
-    /// Compares the checksums of all sections, and asks `go_on` before each.
-    pub(crate) fn verify_sections(
+    /// Compares the checksums of all sections and that of the file, reading each byte once; asks `go_on` before each section.
+    pub(crate) fn verify(
         &self,
+        meta: &FileMeta,
         mut go_on: impl FnMut() -> Result<(), SegmentError>,
     ) -> Result<(), SegmentError> {
-        self.entries.iter().try_for_each(|e| go_on().and_then(|()| self.verify_entry(e)))
-    }
-
-    /// Compares all checksums.
-    pub(crate) fn verify(&self, meta: &FileMeta) -> Result<(), SegmentError> {
-        self.verify_sections(|| Ok(()))?;
-        let found = crc32fast::hash(&self.bytes);
+        let mut by_place: Vec<&Entry> = self.entries.iter().collect();
+        by_place.sort_unstable_by_key(|entry| entry.offset);
+        let mut file = crc32fast::Hasher::new();
+        let mut at = 0;
+        for entry in by_place {
+            go_on()?;
+            let section = self.verify_entry(entry)?;
+            // Sections of which one lies in another are no writer's; the checksum of the file will not fit.
+            file.update(self.bytes.get(at..entry.offset as usize).unwrap_or_default());
+            file.combine(&section);
+            at = (entry.offset + entry.bytes) as usize;
+        }
+        file.update(self.bytes.get(at..).unwrap_or_default());
+        let found = file.finalize();
         if found != meta.checksum {
             let (file, expected) = (self.name.clone(), meta.checksum);
             return Err(SegmentError::Checksum { file, section: "whole file", expected, found });
@@ -429,10 +437,13 @@ impl SectionTable {
         Ok(())
     }
 
-    fn verify_entry(&self, entry: &Entry) -> Result<(), SegmentError> {
-        let found = crc32fast::hash(&self.slice(entry));
+    /// Answers the state of the checksum behind the section.
+    fn verify_entry(&self, entry: &Entry) -> Result<crc32fast::Hasher, SegmentError> {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.slice(entry));
+        let found = hasher.clone().finalize();
         if found == entry.checksum {
-            return Ok(());
+            return Ok(hasher);
         }
         let (file, section, expected) = (self.name.clone(), entry.kind.name(), entry.checksum);
         Err(SegmentError::Checksum { file, section, expected, found })

@@ -315,13 +315,13 @@ impl SegmentReader {
         &self.keys
     }
 
-    /// Compares the checksums of all sections, and asks `go_on` before each: what is written anew from damaged bytes would pass for
+    /// Compares all checksums, and asks `go_on` before each section: what is written anew from damaged bytes would pass for
     /// sound. Cost: one look at every byte, a second for some ten gigabytes that are in memory.
     pub(super) fn verify_checksums(
         &self,
         mut go_on: impl FnMut() -> Result<(), SegmentError>,
     ) -> Result<(), SegmentError> {
-        self.files.iter().try_for_each(|file| file.verify_sections(&mut go_on))
+        self.files.iter().zip(self.meta.files()).try_for_each(|(file, meta)| file.verify(meta, &mut go_on))
     }
 
     /// Compares the checksums of the documents, as whoever makes columns of them should.
@@ -333,9 +333,7 @@ impl SegmentReader {
 
     /// Re-reads every byte of all files: checksums, then the invariants of each section. Names the first damage.
     pub fn verify(&self) -> Result<(), SegmentError> {
-        for (file, meta) in self.files.iter().zip(self.meta.files()) {
-            file.verify(meta)?;
-        }
+        self.verify_checksums(|| Ok(()))?;
         let name = self.files[0].name();
         let at = |kind: SectionKind| move |damage: Damage| damage.at(name, kind.name());
         let ascend = (1..self.doc_count()).all(|doc| self.internal_id(doc - 1) < self.internal_id(doc));

@@ -126,7 +126,7 @@ impl Instance {
             return Ok(Arc::clone(index));
         }
         let opened = Index::open(&self.index_folder(&entry.folder), self.options.clone());
-        let opened = Arc::new(opened.map_err(|error| unusable(uid, &error))?);
+        let opened = Arc::new(opened.map_err(|error| unusable(uid, error))?);
         *index = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -214,6 +214,6 @@ impl Entry {
     }
 }
 
-fn unusable(uid: &str, error: &IndexError) -> ApiError {
-    ApiError::new(Code::InvalidState, format!("Index `{uid}` cannot be opened: {error}."))
+fn unusable(uid: &str, error: IndexError) -> ApiError {
+    ApiError::from(error).prefixed(format_args!("Index `{uid}` cannot be opened: "))
 }

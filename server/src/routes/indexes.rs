@@ -9,6 +9,7 @@ use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue;
+use super::unreadable::Unreadable;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{Request, Routes, json_answer, request, respond};
@@ -50,17 +51,23 @@ fn view(uid: &str, snapshot: &Snapshot) -> Value {
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = indexes::list_parameters(&request.query())?;
-    let (instance, rights) = (Arc::clone(&request.state().instance), request.rights().clone());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     // Indexes that nobody used yet are opened.
-    let body = blocking(move || -> ApiResult<Value> {
-        let mut uids = instance.uids();
+    let body = blocking(move || {
+        let mut unreadable = Unreadable::default();
+        let mut uids = state.instance.uids();
         uids.retain(|uid| rights.admits(uid));
         let page = uids.iter().skip(offset).take(limit);
-        let results: Vec<Value> =
-            page.map(|uid| instance.snapshot(uid).map(|snapshot| view(uid, &snapshot))).collect::<ApiResult<_>>()?;
-        Ok(json!({ "results": results, "offset": offset, "limit": limit, "total": uids.len() }))
+        let read = |uid: &String| {
+            let read = state.instance.snapshot(uid).map(|snapshot| view(uid, &snapshot));
+            unreadable.sift(&state, uid, read)
+        };
+        let results: Vec<Value> = page.filter_map(read).collect();
+        let mut body = json!({ "results": results, "offset": offset, "limit": limit, "total": uids.len() });
+        unreadable.tell(&mut body);
+        body
     });
-    Ok(json_answer(StatusCode::OK, &body.await??))
+    Ok(json_answer(StatusCode::OK, &body.await?))
 }
 
 async fn create(request: Request) -> ApiResult<Response> {

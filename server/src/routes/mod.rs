@@ -22,6 +22,7 @@ mod stats;
 mod table;
 mod tasks;
 mod unavailable;
+mod unreadable;
 mod webhooks;
 
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use super::unreadable::Unreadable;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{Request, Routes, json_answer, request, respond};
@@ -31,19 +32,26 @@ async fn of_all(request: Request) -> ApiResult<Response> {
     let body = blocking(move || -> ApiResult<Value> {
         let mut indexes = Map::new();
         let (mut used_bytes, mut last_update) = (0, None);
+        let mut unreadable = Unreadable::default();
         for uid in state.instance.uids().into_iter().filter(|uid| rights.admits(uid)) {
-            let snapshot = state.instance.snapshot(&uid)?;
+            let read = state.instance.snapshot(&uid).and_then(|snapshot| {
+                let stats = index_stats(&state, &uid, parameters)?;
+                Ok((snapshot, stats))
+            });
+            let Some((snapshot, stats)) = unreadable.sift(&state, &uid, read) else { continue };
             used_bytes += snapshot.disk_bytes();
             last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));
-            indexes.insert(uid.clone(), index_stats(&state, &uid, parameters)?);
+            indexes.insert(uid, stats);
         }
         let database_bytes = state.instance.disk_bytes();
-        Ok(json!({
+        let mut body = json!({
             "databaseSize": size(database_bytes, parameters),
             "usedDatabaseSize": size((used_bytes + state.queue.store().disk_bytes()).min(database_bytes), parameters),
             "lastUpdate": last_update,
             "indexes": indexes,
-        }))
+        });
+        unreadable.tell(&mut body);
+        Ok(body)
     });
     Ok(json_answer(StatusCode::OK, &body.await??))
 }

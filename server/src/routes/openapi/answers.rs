@@ -88,12 +88,16 @@ fn resources() -> Vec<(&'static str, Value)> {
         ("IndexStats", index_stats),
         (
             "Stats",
-            all_of([
-                ("databaseSize", named("Size")),
-                ("usedDatabaseSize", named("Size")),
-                ("lastUpdate", or_null(instant())),
-                ("indexes", map_of(named("IndexStats"))),
-            ]),
+            exactly(
+                [
+                    ("databaseSize", named("Size")),
+                    ("usedDatabaseSize", named("Size")),
+                    ("lastUpdate", or_null(instant())),
+                    ("indexes", map_of(named("IndexStats"))),
+                    ("unreadable", map_of(named("Error"))),
+                ],
+                &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
+            ),
         ),
         (
             "Field",
@@ -242,7 +246,19 @@ fn pages() -> Vec<(&'static str, Value)> {
         ])
     };
     vec![
-        ("IndexPage", page("Index")),
+        (
+            "IndexPage",
+            exactly(
+                [
+                    ("results", list(named("Index"))),
+                    ("offset", count()),
+                    ("limit", count()),
+                    ("total", count()),
+                    ("unreadable", map_of(named("Error"))),
+                ],
+                &["results", "offset", "limit", "total"],
+            ),
+        ),
         ("DocumentPage", page("Document")),
         ("FieldPage", page("Field")),
         ("KeyPage", page("Key")),
