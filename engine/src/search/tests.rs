@@ -93,6 +93,67 @@ fn hits_are_the_same_without_their_scores() {
 }
 
 #[test]
+fn a_search_whose_time_is_up_answers_what_it_has() {
+    let documents: Vec<Value> =
+        (0..3000).map(|id| json!({"id": id, "text": format!("red{} fox {id}", " and".repeat(id % 7))})).collect();
+    let snapshot = index(json!({}), &[&documents]).snapshot();
+    let request = SearchRequest { query: Some("red fox".into()), limit: 3000, ..SearchRequest::default() };
+    let whole = search(&snapshot, &request).unwrap();
+    assert_eq!((whole.limits.as_slice(), whole.total), (&[][..], 3000));
+    for matching in [MatchingStrategy::Last, MatchingStrategy::Any] {
+        let late = SearchRequest { cutoff: Some(Duration::ZERO), matching, ..request.clone() };
+        let cut = search(&snapshot, &late).unwrap();
+        assert_eq!(cut.limits, [Limit::TimeBudget], "{matching:?}");
+        // All that match are counted and told, whatever is known of their order.
+        assert_eq!((cut.total, cut.hits.len()), (3000, 3000));
+        let all = |result: &SearchResult| ids(&snapshot, result).into_iter().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(all(&cut), all(&whole));
+        assert_ne!(ids(&snapshot, &cut), ids(&snapshot, &whole), "{matching:?} took its time all the same");
+        let patient = SearchRequest { cutoff: Some(Duration::from_secs(3600)), matching, ..request.clone() };
+        assert_eq!(search(&snapshot, &patient).unwrap().limits, []);
+    }
+}
+
+#[test]
+fn words_that_are_left_out_by_frequency_are_left_out_in_every_way() {
+    // The word `w<n>` is in more documents than those behind it; documents hold five words of the query.
+    let words = |count: u32| (0..count).map(|n| format!("w{n:02}")).collect::<Vec<_>>();
+    let document = |id: usize, words: Vec<&String>| {
+        let text: Vec<&str> = words.into_iter().map(String::as_str).collect();
+        json!({"id": id, "text": text.join(" ")})
+    };
+    let frequent = |count: u32| {
+        let rows = move |n: usize| (0..(count as usize - n) * 300).map(move |i| (n, i));
+        (0..count as usize).flat_map(rows).map(|(n, i)| (1_000_000 + n * 10_000 + i, n))
+    };
+    for (count, is_cut) in [(10, false), (12, true)] {
+        let all = words(count);
+        let sets = (0u32..1 << count).filter(|set| set.count_ones() == 5);
+        let fives = sets.enumerate().map(|(id, set)| {
+            document(id, all.iter().zip(0..).filter(|(_, bit)| set >> bit & 1 == 1).map(|(word, _)| word).collect())
+        });
+        let documents: Vec<Value> = fives.chain(frequent(count).map(|(id, n)| document(id, vec![&all[n]]))).collect();
+        let settings = json!({"typoTolerance": {"enabled": false}});
+        let snapshot = index(settings, &[&documents]).snapshot();
+        let request = SearchRequest {
+            query: Some(all.join(" ")),
+            limit: 200,
+            matching: MatchingStrategy::Frequency,
+            ..SearchRequest::default()
+        };
+        let found = search(&snapshot, &request).unwrap();
+        let matching = |hit: &Hit| match hit.details[0] {
+            ScoreDetail::Words { matching, .. } => matching,
+            ref other => panic!("{other:?}"),
+        };
+        let best = found.hits.iter().filter(|hit| matching(hit) == 5).count();
+        let with_the_rarest = if is_cut { 1..120 } else { 126..127 };
+        assert!(with_the_rarest.contains(&best), "{best} of {count} words");
+        assert_eq!(found.limits.contains(&Limit::QueryReadings), is_cut, "{:?}", found.limits);
+    }
+}
+
+#[test]
 fn nearness_tells_its_stages() {
     let snapshot = square().snapshot();
     let near = || SemanticQuery::new("e", vec![1.0, 0.0]);
