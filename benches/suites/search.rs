@@ -3,12 +3,12 @@
 //! Corpus: 40,000 films (the sample ten times) in one segment. Run: `cargo bench -p lamina-benches --bench search`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use lamina_benches::{add, films, new_index};
+use lamina_benches::{add, films, new_index, set};
 use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 
 const DOCUMENTS: usize = 40_000;
 
-const QUERIES: [(&str, &str); 11] = [
+const QUERIES: [(&str, &str); 15] = [
     ("placeholder", ""),
     ("one rare word", "dinosaurs "),
     ("one common word", "young "),
@@ -20,6 +20,10 @@ const QUERIES: [(&str, &str); 11] = [
     ("phrase", "\"new york city\""),
     ("six words", "a young woman falls in love "),
     ("negative", "war -star "),
+    ("two words written as one", "newyork "),
+    ("one word written as two", "base ball team "),
+    ("a synonym", "flick "),
+    ("a stop word", "man with gun "),
 ];
 
 /// Asked with the strategy `any`.
@@ -32,7 +36,8 @@ const QUESTIONS: [(&str, &str); 3] = [
 fn queries(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let index = new_index(folder.path());
-    add(&index, 0, &films(DOCUMENTS));
+    set(&index, 0, r#"{"synonyms": {"flick": ["film", "motion picture"]}, "stopWords": ["with"]}"#);
+    add(&index, 1, &films(DOCUMENTS));
     index.compact(&false.into()).expect("one segment");
     let snapshot = index.snapshot();
 
@@ -41,12 +46,14 @@ fn queries(c: &mut Criterion) {
         let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
         group.bench_function(name, |b| b.iter(|| search(&snapshot, &request).expect("a search")));
     }
-    let all = SearchRequest {
-        query: Some("a young woman falls in love ".to_owned()),
-        matching: MatchingStrategy::All,
-        ..SearchRequest::default()
-    };
-    group.bench_function("six words, all needed", |b| b.iter(|| search(&snapshot, &all).expect("a search")));
+    for (name, matching) in [
+        ("six words, all needed", MatchingStrategy::All),
+        ("six words, the rarest needed", MatchingStrategy::Frequency),
+    ] {
+        let query = Some("a young woman falls in love ".to_owned());
+        let request = SearchRequest { query, matching, ..SearchRequest::default() };
+        group.bench_function(name, |b| b.iter(|| search(&snapshot, &request).expect("a search")));
+    }
     for (name, query) in QUESTIONS {
         let any = SearchRequest {
             query: Some(query.to_owned()),

@@ -1,5 +1,5 @@
-//! Measured: the parts of a segment that a search leans on: decoding posting blocks, scanning the token column,
-//! dictionary look-ups, document sets.
+//! Measured: the parts of a segment that a search leans on: encoding and decoding posting blocks, scanning the token column,
+//! dictionary look-ups, document sets, reading documents.
 //!
 //! Corpus: 10,000 films in one segment. Run: `cargo bench -p lamina-benches --bench segment`.
 
@@ -9,6 +9,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use lamina_benches::{add, films, new_index};
 use lamina_engine::bits::{BitsetBuilder, DocSet};
 use lamina_engine::query::phrase::phrase_among;
+use lamina_engine::segment::Postings;
 
 const DOCUMENTS: usize = 10_000;
 /// In nearly every document, in many, in few.
@@ -27,6 +28,18 @@ fn segment(c: &mut Criterion) {
     for word in WORDS {
         let ordinal = ordinal(word);
         group.throughput(Throughput::Elements(u64::from(segment.postings().doc_freq(ordinal))));
+        let (mut docs, mut codes, mut list) = (Vec::new(), Vec::new(), Vec::new());
+        segment.postings().for_each(ordinal, |doc, code| {
+            docs.push(doc);
+            codes.push(code);
+        });
+        group.bench_function(format!("encode `{word}`"), |b| {
+            b.iter(|| {
+                list.clear();
+                Postings::encode_list(&docs, &codes, segment.doc_count(), &mut list);
+                list.len()
+            });
+        });
         group.bench_function(format!("decode `{word}`"), |b| {
             b.iter(|| {
                 let mut sum = 0u64;
@@ -70,6 +83,31 @@ fn segment(c: &mut Criterion) {
     group.throughput(Throughput::Elements(u64::from(some.len())));
     group.bench_function("two words in a row, per document", |b| {
         b.iter(|| phrase_among(segment, some.clone(), black_box(&words), |_| true));
+    });
+    group.finish();
+
+    let mut group = c.benchmark_group("store");
+    let mut json = Vec::new();
+    let mut total = 0;
+    for doc in 0..segment.doc_count() {
+        segment.store().get(doc, &mut json).expect("a document");
+        total += json.len() as u64;
+    }
+    // No two that follow each other are in one block.
+    let scattered: Vec<u32> = (0..20).map(|place| place * 7919 % segment.doc_count()).collect();
+    group.throughput(Throughput::Elements(scattered.len() as u64));
+    group.bench_function("twenty scattered documents", |b| {
+        b.iter(|| scattered.iter().for_each(|&doc| segment.store().get(doc, &mut json).expect("a document")));
+    });
+    group.throughput(Throughput::Bytes(total));
+    group.bench_function("every document", |b| {
+        b.iter(|| {
+            let all = segment.store().for_each(0..segment.doc_count(), |_, json| {
+                black_box(json);
+                Ok(())
+            });
+            all.expect("documents");
+        });
     });
     group.finish();
 

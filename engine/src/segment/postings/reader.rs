@@ -1,7 +1,7 @@
 //! The postings of a mapped segment.
 
 use super::infos::{TermInfo, TermInfos};
-use super::list::{BlockCodes, List, PostingBlock};
+use super::list::{BlockCodes, List, PostingBlock, put_list};
 use super::unions::{PrefixUnion, Unions};
 use crate::bits::varint::read_varint;
 use crate::bits::{BitsetBuilder, DocSet};
@@ -66,6 +66,15 @@ impl Postings {
             }
         }
         sum
+    }
+
+    /// Appends the list of `docs` (strictly ascending, below `doc_count`, at least one) as a segment has it; one code each.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn encode_list(docs: &[DocId], codes: &[u32], doc_count: u32, out: &mut Vec<u8>) {
+        assert_eq!(docs.len(), codes.len());
+        put_list(out, docs, codes, &vec![0; docs.len()], doc_count);
     }
 
     /// Calls `f(doc, field set code)` in ascending order of documents.

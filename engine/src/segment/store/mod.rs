@@ -27,4 +27,4 @@ pub(crate) use writer::StoreParts;
 /// 0.333 of their size, 2 KB to 0.341, 1.5 KB to 0.345, 1 KB to 0.358.
 const BLOCK_BYTES: usize = 3 * 512;
 /// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 300 KB of heap when it is used.
-const DICTIONARIES_MAX: usize = 16;
+pub(super) const DICTIONARIES_MAX: usize = 16;
