@@ -268,7 +268,41 @@ fn compare(
         }
     }
     prop_assert_eq!(got, want, "hits");
+    for hit in &result.hits {
+        let score = score_of(&hit.details);
+        prop_assert!((hit.score - score).abs() < 1e-9, "score {} instead of {score} for {:?}", hit.score, hit.details);
+    }
+    prop_assert!(result.hits.is_sorted_by(|a, b| a.score >= b.score) || !order.is_scored(), "scores fall");
     Ok(())
+}
+
+/// The score by its definition: each rule divides the share of its place among equals of the rules before it.
+fn score_of(details: &[ScoreDetail]) -> f64 {
+    let places = |rank: u32, max: u32| vec![(rank, max)];
+    let rules = details.iter().flat_map(|detail| match detail {
+        ScoreDetail::Words { matching, max } => places(*matching, *max),
+        ScoreDetail::Typo { count, max } => places(max + 1 - count, max + 1),
+        ScoreDetail::Proximity(r) | ScoreDetail::AttributeRank(r) | ScoreDetail::WordPosition(r) => {
+            places(r.rank, r.max)
+        }
+        ScoreDetail::Attribute { rank, position } => vec![(rank.rank, rank.max), (position.rank, position.max)],
+        ScoreDetail::Exactness(exactness) => {
+            let kind = match exactness.kind {
+                ExactMatch::Exact => 3,
+                ExactMatch::Starts => 2,
+                ExactMatch::None => 1,
+            };
+            vec![(kind, 3), (exactness.matching_words + 1, exactness.max_matching_words + 1)]
+        }
+        _ => Vec::new(),
+    });
+    let (mut score, mut width) = (1.0, 1.0);
+    for (rank, max) in rules {
+        // What is worse than the best takes that many parts off what the rules before left.
+        width /= f64::from(max);
+        score -= f64::from(max - rank) * width;
+    }
+    score
 }
 
 /// What the details of a hit tell of its costs: those of the rules of the index. The number of a document is compared

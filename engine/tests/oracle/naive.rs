@@ -273,6 +273,11 @@ impl Order {
         self.0.contains(&cost)
     }
 
+    /// Whether what hits are ordered by is what their score is made of: it knows nothing of the numbers of documents.
+    pub(crate) fn is_scored(&self) -> bool {
+        self.0.iter().all(|cost| *cost < 7)
+    }
+
     /// Whether one cost decides before another one.
     fn has_before(&self, cost: usize, other: usize) -> bool {
         self.0.iter().take_while(|&&of| of != other).any(|&of| of == cost)
