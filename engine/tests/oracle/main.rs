@@ -155,6 +155,8 @@ struct Query {
     /// Whether the last word may be the start of one.
     prefix: bool,
     all: bool,
+    /// A word that no hit may have.
+    without: Option<String>,
     limit: usize,
 }
 
@@ -240,10 +242,16 @@ fn compare(
 ) -> Result<(), TestCaseError> {
     let snapshot = index.snapshot();
     let strategy = if query.all { MatchingStrategy::All } else { MatchingStrategy::Last };
-    let text = query.words.join(" ") + if query.prefix { "" } else { " " };
+    let end = match (&query.without, query.prefix) {
+        (Some(word), _) => format!(" -{word} "),
+        (None, true) => String::new(),
+        (None, false) => " ".to_owned(),
+    };
+    let text = query.words.join(" ") + &end;
     let request = SearchRequest { query: Some(text), limit: query.limit, matching: strategy, ..Default::default() };
     let result = search(&snapshot, &request).expect("valid request");
-    let one_of_each = expected(&corpus.docs, corpus.synonyms, &query.words, query.prefix, strategy, order);
+    let one_of_each =
+        expected(&corpus.docs, corpus.synonyms, &query.words, query.prefix, query.without.as_deref(), strategy, order);
     let total: usize = one_of_each.iter().map(|e| places_of[e.doc].len()).sum();
     prop_assert_eq!(result.total, total as u64, "total");
     let got: Vec<(usize, Vector, u32)> = result
@@ -364,11 +372,12 @@ fn query(
     words_max: usize,
     limit: impl Strategy<Value = usize>,
 ) -> impl Strategy<Value = Query> {
-    (words(list, 1..words_max + 1), any::<bool>(), any::<bool>(), limit).prop_map(|(words, prefix, all, limit)| Query {
-        words,
-        prefix,
-        all,
-        limit,
+    let without = prop::option::weighted(0.2, prop::sample::select(list).prop_map(str::to_owned));
+    let query = (words(list, 1..words_max + 1), any::<bool>(), any::<bool>(), without, limit);
+    query.prop_map(|(words, prefix, all, without, limit)| {
+        // Behind it no word is the last one.
+        let prefix = prefix && without.is_none();
+        Query { words, prefix, all, without, limit }
     })
 }
 
@@ -564,7 +573,7 @@ proptest! {
         (corpus, words) in corpus_of_a_query(),
         searches in proptest::collection::vec((rules(), any::<bool>(), any::<bool>(), 1usize..40), 6),
     ) {
-        let of = |(rules, prefix, all, limit)| (rules, vec![Query { words: words.clone(), prefix, all, limit }]);
+        let of = |(rules, prefix, all, limit)| (rules, vec![Query { words: words.clone(), prefix, all, without: None, limit }]);
         let searches: Vec<_> = searches.into_iter().map(of).collect();
         check(&corpus, &[], &searches)?;
     }
@@ -599,8 +608,13 @@ fn documents_that_hold_a_concatenation_are_bounded_by_it() {
         (doc_of(["kinnghuose", "", "of of of of of of of king house"]), 2),
         (doc_of(["of of", "of king of house", ""]), 4_000),
     ]);
-    let query =
-        |limit| Query { words: ["kinng", "huose"].map(str::to_owned).to_vec(), prefix: false, all: true, limit };
+    let query = |limit| Query {
+        words: ["kinng", "huose"].map(str::to_owned).to_vec(),
+        prefix: false,
+        all: true,
+        without: None,
+        limit,
+    };
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::WordPosition];
     check(&corpus, &[], &[(rules, vec![query(1), query(5)])]).unwrap();
 }
@@ -693,7 +707,13 @@ fn a_word_asked_for_twice_is_ranked_like_two() {
         synonyms: &[],
         beginnings: Vec::new(),
     };
-    let query = |limit| Query { words: ["s", "s"].map(str::to_owned).to_vec(), prefix: false, all: false, limit };
+    let query = |limit| Query {
+        words: ["s", "s"].map(str::to_owned).to_vec(),
+        prefix: false,
+        all: false,
+        without: None,
+        limit,
+    };
     let rules = vec![Rule::Words, Rule::Typo, Rule::AttributeRank, Rule::Exactness];
     check(&corpus, &[1250], &[(rules, (85..110).map(query).collect())]).unwrap();
 }

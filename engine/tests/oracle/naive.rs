@@ -382,6 +382,7 @@ pub(crate) fn expected(
     synonyms: &[Synonym],
     query: &[String],
     prefix_last: bool,
+    without: Option<&str>,
     strategy: MatchingStrategy,
     order: &Order,
 ) -> Vec<Expected> {
@@ -389,6 +390,10 @@ pub(crate) fn expected(
     let known: Vec<bool> =
         query.iter().map(|w| docs.iter().any(|d| !d.deleted && fields(d).any(|(_, ws)| ws.contains(w)))).collect();
     let found: Vec<Vec<Found>> = docs.iter().map(|doc| nodes.iter().map(|n| occurrences(doc, n)).collect()).collect();
+    // The word itself, as it is: nothing with typos, and nothing that begins with it.
+    let is_excluded = |doc: usize| {
+        without.is_some_and(|word| fields(&docs[doc]).any(|(_, words)| words.iter().any(|other| other == word)))
+    };
     let evaluate = |doc: usize, tiling: &[usize], missing| {
         evaluate(&docs[doc], &nodes, &found[doc], tiling, missing, &known, order)
     };
@@ -399,7 +404,7 @@ pub(crate) fn expected(
         let missing = (query.len() - kept) as u32;
         let matching = |tiling: &[usize]| -> Vec<usize> {
             (0..docs.len())
-                .filter(|d| !docs[*d].deleted && !seen.contains(d))
+                .filter(|d| !docs[*d].deleted && !seen.contains(d) && !is_excluded(*d))
                 .filter(|&d| evaluate(d, tiling, missing).is_some())
                 .collect()
         };

@@ -105,6 +105,11 @@ fn csv_delimiter(text: &str) -> Result<u8, String> {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (None, _) => Err("expected a string of one character, but found an empty string".to_owned()),
+        // These have a meaning of their own in every CSV file.
+        (Some(one @ ('"' | '\r' | '\n')), None) => Err(format!(
+            "csv delimiter must be another character than quotes and line breaks. Found: `{}`",
+            one.escape_default()
+        )),
         (Some(one), None) => u8::try_from(one)
             .ok()
             .filter(u8::is_ascii)
@@ -335,6 +340,8 @@ mod tests {
         );
         assert!(add("csvDelimiter=").unwrap_err().1.ends_with("but found an empty string"));
         assert!(add("csvDelimiter=☃").unwrap_err().1.ends_with("must be an ascii character. Found: `☃`"));
+        assert!(add("csvDelimiter=%22").unwrap_err().1.ends_with("quotes and line breaks. Found: `\\\"`"));
+        assert!(add("csvDelimiter=%0A").unwrap_err().1.ends_with("quotes and line breaks. Found: `\\n`"));
         let parameters = add("csvDelimiter=;").unwrap();
         assert_eq!(parameters.format(Some("application/json")).unwrap_err().status(), 415);
         assert_eq!(parameters.format(Some("text/csv")).unwrap().format, PayloadFormat::Csv { delimiter: b';' });

@@ -148,9 +148,12 @@ fn reason(data: &[u8], start: Position, error: DocumentError) -> String {
     };
     match error {
         DocumentError::Utf8 { at } => return format!("invalid unicode code point at {}", place(at)),
-        DocumentError::TooDeep { .. } => {
-            // Only brackets were read, so the place is that of the first one too many; it need not be exact.
-            return format!("recursion limit exceeded at line {} column {}", start.line, start.column + 1);
+        DocumentError::TooDeep { max } => {
+            return format!(
+                "recursion limit exceeded: more than {max} levels of arrays and objects in the document at line {} column {}",
+                start.line,
+                start.column + 1
+            );
         }
         DocumentError::Syntax { .. } => {}
     }
@@ -280,7 +283,11 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused() {
         let payload = format!("{{\"a\":{}", "[".repeat(100_000));
-        refused(Json, payload.as_bytes(), "recursion limit exceeded at line 1 column 1");
+        refused(
+            Json,
+            payload.as_bytes(),
+            "recursion limit exceeded: more than 100 levels of arrays and objects in the document at line 1 column 1",
+        );
     }
 
     #[test]

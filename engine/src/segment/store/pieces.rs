@@ -193,13 +193,13 @@ impl PieceEncoder {
         let (mut at, mut in_string, mut last) = (0, false, start_of_document);
         while at < json.len() {
             let guess = self.next[last];
-            let (number, end) = if let Some(end) = self.follows(guess, json, at) {
-                (guess, end)
+            let (number, end, value) = if let Some((end, value)) = self.follows(guess, json, at) {
+                (guess, end, value)
             } else {
                 let end = piece_end(json, at, in_string);
                 let number = self.numbers.get(&json[at..end]).copied().unwrap_or(NONE);
                 self.next[last] = number;
-                (number, end)
+                (number, end, value_end(json, end))
             };
             if number == NONE {
                 out.extend_from_slice(&json[at..end]);
@@ -208,25 +208,25 @@ impl PieceEncoder {
                 put_code(number, out);
                 last = usize::from(number);
             }
-            (at, in_string) = value_end(json, end);
+            (at, in_string) = value;
             out.extend_from_slice(&json[end..at]);
         }
         true
     }
 
-    /// Where the piece ends, if it is the one at `at`: with a value behind it that is none of the keys of a longer piece.
-    fn follows(&self, number: u16, json: &[u8], at: usize) -> Option<usize> {
+    /// Where the piece ends, if it is the one at `at`, and its value, which is none of the keys of a longer piece.
+    fn follows(&self, number: u16, json: &[u8], at: usize) -> Option<(usize, (usize, bool))> {
         let piece = self.pieces.get(number)?;
         let end = at + piece.len();
         if !json[at..].starts_with(piece) {
             return None;
         }
-        let is_value = if piece.ends_with(b"\"") {
-            json.get(string_end(json, end) + 1) != Some(&b':')
-        } else {
-            json.get(end).is_none_or(|&byte| begins_scalar(byte))
+        let value = value_end(json, end);
+        let is_value = match value {
+            (value_end, true) => json.get(value_end + 1) != Some(&b':'),
+            _ => json.get(end).is_none_or(|&byte| begins_scalar(byte)),
         };
-        is_value.then_some(end)
+        is_value.then_some((end, value))
     }
 }
 

@@ -233,7 +233,7 @@ impl StoreBuilder {
             self.text = text;
             return self.push_alone(json, sink);
         }
-        if !self.lengths.is_empty() && self.raw.len() + text.len() > BLOCK_BYTES {
+        if !self.lengths.is_empty() && self.open_json_bytes + json.len() > BLOCK_BYTES {
             self.flush(sink)?;
         }
         self.add(&text, json.len());
@@ -313,7 +313,7 @@ impl StoreBuilder {
     /// Whether a block is worth copying now, rather than packing its documents anew: it is not small, a dictionary would
     /// not pack it better, and no small open block would have to be closed for it.
     pub(super) fn takes_block(&self, head: BlockHead) -> bool {
-        let cuts_small = self.pending_bytes() > 0 && self.pending_bytes() < COPIED_BYTES_MIN;
+        let cuts_small = self.open_json_bytes > 0 && self.open_json_bytes < COPIED_BYTES_MIN;
         let packs_better = head.dictionary == 0 && self.has_dictionary();
         head.json_bytes >= COPIED_BYTES_MIN && !cuts_small && !packs_better
     }
