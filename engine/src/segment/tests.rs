@@ -499,6 +499,33 @@ fn a_large_segment_reads_back() {
 }
 
 #[test]
+fn texts_that_are_no_json_are_kept() {
+    let directory = MemoryDirectory::new();
+    let mut docs = many_docs(3000);
+    // One as it stands for a piece, two in a row, one of many blocks.
+    for (number, doc) in docs.iter_mut().enumerate() {
+        doc.json = match number % 1000 {
+            7 => "\u{1}".to_owned(),
+            500 | 501 => format!("{{\"a\":\"{}\"}}", "\u{2}b".repeat(number)),
+            _ => {
+                format!("{{\"id\":{number},\"text\":\"{}\",\"x\":null}}", format!("word {} ", number * 7919).repeat(40))
+            }
+        };
+    }
+    let expected: Vec<&Doc> = docs.iter().collect();
+    let meta = write_segment(&directory, 1, &docs);
+    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    assert!(segment.store().has_dictionary());
+    check_segment(&segment, &expected);
+    let deleted = DocSet::from_sorted(vec![8, 502]);
+    let inputs = [MergeInput { segment: &segment, deleted: Some(&deleted) }];
+    let merged = merge(&inputs, &directory, SegmentId(2), &MergeOptions::default()).unwrap().meta.unwrap();
+    let merged = SegmentReader::open(&directory, &merged).unwrap();
+    let left = expected.iter().enumerate().filter(|(number, _)| ![8, 502].contains(number));
+    check_segment(&merged, &left.map(|(_, doc)| *doc).collect::<Vec<_>>());
+}
+
+#[test]
 fn long_documents_read_back() {
     let directory = MemoryDirectory::new();
     // Few words, so that many places agree in part, and words of every class; fields end at any place of a byte.

@@ -150,7 +150,6 @@ pub(crate) struct StoreBuilder {
     block: Vec<u8>,
     plain: Vec<u8>,
     frame: Vec<u8>,
-    text: Vec<u8>,
 }
 
 /// What turns documents into blocks with one dictionary.
@@ -188,7 +187,6 @@ impl StoreBuilder {
             block: Vec::new(),
             plain: Vec::new(),
             frame: Vec::new(),
-            text: Vec::new(),
         }
     }
 
@@ -216,37 +214,36 @@ impl StoreBuilder {
         self.raw.len()
     }
 
-    /// The packer of the current dictionary.
-    fn packer(&mut self) -> Result<&mut Packer, SegmentError> {
+    /// Makes the packer of the current dictionary, where there is none yet.
+    fn make_packer(&mut self) -> Result<(), SegmentError> {
         if self.packer.is_none() {
             let dictionary = self.current.checked_sub(1).map(|index| &*self.dictionaries[usize::from(index)]);
             self.packer = Some(Packer::new(dictionary)?);
         }
-        Ok(self.packer.as_mut().expect("it was made above"))
+        Ok(())
     }
 
     /// The next document.
     pub(crate) fn push(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        if !self.packer()?.encoder.encode(json, &mut text) {
-            self.text = text;
-            return self.push_alone(json, sink);
-        }
         if !self.lengths.is_empty() && self.open_json_bytes + json.len() > BLOCK_BYTES {
             self.flush(sink)?;
         }
-        self.add(&text, json.len());
-        self.text = text;
+        self.make_packer()?;
+        let packer = self.packer.as_mut().expect("it was made above");
+        let start = self.raw.len();
+        if !packer.encoder.encode(json, &mut self.raw) {
+            return self.push_alone(json, sink);
+        }
+        self.count(self.raw.len() - start, json.len());
         Ok(())
     }
 
-    fn add(&mut self, text: &[u8], json_bytes: usize) {
+    /// Counts a document whose text was put behind the others.
+    fn count(&mut self, text_bytes: usize, json_bytes: usize) {
         if self.lengths.is_empty() {
             self.first_docs.push(self.doc_count);
         }
-        self.raw.extend_from_slice(text);
-        self.lengths.push(text.len());
+        self.lengths.push(text_bytes);
         self.open_json_bytes += json_bytes;
         self.doc_count += 1;
     }
@@ -254,7 +251,8 @@ impl StoreBuilder {
     /// A document that has bytes which stand for pieces has a block of its own, without a dictionary.
     fn push_alone(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
         self.flush(sink)?;
-        self.add(json, json.len());
+        self.raw.extend_from_slice(json);
+        self.count(json.len(), json.len());
         self.flush_with(0, &mut Packer::new(None)?.compressor, sink)
     }
 
@@ -263,7 +261,7 @@ impl StoreBuilder {
         if self.lengths.is_empty() {
             return Ok(());
         }
-        self.packer()?;
+        self.make_packer()?;
         let mut packer = self.packer.take().expect("it was made above");
         let flushed = self.flush_with(self.current, &mut packer.compressor, sink);
         self.packer = Some(packer);
