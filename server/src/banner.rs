@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::app::AppState;
+use crate::console;
 use crate::options::{ByteSize, human_size};
 use crate::outbound::parse_url;
 
@@ -41,5 +42,5 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
     for (name, value) in lines {
         text.push_str(&format!("{name:<20} {value}\n"));
     }
-    eprintln!("{text}");
+    console::tell(format_args!("{text}"));
 }

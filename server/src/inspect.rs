@@ -12,6 +12,7 @@ use lamina_engine::segment::FileMeta;
 use lamina_engine::text::normalize_word;
 use thiserror::Error;
 
+use crate::console;
 use crate::error::ApiError;
 use crate::instance::{Instance, InstanceError};
 use crate::options::human_size;
@@ -56,17 +57,17 @@ enum InspectError {
     Document(#[from] IndexError),
     #[error("there is no document `{0}`")]
     NoDocument(String),
+    #[error("what was found cannot be printed: {0}")]
+    Print(std::io::Error),
 }
 
 /// Prints; fails when there is nothing to print.
 pub fn inspect(args: &InspectArgs) -> ExitCode {
-    match open(&args.db_path).and_then(|instance| describe(&instance, args)) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+    let text = open(&args.db_path).and_then(|instance| describe(&instance, args));
+    match text.and_then(|text| console::print(&text).map_err(InspectError::Print)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lamina inspect: {error}");
+            console::tell(format_args!("lamina inspect: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -74,31 +75,35 @@ pub fn inspect(args: &InspectArgs) -> ExitCode {
 
 /// Checks every index; fails when one is damaged, after having checked the others.
 pub fn verify(args: &VerifyArgs) -> ExitCode {
-    let instance = match open(&args.db_path) {
-        Ok(instance) => instance,
+    match open(&args.db_path).and_then(|instance| verify_all(&instance)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("lamina verify: {error}");
-            return ExitCode::FAILURE;
+            console::tell(format_args!("lamina verify: {error}"));
+            ExitCode::FAILURE
         }
-    };
-    let mut code = ExitCode::SUCCESS;
+    }
+}
+
+/// Whether all are sound.
+fn verify_all(instance: &Instance) -> Result<bool, InspectError> {
+    let mut all_sound = true;
     for uid in instance.uids() {
         let checked = instance
             .index(&uid)
             .map_err(|error| error.message)
             .and_then(|index| index.verify().map(|()| index).map_err(|error| error.to_string()));
-        match checked {
+        all_sound &= checked.is_ok();
+        let found = match checked {
             Ok(index) => {
                 let report = index.report();
-                println!("{uid}: {} in {} segments, sound", human_size(report.segment_bytes), report.segments.len());
+                format!("{uid}: {} in {} segments, sound\n", human_size(report.segment_bytes), report.segments.len())
             }
-            Err(reason) => {
-                println!("{uid}: DAMAGED: {reason}");
-                code = ExitCode::FAILURE;
-            }
-        }
+            Err(reason) => format!("{uid}: DAMAGED: {reason}\n"),
+        };
+        console::print(&found).map_err(InspectError::Print)?;
     }
-    code
+    Ok(all_sound)
 }
 
 fn open(folder: &Path) -> Result<Instance, InspectError> {

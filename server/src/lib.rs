@@ -5,6 +5,7 @@ pub mod app;
 pub mod backup;
 mod banner;
 mod cancellation;
+pub mod console;
 mod edition;
 pub mod embedders;
 pub mod engine_errors;

@@ -14,6 +14,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::console;
 use crate::options::{LogLevel, LogsMode};
 
 /// Lines that wait for a slow listener; more are dropped, because logging must not wait.
@@ -106,7 +107,7 @@ pub(crate) fn stop_listening(number: Option<u64>) {
         listener.1 = None;
         for filter in [&handles.human, &handles.json] {
             if let Err(error) = filter.reload(Targets::new()) {
-                eprintln!("cannot end a stream of logs: {error}");
+                console::tell(format_args!("cannot end a stream of logs: {error}"));
             }
         }
         *handles.lines.0.lock() = None;

@@ -1,9 +1,11 @@
 //! The `lamina` binary: reads the options, wires the parts together, serves until told to stop.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use lamina_server::options::{self, Command, OptionsError};
-use lamina_server::{evaluate, import, inspect, run};
+use lamina_server::{console, evaluate, import, inspect, run};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -13,7 +15,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(OptionsError::CommandLine(error)) => error.exit(),
         Err(error) => {
-            eprintln!("error: {error}");
+            console::tell(format_args!("error: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
         None => match run::serve(cli.options, config_file.as_deref()) {
             Ok(code) => code,
             Err(error) => {
-                eprintln!("error: {error}");
+                console::tell(format_args!("error: {error}"));
                 ExitCode::FAILURE
             }
         },
@@ -38,7 +40,7 @@ fn printed(result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            console::tell(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     }

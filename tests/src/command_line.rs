@@ -166,6 +166,40 @@ fn damage_to_any_file_of_an_index_is_found() {
     assert!(is_sound, "{said}");
 }
 
+/// `lamina … | head`: who has read enough is no error, and nothing panics.
+#[test]
+fn a_reader_that_is_gone_is_no_error() {
+    let mut server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    assert!(server.terminate().success());
+    let folder = server.data_folder();
+    let folder = folder.to_str().unwrap();
+    for arguments in [
+        &["inspect", "--db-path", folder][..],
+        &["verify", "--db-path", folder],
+        &["manual"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(binary()).args(arguments).stdout(writer).output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
+        if !arguments.contains(&"--help") {
+            let full = std::fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
+            let output = Command::new(binary()).args(arguments).stdout(full).output().expect("the binary starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains("No space left"), "{arguments:?}: {said}");
+        }
+    }
+    // Nor is one of the errors.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = Command::new(binary()).args(["inspect", "--db-path", "absent"]).stderr(writer).status();
+    assert_eq!(status.expect("the binary starts").code(), Some(1), "not that of a panic");
+}
+
 fn files_of_indexes(data_folder: &Path) -> Vec<PathBuf> {
     let indexes = std::fs::read_dir(data_folder.join("indexes")).expect("a folder of indexes");
     let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));

@@ -7,6 +7,7 @@
 mod judgement;
 mod measure;
 
+use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use thiserror::Error;
 use judgement::{Judgement, JudgementError, read_judgements};
 use measure::{Quality, ndcg, reciprocal_rank};
 
+use crate::console;
 use crate::options;
 use crate::outbound::{NoCaCertificates, with_ca_certificates};
 
@@ -102,6 +104,8 @@ enum EvaluateError {
     Refused { status: u16, message: String },
     #[error("index `{0}` has no primary key, so its documents cannot be told apart")]
     NoPrimaryKey(String),
+    #[error("what was measured cannot be printed: {0}")]
+    Print(std::io::Error),
 }
 
 /// Nothing could be measured: neither good nor bad news of the answers.
@@ -113,7 +117,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("lamina evaluate: {error}");
+            console::tell(format_args!("lamina evaluate: {error}"));
             ExitCode::from(UNMEASURED)
         }
     }
@@ -135,19 +139,22 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let words = [Variant { name: "words".to_owned(), index: None, parameters: Map::new() }];
     let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
     let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);
-    println!("{} queries, {} hits each", judgements.len(), args.depth);
-    println!("{:width$}  {:>7}  {:>7}  {:>10}", "search", format!("nDCG@{}", args.depth), "MRR", "unanswered");
+    let print = |line: fmt::Arguments<'_>| console::print(&format!("{line}\n")).map_err(EvaluateError::Print);
+    print(format_args!("{} queries, {} hits each", judgements.len(), args.depth))?;
+    let ndcg_title = format!("nDCG@{}", args.depth);
+    print(format_args!("{:width$}  {ndcg_title:>7}  {:>7}  {:>10}", "search", "MRR", "unanswered"))?;
     let (mut last, mut best) = (Quality::default(), (0.0, ""));
     for variant in variants {
         last = server.quality(variant, &judgements)?;
         if last.ndcg() > best.0 {
             best = (last.ndcg(), &variant.name);
         }
-        println!("{:width$}  {:>7.4}  {:>7.4}  {:>10}", variant.name, last.ndcg(), last.mrr(), last.unanswered);
+        let (name, unanswered) = (&variant.name, last.unanswered);
+        print(format_args!("{name:width$}  {:>7.4}  {:>7.4}  {unanswered:>10}", last.ndcg(), last.mrr()))?;
     }
     let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
         Some(demanded) if found < demanded => {
-            eprintln!("{name} is {found:.4}, below {demanded}");
+            console::tell(format_args!("{name} is {found:.4}, below {demanded}"));
             false
         }
         _ => true,
@@ -156,7 +163,7 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let mrr_reached = reached("MRR", last.mrr(), args.min_mrr);
     let is_beaten = args.last_is_best && last.ndcg() < best.0;
     if is_beaten {
-        eprintln!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0);
+        console::tell(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0));
     }
     Ok(ndcg_reached && mrr_reached && !is_beaten)
 }

@@ -1,8 +1,9 @@
 //! What is made from the definitions of the options: completions, the manual page, the example of a configuration file.
 
-use std::io::{self, Write};
+use std::io;
 
 use super::command;
+use crate::console;
 
 /// Prints what `shell` needs to complete command lines.
 ///
@@ -11,7 +12,7 @@ use super::command;
 pub fn completions(shell: clap_complete::Shell) -> io::Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command(), "lamina", &mut text);
-    io::stdout().write_all(&text)
+    console::print(&String::from_utf8_lossy(&text))
 }
 
 /// Prints the manual page.
@@ -21,7 +22,7 @@ pub fn completions(shell: clap_complete::Shell) -> io::Result<()> {
 pub fn manual() -> io::Result<()> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command()).render(&mut text)?;
-    io::stdout().write_all(&text)
+    console::print(&String::from_utf8_lossy(&text))
 }
 
 #[cfg(test)]
