@@ -1,5 +1,8 @@
 //! The server of Lamina: HTTP interface, task queue, settings, launch options.
 
+// These macros panic when the reader is gone; `console` does not.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod access;
 pub mod app;
 pub mod backup;

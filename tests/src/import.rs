@@ -22,6 +22,10 @@ fn import(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
     process.wait_with_output().expect("it ends")
 }
 
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 #[track_caller]
 fn succeeded(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -92,23 +96,131 @@ fn failures_are_reported_and_the_rest_is_loaded() {
     input.extend(lines(20..30));
     // One document per request, so that one of 21 fails.
     let output = import(&server, &["--batch-bytes", "1"], &input);
-    failed(&output, "documents 11 to 11 failed");
+    failed(&output, "standard input: document 11 (line 11) failed: task ");
     failed(&output, "invalid_document_id");
     assert_eq!(server.document_count("films"), 21);
 
     let mut input = lines(30..40);
     input.extend(b"{\"id\":}\n");
-    failed(&import(&server, &["--batch-bytes", "1"], &input), "documents 11 to 11 failed");
+    failed(
+        &import(&server, &["--batch-bytes", "1"], &input),
+        "standard input: document 11 (line 11) failed: The `ndjson`",
+    );
     assert_eq!(server.document_count("films"), 31);
+}
+
+#[test]
+fn every_failure_is_told_with_its_place_in_the_file() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    // One document per request: 25 wrong ones, and a right one between them.
+    let wrong = "{\"id\":}\n";
+    let input =
+        file(folder.path(), "a.ndjson", format!("{}{{\"id\":1}}\n\n{}", wrong.repeat(22), wrong.repeat(3)).as_bytes());
+    let output = import(&server, &["--batch-bytes", "1", "--in-flight", "1", &input], b"");
+    assert!(said(&output.stdout).starts_with("1 document imported"), "{}", said(&output.stdout));
+    let lines = said(&output.stderr);
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 22, "{lines:?}");
+    assert!(lines[0].starts_with(&format!("lamina import: {input}: document 1 (line 1) failed: ")), "{lines:?}");
+    assert!(
+        lines[19].contains("document 20 (line 20) failed: ") && lines[19].contains("at line 20 column 7"),
+        "{lines:?}"
+    );
+    let rest = ["documents 21 to 22 (lines 21 to 22)", "documents 24 to 26 (lines 25 to 27)"];
+    assert_eq!(lines[20..], rest.map(|place| format!("lamina import: {input}: {place} failed too")));
+
+    // Requests of several documents: the server counts from the start of each.
+    let rows = |format: &str, name: &str, text: &str, bytes: &str, place: &str, reason: &str| {
+        let input = file(folder.path(), name, text.as_bytes());
+        let output = import(&server, &["--batch-bytes", bytes, "--format", format, &input], b"");
+        failed(&output, &format!("{input}: {place} failed: "));
+        failed(&output, reason);
+    };
+    let text = "{\"id\":1}\n\n{\n \"id\":2\n}\n{\"id\":3}\n{\"id\":}\n";
+    rows("ndjson", "b.ndjson", text, "18", "documents 3 to 4 (lines 6 to 7)", "expected value at line 7 column 7");
+    let text = "[{\"id\":1},{\"id\":2},{\"id\":}]";
+    rows("json", "c.json", text, "10", "document 3 (line 1)", "expected value at line 1 column 26");
+    let text = "[\n {\"id\":1},\n {\"id\":2},\n {\"id\":3},\n {\"id\":}]";
+    rows("json", "d.json", text, "22", "documents 3 to 4 (lines 4 to 5)", "expected value at line 5 column 8");
+    for (name, end) in [("e.csv", "\n"), ("f.csv", "\r\n")] {
+        let text = ["id,a:number", "1,2", "2,3", "3,4,5", "4,x"].join(end);
+        rows(
+            "csv",
+            name,
+            &text,
+            "12",
+            "document 3 (line 4)",
+            "CSV error: document 3 (line 4): found record with 3 fields",
+        );
+        rows("csv", name, &text, "12", "document 4 (line 5)", "Error parsing number \"x\" at document 4: ");
+    }
+}
+
+#[test]
+fn what_was_read_before_an_error_is_sent_and_followed_to_its_end() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let bad = file(folder.path(), "bad.ndjson", b"{\"id\":}\n{\"id\":1}\n");
+    let cut = file(folder.path(), "cut.json", b"[{\"id\":5},{\"id\":");
+    let output = import(&server, &["--batch-bytes", "1", &bad, &cut, "never-read.ndjson"], b"");
+    assert!(said(&output.stdout).starts_with("2 documents imported"), "{}", said(&output.stdout));
+    failed(&output, &format!("{bad}: document 1 (line 1) failed: "));
+    failed(&output, &format!("{cut}: the JSON text ends inside document 2, which starts at line 1 column 11\n"));
+    failed(&output, &format!("nothing after document 1 of {cut} was sent\n"));
+    assert_eq!(server.ids("films", json!({"sort": []})), [1, 5]);
+
+    let output = import(&server, &["--format", "json"], b"[{\"id\":6},{\"id\":7},");
+    assert!(said(&output.stdout).starts_with("2 documents imported"), "{}", said(&output.stdout));
+    failed(
+        &output,
+        "standard input: expected a JSON object at line 1 column 20, after document 2, found the end of the input",
+    );
+    assert_eq!(server.document_count("films"), 4);
+}
+
+#[test]
+fn a_document_above_the_limit_of_the_server_does_not_end_the_rest() {
+    let server = Server::with_options(&["--http-payload-size-limit", "1 KB"]);
+    let input =
+        [lines(0..3), format!("{{\"id\":3,\"text\":\"{}\"}}\n", "x".repeat(2000)).into_bytes(), lines(4..6)].concat();
+    let output = import(&server, &["--batch-bytes", "500"], &input);
+    assert!(said(&output.stdout).starts_with("5 documents imported"), "{}", said(&output.stdout));
+    failed(&output, "standard input: document 4 (line 4) failed: The provided payload reached the size limit.");
+    assert_eq!(server.document_count("films"), 5);
+    // All other requests would be as large.
+    failed(&import(&server, &[], &input), "give a smaller --batch-bytes: The provided payload reached the size limit.");
+}
+
+#[test]
+fn a_quote_inside_of_a_cell_ends_no_batch_later() {
+    let server = Server::start();
+    let mut input = b"id,size\n0,27 \" wide\n".to_vec();
+    (1..200).for_each(|id| input.extend(format!("{id},\"two\nlines of {id}\"\n").into_bytes()));
+    let said = succeeded(&import(&server, &["--format", "csv", "--batch-bytes", "500"], &input));
+    assert!(said.starts_with("200 documents imported"), "{said}");
+    assert_eq!(server.document_count("films"), 200);
+    assert_eq!(server.get("/indexes/films/documents/0").ok()["size"], "27 \" wide");
+    assert_eq!(server.get("/indexes/films/documents/7").ok()["size"], "two\nlines of 7");
+    assert!(server.get("/tasks?limit=1").ok()["total"].as_u64() > Some(5), "one request for all");
+}
+
+#[test]
+fn documents_are_counted_and_not_lines() {
+    let server = Server::start();
+    let input = b"{\n \"id\": 1\n}\n{\n \"id\": 2\n}\n";
+    let said = succeeded(&import(&server, &["--batch-bytes", "1"], input));
+    assert!(said.starts_with("2 documents imported"), "{said}");
+    assert_eq!(server.document_count("films"), 2);
 }
 
 #[test]
 fn what_cannot_work_is_said_at_once() {
     let server = Server::start();
     failed(&import(&server, &["absent.ndjson"], b""), "absent.ndjson");
-    failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at byte 12");
-    failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside a document");
     failed(&import(&server, &["--primary-key", "isbn"], b"{\"title\": \"x\"}"), "isbn");
+    failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at line 1 column 13");
+    failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside document 2");
     let output = Command::new(binary())
         .args(["import", "--url", NOBODY, "--index", "films", "--patience", "1"])
         .stdin(Stdio::piped())

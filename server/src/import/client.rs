@@ -38,7 +38,7 @@ pub(super) enum Sent {
     Accepted {
         task_uid: u64,
     },
-    /// The body is at fault; others may fare better.
+    /// The body is at fault; others may fare better. The message speaks of places in the file.
     Rejected {
         message: String,
     },
@@ -129,10 +129,18 @@ impl Client {
             let Summary { task_uid } = response.json().await.map_err(|error| refused(status, error.to_string()))?;
             return Ok(Sent::Accepted { task_uid });
         }
-        let error = error_body(response).await;
-        match error.code.as_str() {
-            "malformed_payload" | "missing_payload" => Ok(Sent::Rejected { message: error.message }),
-            _ => Err(refused(status, error.message)),
+        let ErrorBody { message, code } = error_body(response).await;
+        match code.as_str() {
+            "malformed_payload" | "missing_payload" => Ok(Sent::Rejected { message: batch.place.in_file(&message) }),
+            // Others are smaller ...
+            _ if status == StatusCode::PAYLOAD_TOO_LARGE && batch.place.document_count == 1 => {
+                Ok(Sent::Rejected { message })
+            }
+            // ... and others are as large.
+            _ if status == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(ImportError::BatchTooLarge { bytes: batch.body.len(), message })
+            }
+            _ => Err(refused(status, message)),
         }
     }
 
@@ -147,10 +155,11 @@ impl Client {
         url.query_pairs_mut().append_pair("uids", &list).append_pair("limit", &uids.len().to_string());
         let response = self.patiently(|| self.http.get(url.clone())).await?;
         let status = response.status();
+        let no_outcome = |message| ImportError::NoOutcome { status: status.as_u16(), message };
         if !status.is_success() {
-            return Err(refused(status, error_body(response).await.message));
+            return Err(no_outcome(error_body(response).await.message));
         }
-        let List { results } = response.json().await.map_err(|error| refused(status, error.to_string()))?;
+        let List { results } = response.json().await.map_err(|error| no_outcome(error.to_string()))?;
         Ok(results)
     }
 

@@ -2,9 +2,12 @@
 //!
 //! A client like any other: it knows the address and a key, nothing of the data folder. One thread reads, decompresses
 //! and cuts the input at document boundaries ([`split`]); a few requests are in flight at a time ([`client`]); finished
-//! tasks move the progress bar ([`progress`]). Memory: about `(in flight + 2) x batch bytes`, however large the input.
+//! tasks move the progress bar ([`progress`]). Memory: about `(in flight + 2) x batch bytes`, however large the input; a
+//! document that is larger than a batch may need as much as a request of its own.
 
 mod client;
+mod failures;
+mod place;
 mod progress;
 mod source;
 mod split;
@@ -15,7 +18,8 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::options;
+use crate::console;
+use crate::options::{self, ByteSize};
 use crate::outbound::NoCaCertificates;
 
 /// Load documents from files or standard input into an index.
@@ -45,7 +49,8 @@ pub struct Args {
     /// Merge the fields into existing documents instead of replacing them.
     #[arg(long)]
     update: bool,
-    /// Bytes of a request; a larger document makes a request of its own.
+    /// Bytes of a request. A larger document makes a request of its own, up to 100 MB; one that is larger than both ends the
+    /// import.
     #[arg(long, value_name = "BYTES", default_value = "20000000", value_parser = options::count::<usize>)]
     batch_bytes: usize,
     /// Requests in flight. With more than one, two versions of the same document that fall into different requests may
@@ -75,7 +80,7 @@ fn patience(text: &str) -> Result<u64, String> {
 /// What the bytes of the input are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object per line.
+    /// One JSON object after the other, each on a line of its own, or on several.
     Ndjson,
     /// One array of objects, or one object.
     Json,
@@ -92,10 +97,15 @@ pub(crate) enum ImportError {
     Read { file: String, source: std::io::Error },
     #[error("{file}: the format cannot be told from the name; give it with --format ndjson, json or csv")]
     UnknownFormat { file: String },
-    #[error("{file}: the JSON text ends inside a document that starts at byte {start}")]
-    TruncatedJson { file: String, start: u64 },
-    #[error("{file}: expected a JSON object at byte {at}, found `{found}`")]
-    NotAnObject { file: String, at: u64, found: char },
+    #[error("{file}: the JSON text ends inside document {document}, which starts at line {line} column {column}")]
+    TruncatedJson { file: String, document: u64, line: u64, column: u64 },
+    #[error("{file}: expected {expected} at line {line} column {column}, {}, found {found}", behind(*.documents_before))]
+    Misplaced { file: String, line: u64, column: u64, documents_before: u64, expected: &'static str, found: String },
+    #[error(
+        "{file}: document {document}, from line {line} on, is larger than {max}. {hint}. For documents of that size, give a \
+         larger --batch-bytes here and a larger --http-payload-size-limit to the server"
+    )]
+    TooLarge { file: String, document: u64, line: u64, max: ByteSize, hint: &'static str },
     #[error("the delimiter must be one ASCII character, found `{0}`")]
     Delimiter(char),
     #[error("the address `{url}` is not an HTTP address: {reason}")]
@@ -106,22 +116,32 @@ pub(crate) enum ImportError {
     Unreachable { url: String, seconds: u64, reason: String },
     #[error("the server refuses the import: {status} {message}")]
     Refused { status: u16, message: String },
+    #[error("the server takes no request of {bytes} bytes; give a smaller --batch-bytes: {message}")]
+    BatchTooLarge { bytes: usize, message: String },
+    #[error("the server does not tell what became of the tasks: {status} {message}")]
+    NoOutcome { status: u16, message: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Client(reqwest::Error),
     #[error("the asynchronous runtime cannot be started: {0}")]
     Runtime(std::io::Error),
+    #[error("what was done cannot be printed: {0}")]
+    Print(std::io::Error),
+}
+
+fn behind(documents: u64) -> String {
+    if documents == 0 { "before any document".to_owned() } else { format!("after document {documents}") }
 }
 
 /// Runs the import to its end. The exit status is 0 only when every document was accepted and every task succeeded.
 pub fn run(args: &Args) -> ExitCode {
     match upload::run(args) {
-        Ok(summary) if summary.failures.is_empty() => ExitCode::SUCCESS,
+        Ok(summary) if summary.is_success() => ExitCode::SUCCESS,
         Ok(summary) => {
-            summary.print_failures();
+            summary.lines().iter().for_each(|line| console::tell(format_args!("lamina import: {line}")));
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("lamina import: {error}");
+            console::tell(format_args!("lamina import: {error}"));
             ExitCode::FAILURE
         }
     }

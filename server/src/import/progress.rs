@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::console;
+
 const PLAIN_LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// On a terminal a bar; elsewhere a plain line every few seconds; nothing when quiet.
@@ -72,7 +74,7 @@ impl Progress {
             bar.set_message(message);
         } else if self.plain && self.last_line.elapsed() >= PLAIN_LINE_EVERY {
             self.last_line = Instant::now();
-            eprintln!("{message}");
+            console::tell(format_args!("{message}"));
         }
     }
 

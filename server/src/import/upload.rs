@@ -1,6 +1,6 @@
 //! The import itself: reads on one thread, keeps a few requests in flight, follows the tasks to their end.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,49 +10,51 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::client::{Client, Sent, TaskState};
+use super::failures::Failures;
+use super::place::Place;
 use super::progress::Progress;
 use super::source::Source;
-use super::split::{Batch, split};
+use super::split::{Batch, Limits, split};
 use super::{Args, ImportError};
+use crate::console;
 
 const POLL_FIRST: Duration = Duration::from_millis(20);
 const POLL_MAX: Duration = Duration::from_millis(500);
 /// Tasks asked for in one call: keeps the address short.
 const POLL_TASKS_MAX: usize = 200;
-const FAILURES_SHOWN_MAX: usize = 20;
 
 /// What became of the import.
+#[derive(Default)]
 pub(super) struct Summary {
-    pub(super) failures: Vec<Failure>,
-}
-
-/// One request that did not become searchable.
-pub(super) struct Failure {
-    part: Part,
-    reason: String,
-}
-
-/// The share of the input that one request carries.
-#[derive(Clone, Copy)]
-struct Part {
-    /// Number of its first document in the input, from 1.
-    first_document: u64,
-    document_count: u64,
-    /// Bytes of the input, as they are on the disk.
-    bytes: u64,
+    failures: Failures,
+    /// Why it ended before its input did, where that is not told by a failure.
+    error: Option<ImportError>,
+    /// Where it ended before its input did.
+    cut_short: Option<String>,
 }
 
 impl Summary {
-    pub(super) fn print_failures(&self) {
-        for Failure { part, reason } in self.failures.iter().take(FAILURES_SHOWN_MAX) {
-            let last = part.first_document + part.document_count - 1;
-            eprintln!("lamina import: documents {} to {last} failed: {reason}", part.first_document);
-        }
-        let hidden = self.failures.len().saturating_sub(FAILURES_SHOWN_MAX);
-        if hidden > 0 {
-            eprintln!("lamina import: and {hidden} more requests failed");
-        }
+    pub(super) fn is_success(&self) -> bool {
+        self.failures.is_empty() && self.error.is_none() && self.cut_short.is_none()
     }
+
+    /// What went wrong, line by line.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = self.failures.lines();
+        lines.extend(self.error.iter().map(ImportError::to_string));
+        lines.extend(self.cut_short.clone());
+        lines
+    }
+}
+
+/// The share of the input that one request carries.
+#[derive(Clone)]
+struct Part {
+    /// Number of its file among the inputs.
+    input: usize,
+    place: Place,
+    /// Bytes of the input, as they are on the disk.
+    bytes: u64,
 }
 
 pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
@@ -65,10 +67,10 @@ pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
         .enable_all()
         .build()
         .map_err(ImportError::Runtime)?;
-    let result = runtime.block_on(Import::new(args, client).run(args));
+    let summary = runtime.block_on(Import::new(args, client).run(args));
     // The reading thread may be waiting for standard input: nobody waits for it after an error.
     runtime.shutdown_background();
-    result
+    Ok(summary)
 }
 
 struct Import {
@@ -77,6 +79,11 @@ struct Import {
     uploads: JoinSet<(Part, Result<Sent, ImportError>)>,
     pending: BTreeMap<u64, Part>,
     summary: Summary,
+    /// Whether there may be more to send, and whether tasks are waited for. Both end with an error, at different ones.
+    reads: bool,
+    waits: bool,
+    /// The last that was sent.
+    last: Option<Place>,
     accepted_documents: u64,
     searchable_documents: u64,
 }
@@ -91,68 +98,103 @@ impl Import {
             progress: Progress::new(total_bytes, args.quiet),
             uploads: JoinSet::new(),
             pending: BTreeMap::new(),
-            summary: Summary { failures: Vec::new() },
+            summary: Summary::default(),
+            reads: true,
+            waits: !args.no_wait,
+            last: None,
             accepted_documents: 0,
             searchable_documents: 0,
         }
     }
 
-    async fn run(mut self, args: &Args) -> Result<Summary, ImportError> {
+    /// Whatever goes wrong, what is in flight is followed to its end.
+    async fn run(mut self, args: &Args) -> Summary {
         // Room for one batch: with the one being cut and those in flight, that bounds the memory.
         let (sender, mut batches) = mpsc::channel(1);
         let reading = args.clone();
         tokio::task::spawn_blocking(move || read(&reading, &sender));
 
-        let mut input_open = true;
         let mut poll_every = POLL_FIRST;
-        while input_open || !self.uploads.is_empty() || (!args.no_wait && !self.pending.is_empty()) {
+        while self.reads || !self.uploads.is_empty() || (self.waits && !self.pending.is_empty()) {
             let room = self.uploads.len() < usize::from(args.in_flight);
             tokio::select! {
-                batch = batches.recv(), if input_open && room => match batch {
-                    Some(batch) => {
-                        let (part, batch) = batch?;
-                        self.upload(part, batch);
-                    }
-                    None => input_open = false,
+                batch = batches.recv(), if self.reads && room => match batch {
+                    Some(Ok((part, batch))) => self.upload(part, batch),
+                    Some(Err(error)) => self.stopped(Some(error)),
+                    None => self.reads = false,
                 },
                 Some(sent) = self.uploads.join_next() => {
                     let (part, sent) = sent.expect("an upload neither panics nor is cancelled");
-                    self.uploaded(part, sent?);
+                    self.uploaded(part, sent);
                     poll_every = POLL_FIRST;
                 }
-                () = tokio::time::sleep(poll_every), if !args.no_wait && !self.pending.is_empty() => {
-                    poll_every = if self.poll().await? { POLL_FIRST } else { (poll_every * 3 / 2).min(POLL_MAX) };
+                () = tokio::time::sleep(poll_every), if self.waits && !self.pending.is_empty() => {
+                    poll_every = if self.poll().await { POLL_FIRST } else { (poll_every * 3 / 2).min(POLL_MAX) };
                 }
+            }
+            if !self.reads {
+                batches.close();
+            }
+        }
+        if !args.no_wait {
+            for (uid, part) in std::mem::take(&mut self.pending) {
+                self.failed(&part, format!("task {uid} has them, and what became of it is not known"));
             }
         }
         self.progress.finish();
-        if !args.quiet {
-            self.print_summary(args);
+        if !args.quiet
+            && let Err(error) = self.print_summary(args)
+        {
+            self.summary.error.get_or_insert(ImportError::Print(error));
         }
-        Ok(self.summary)
+        self.summary
     }
 
     fn upload(&mut self, part: Part, batch: Batch) {
         let client = self.client.clone();
+        self.last = Some(part.place.clone());
         self.uploads.spawn(async move { (part, client.send(&batch).await) });
     }
 
-    fn uploaded(&mut self, part: Part, sent: Sent) {
+    fn uploaded(&mut self, part: Part, sent: Result<Sent, ImportError>) {
         match sent {
-            Sent::Accepted { task_uid } => {
-                self.accepted_documents += part.document_count;
-                self.progress.sent(part.document_count);
+            Ok(Sent::Accepted { task_uid }) => {
+                self.accepted_documents += part.place.document_count;
+                self.progress.sent(part.place.document_count);
                 self.pending.insert(task_uid, part);
             }
-            Sent::Rejected { message } => self.failed(part, message),
+            Ok(Sent::Rejected { message }) => self.failed(&part, message),
+            Err(error) => {
+                self.failed(&part, error.to_string());
+                // Nobody is there to tell of the tasks, and it was tried for long enough.
+                self.waits &= !matches!(error, ImportError::Unreachable { .. });
+                self.stopped(None);
+            }
         }
     }
 
+    /// Nothing more is sent. The first reason is kept: others tend to follow from it.
+    fn stopped(&mut self, error: Option<ImportError>) {
+        if std::mem::take(&mut self.reads) {
+            self.summary.cut_short = Some(match &self.last {
+                None => "nothing was sent".to_owned(),
+                Some(place) => format!("nothing after document {} of {} was sent", place.last_document(), place.file),
+            });
+        }
+        self.summary.error = self.summary.error.take().or(error);
+    }
+
     /// Looks at the oldest tasks; true when one of them ended.
-    async fn poll(&mut self) -> Result<bool, ImportError> {
+    async fn poll(&mut self) -> bool {
         let uids: Vec<u64> = self.pending.keys().copied().take(POLL_TASKS_MAX).collect();
-        let mut states: BTreeMap<u64, TaskState> =
-            self.client.tasks(&uids).await?.into_iter().map(|task| (task.uid, task)).collect();
+        let mut states: BTreeMap<u64, TaskState> = match self.client.tasks(&uids).await {
+            Ok(tasks) => tasks.into_iter().map(|task| (task.uid, task)).collect(),
+            Err(error) => {
+                self.waits = false;
+                self.stopped(Some(error));
+                return false;
+            }
+        };
         let before = self.pending.len();
         for uid in uids {
             let failure = match states.remove(&uid) {
@@ -162,28 +204,29 @@ impl Import {
             };
             let Some(part) = self.pending.remove(&uid) else { continue };
             match failure {
-                Some(reason) => self.failed(part, reason),
+                Some(reason) => self.failed(&part, reason),
                 None => {
-                    self.searchable_documents += part.document_count;
-                    self.progress.done(part.document_count, part.bytes);
+                    self.searchable_documents += part.place.document_count;
+                    self.progress.done(part.place.document_count, part.bytes);
                 }
             }
         }
-        Ok(self.pending.len() < before)
+        self.pending.len() < before
     }
 
-    fn failed(&mut self, part: Part, reason: String) {
+    fn failed(&mut self, part: &Part, reason: String) {
         self.progress.done(0, part.bytes);
-        self.summary.failures.push(Failure { part, reason });
+        self.summary.failures.add(part.input, part.place.clone(), reason);
     }
 
-    fn print_summary(&self, args: &Args) {
+    fn print_summary(&self, args: &Args) -> std::io::Result<()> {
         let (verb, documents) =
             if args.no_wait { ("sent", self.accepted_documents) } else { ("imported", self.searchable_documents) };
         let seconds = self.progress.elapsed().as_secs_f64();
         let rate = HumanCount((documents as f64 / seconds.max(0.001)) as u64);
-        let index = &args.index;
-        println!("{} documents {verb} into `{index}` in {seconds:.1} s ({rate}/s)", HumanCount(documents));
+        let noun = if documents == 1 { "document" } else { "documents" };
+        let (documents, index) = (HumanCount(documents), &args.index);
+        console::print(&format!("{documents} {noun} {verb} into `{index}` in {seconds:.1} s ({rate}/s)\n"))
     }
 }
 
@@ -192,20 +235,14 @@ type Batches = mpsc::Sender<Result<(Part, Batch), ImportError>>;
 /// Reads all inputs, on a thread of its own; ends early when nobody listens any more.
 fn read(args: &Args, batches: &Batches) {
     let read_bytes = Arc::new(AtomicU64::new(0));
-    let mut document_count = 0;
     let mut accounted_bytes = 0;
-    let mut paths: VecDeque<_> = args.files.iter().collect();
-    while let Some(path) = paths.pop_front() {
+    let (delimiter, limits) = (args.csv_delimiter as u8, Limits::new(args.batch_bytes));
+    for (input, path) in args.files.iter().enumerate() {
         let result = Source::open(path, args.format, read_bytes.clone()).and_then(|source| {
-            split(source, args.batch_bytes, |batch| {
+            split(source, delimiter, limits, |batch| {
                 let seen = read_bytes.load(Ordering::Relaxed);
-                let part = Part {
-                    first_document: document_count + 1,
-                    document_count: batch.document_count,
-                    bytes: seen - accounted_bytes,
-                };
+                let part = Part { input, place: batch.place.clone(), bytes: seen - accounted_bytes };
                 accounted_bytes = seen;
-                document_count += batch.document_count;
                 batches.blocking_send(Ok((part, batch))).is_ok()
             })
         });
