@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::receiver::{Behaviour, Receiver};
 use crate::server::{NOBODY, Server, binary};
 
 fn import(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
@@ -212,6 +214,59 @@ fn documents_are_counted_and_not_lines() {
     let said = succeeded(&import(&server, &["--batch-bytes", "1"], input));
     assert!(said.starts_with("2 documents imported"), "{said}");
     assert_eq!(server.document_count("films"), 2);
+}
+
+/// What an import sends to a server that behaves like this, and what it says.
+fn import_into(script: Vec<Behaviour>, arguments: &[&str]) -> (Receiver, Output) {
+    let receiver = Receiver::start(script);
+    let mut command = Command::new(binary());
+    command.args(["import", "--url", &receiver.url, "--index", "films"]).args(arguments).stdin(Stdio::piped());
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    process.stdin.take().expect("a pipe").write_all(&lines(0..2)).expect("it reads");
+    let output = process.wait_with_output().expect("it ends");
+    (receiver, output)
+}
+
+#[test]
+fn a_busy_server_is_asked_again_when_it_says() {
+    let busy =
+        |headers| Behaviour::Say(503, headers, "{\"message\":\"busy\",\"code\":\"too_many_search_requests\"}".into());
+    let (accepted, ended) = (json!({"taskUid": 7}), json!({"results": [{"uid": 7, "status": "succeeded"}]}));
+    let script = vec![
+        busy("Retry-After: 1\r\n"),
+        busy("Retry-After: 0\r\n"),
+        busy("Retry-After: soon\r\n"),
+        Behaviour::Say(202, "", accepted.to_string()),
+        busy(""),
+        Behaviour::Say(200, "", ended.to_string()),
+    ];
+    let start = Instant::now();
+    let (receiver, output) = import_into(script, &[]);
+    assert!(succeeded(&output).starts_with("2 documents imported"));
+    assert!(start.elapsed() >= Duration::from_secs(1), "it did not wait for as long as it was told");
+    for _ in 0..4 {
+        let received = receiver.next();
+        assert_eq!((received.method.as_str(), received.path.as_str()), ("POST", "/hook/indexes/films/documents"));
+        assert_eq!(received.body, lines(0..2));
+    }
+    for _ in 0..2 {
+        assert!(receiver.next().path.starts_with("/hook/tasks?uids=7&"));
+    }
+    receiver.nothing_more();
+
+    let script = (0..100).map(|_| busy("Retry-After: 1\r\n")).collect();
+    let (_receiver, output) = import_into(script, &["--patience", "1"]);
+    failed(&output, "did not answer for 1 seconds: it answers 503");
+    failed(&output, "documents 1 to 2 (lines 1 to 2) failed");
+}
+
+#[test]
+fn tasks_that_cannot_be_asked_for_are_named() {
+    let refused = json!({"message": "The provided API key is invalid.", "code": "invalid_api_key"}).to_string();
+    let script = vec![Behaviour::Say(202, "", json!({"taskUid": 7}).to_string()), Behaviour::Say(403, "", refused)];
+    let (_receiver, output) = import_into(script, &[]);
+    failed(&output, "documents 1 to 2 (lines 1 to 2) failed: task 7 has them, and what became of it is not known");
+    failed(&output, "the server does not tell what became of the tasks: 403 The provided API key is invalid.");
 }
 
 #[test]

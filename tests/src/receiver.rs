@@ -10,6 +10,8 @@ use std::time::Duration;
 /// What happens to a request; `Answer(200)` to those after the last one of the script.
 pub(crate) enum Behaviour {
     Answer(u16),
+    /// With headers, a line each, and a body.
+    Say(u16, &'static str, String),
     Redirect(String),
     /// Never answers.
     Stall,
@@ -82,6 +84,9 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Behaviour>>, sender: &Sender
         let _ = sender.send(received);
         let answer = match behaviour {
             Behaviour::Answer(status) => format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"),
+            Behaviour::Say(status, headers, body) => {
+                format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len())
+            }
             Behaviour::Redirect(to) => format!("HTTP/1.1 307 X\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"),
             Behaviour::Stall => {
                 std::thread::sleep(Duration::from_secs(600));
