@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use crate::server::{Server, binary};
+use crate::server::{Server, binary, repository};
 
 fn run(arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -17,8 +17,57 @@ fn help_and_version() {
     let help = run(&["--help"]);
     assert!(help.status.success());
     let text = String::from_utf8(help.stdout).unwrap();
-    for option in ["--db-path", "--http-addr", "--master-key", "--max-indexing-memory", "import"] {
-        assert!(text.contains(option), "no {option} in:\n{text}");
+    let has_line = |start: &str| {
+        let mut lines = text.lines().map(str::trim);
+        lines.any(|line| line.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+    };
+    // The example of a configuration file has every option, and a test beside them sees to it.
+    let example = std::fs::read_to_string(repository().join("packaging/config.toml")).unwrap();
+    let mut wanted: Vec<String> = Vec::new();
+    for line in example.lines() {
+        if let Some(heading) = line.strip_prefix("# ---- ").and_then(|line| line.strip_suffix(" ----")) {
+            wanted.push(format!("{heading}:"));
+        } else if let Some((name, _)) = line.strip_prefix("# ").and_then(|line| line.split_once(" = "))
+            && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+        {
+            wanted.push(format!("--{}", name.replace('_', "-")));
+        }
+    }
+    for known in [
+        "Main:",
+        "Indexing:",
+        "Search:",
+        "Logs:",
+        "TLS:",
+        "Dumps and snapshots:",
+        "Snapshots in object storage:",
+        "Outbound requests:",
+        "Experimental features:",
+        "--db-path",
+        "--http-addr",
+        "--env",
+        "--master-key",
+        "--http-payload-size-limit",
+        "--max-indexing-memory",
+        "--max-indexing-threads",
+        "--import-dump",
+        "--schedule-snapshot",
+        "--ssl-cert-path",
+        "--log-level",
+        "--no-analytics",
+    ] {
+        assert!(wanted.iter().any(|one| one == known), "no {known} in the example of a configuration file");
+    }
+    wanted.extend(
+        ["Usage:", "Commands:", "Options:", "import", "evaluate", "inspect", "verify", "completions"].map(String::from),
+    );
+    wanted.extend(["manual", "--config-file-path"].map(String::from));
+    for start in &wanted {
+        assert!(has_line(start), "no {start} in:\n{text}");
+    }
+    let key = text.split("--master-key").nth(1).unwrap().split("--env").next().unwrap();
+    for open in ["GET /health", "GET /openapi.json", "GET /`"] {
+        assert!(key.contains(open), "{open} needs no key, and the help does not say so:{key}");
     }
     let version = run(&["--version"]);
     assert!(version.status.success());
