@@ -137,6 +137,12 @@ fn documents_and_queries_are_embedded() {
     assert_eq!(model.take_texts(), ["kitten", "puppy"]);
     let both = server.search("pets", json!({"q": "puppy", "hybrid": {"embedder": "m"}}));
     assert_eq!((&both["hits"][0]["id"], &both["semanticHitCount"]), (&json!(2), &json!(2)));
+    let explained = json!({"q": "puppy", "hybrid": {"embedder": "m"}, "explain": true, "showPerformanceDetails": true});
+    let explained = server.search("pets", explained);
+    assert_eq!(explained["explanation"]["stages"][0]["stage"], "embed", "{explained}");
+    assert!(explained["performanceDetails"]["embed"].is_string(), "{explained}");
+    let of_words = server.search("pets", json!({"q": "puppy", "explain": true}));
+    assert_eq!(of_words["explanation"]["stages"][0]["stage"], "parse", "{of_words}");
     let shown = server.get("/indexes/pets/documents/1?retrieveVectors=true").body;
     assert_eq!(shown["_vectors"]["m"]["regenerate"], true);
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m.documentTemplate EXISTS"})), [1, 2]);

@@ -83,6 +83,58 @@ fn hits_tell_why_they_are_hits() {
     );
 }
 
+/// Every rule of the index in its place, sorts too, and how many documents came to it.
+#[test]
+fn rules_tell_how_many_documents_came() {
+    let server = Server::start();
+    let place = |id: u32| {
+        let text = if id % 10 == 9 { "red" } else { "red river" };
+        json!({"id": id, "text": text, "y": id % 7, "secret": id, "_geo": {"lat": id, "lng": 1}})
+    };
+    server.add("places", (0..40).map(place).collect());
+    server.set(
+        "places",
+        json!({"sortableAttributes": ["y", "secret", "_geo"], "filterableAttributes": ["y"], "searchableAttributes": ["text"],
+               "displayedAttributes": ["id", "text", "y", "_geo"]}),
+    );
+    let told = |rules: Value, query: Value| -> Vec<(String, u64, bool)> {
+        server.set("places", json!({"rankingRules": rules}));
+        let mut query = query;
+        query["explain"] = json!(true);
+        let answer = server.search("places", query);
+        let seen = answer["explanation"]["rules"].as_array().unwrap();
+        let names: Vec<&Value> = seen.iter().flat_map(|seen| seen["rules"].as_array().unwrap()).collect();
+        let of_hit = answer["hits"][0]["_explanation"]["rules"].as_object().unwrap();
+        assert_eq!(names, of_hit.keys().collect::<Vec<_>>(), "as hits name them: {answer}");
+        let one = |seen: &Value| {
+            let names = seen["rules"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+            let read = seen.get("read").map(|read| read.as_u64().unwrap());
+            assert!(read.is_none_or(|read| read <= seen["documents"].as_u64().unwrap()), "{answer}");
+            (names.collect::<Vec<_>>().join(" "), seen["documents"].as_u64().unwrap(), read.is_some())
+        };
+        seen.iter().map(one).collect()
+    };
+    let seen = |names: &str, documents: u64, is_read: bool| (names.to_owned(), documents, is_read);
+    let custom = json!(["words", "y:desc", "secret:asc"]);
+    assert_eq!(
+        told(custom.clone(), json!({"q": "red river"})),
+        [seen("words", 40, false), seen("y:desc <hidden-rule-2>", 36, true)]
+    );
+    assert_eq!(told(custom, json!({"filter": "y = 1"})), [seen("y:desc <hidden-rule-1>", 6, true)]);
+    let sort_first = json!(["sort", "words", "typo"]);
+    assert_eq!(
+        told(sort_first.clone(), json!({"q": "red river", "sort": ["y:asc"]})),
+        [seen("y:asc", 40, true), seen("words", 40, false), seen("typo", 40, true)]
+    );
+    let near = "_geoPoint(1.5, 2):asc";
+    assert_eq!(told(sort_first.clone(), json!({"q": "", "sort": [near]})), [seen(near, 40, true)]);
+    assert_eq!(told(sort_first.clone(), json!({})), []);
+    assert_eq!(
+        told(sort_first, json!({"q": "red river", "matchingStrategy": "any", "sort": ["y:asc"]})),
+        [seen("y:asc bm25", 40, true)]
+    );
+}
+
 #[test]
 fn a_document_tells_why_it_is_no_hit() {
     let server = films();
@@ -130,6 +182,9 @@ fn what_a_limit_cuts_is_told() {
     let (told, answer) = limits(json!({"facets": ["kind"], "explain": true}));
     assert_eq!(told.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind"));
     assert_eq!(answer["explanation"]["limits"], json!(["maxTotalHits", "maxValuesPerFacet:kind"]));
+    let stages = answer["explanation"]["stages"].as_array().unwrap();
+    let last: Vec<&Value> = stages.iter().rev().take(2).map(|stage| &stage["stage"]).collect();
+    assert_eq!(last, ["format", "facets"], "all that took time is told");
     assert!(answer.get("degraded").is_none(), "bodies stay as clients know them");
     assert_eq!(limits(json!({"q": "garden", "facets": ["kind"]})).0, None);
     let values = |query: Value| limits_of("/indexes/films/facet-search", query);

@@ -3,57 +3,91 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::rank::keyword::Ranked;
-use crate::rank::rules::GraphRule;
+use crate::rank::plan::{Plan, Told};
+use crate::sort::SortCriterion;
 
 /// Documents that came to one or more rules of the ranking.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RuleCandidates {
-    /// Several where one look at a document decides all of them.
-    pub rules: Vec<&'static str>,
+    /// In their order; several where one look at a document decides all of them.
+    pub rules: Vec<AppliedRule>,
+    /// The place of the first of them among all rules, as in the details of hits.
+    pub first: usize,
     pub documents: u64,
+    /// Of these, those that had to be looked at: the others could not be among the hits. `None` where nobody looks at
+    /// documents.
+    pub read: Option<u64>,
     /// What became of them, best first.
     pub groups: Vec<(String, u64)>,
 }
 
-impl GraphRule {
-    fn name(self) -> &'static str {
-        match self {
-            GraphRule::Words => "words",
-            GraphRule::Typo => "typo",
-            GraphRule::Proximity => "proximity",
-            GraphRule::AttributeRank => "attributeRank",
-            GraphRule::WordPosition => "wordPosition",
-            GraphRule::ExactAttribute | GraphRule::ExactWords => "exactness",
-        }
+/// A ranking rule as one search applies it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AppliedRule {
+    /// By its name in details of hits.
+    Named(&'static str),
+    Sort(SortCriterion),
+}
+
+impl Plan {
+    fn applied(&self, told: Told) -> AppliedRule {
+        AppliedRule::Named(match told {
+            Told::Words => "words",
+            Told::Typo => "typo",
+            Told::Proximity => "proximity",
+            Told::AttributeRank => "attributeRank",
+            Told::WordPosition => "wordPosition",
+            Told::Attribute => "attribute",
+            Told::Exactness => "exactness",
+            Told::Sort(index) => return AppliedRule::Sort(self.sorts[index].clone()),
+        })
     }
 }
 
 impl Ranked<'_> {
     /// What each step saw. To be called before the matching documents are taken away.
     pub(crate) fn told(&self) -> Vec<RuleCandidates> {
-        let mut rules: Vec<&'static str> = self.search.plan.graph_rules().into_iter().map(GraphRule::name).collect();
-        rules.dedup();
-        let matching: u64 = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
-        let mut told = Vec::new();
+        let plan = self.search.plan;
+        let compared = self.levels.iter().map(|ranked| u64::from(ranked.compared)).sum();
+        let mut told: Vec<RuleCandidates> = Vec::new();
+        for (place, &rule) in plan.told.iter().enumerate() {
+            let applied = plan.applied(rule);
+            let (documents, groups) = match rule {
+                Told::Words => self.by_words(),
+                Told::Typo if plan.typo_first() => self.by_typos(),
+                _ => {
+                    match told.last_mut().filter(|before| before.read.is_some()) {
+                        Some(look) => look.rules.push(applied),
+                        None => told.push(RuleCandidates {
+                            rules: vec![applied],
+                            first: place,
+                            documents: compared,
+                            read: Some(self.scanned.load(Relaxed)),
+                            groups: Vec::new(),
+                        }),
+                    }
+                    continue;
+                }
+            };
+            told.push(RuleCandidates { rules: vec![applied], first: place, documents, read: None, groups });
+        }
+        told
+    }
+
+    fn by_words(&self) -> (u64, Vec<(String, u64)>) {
         let words = self.search.graph.word_count();
         let of_levels = self.levels.chunk_by(|a, b| a.level.missing_words == b.level.missing_words).map(|levels| {
             let kept = words - levels[0].level.missing_words;
             (format!("{kept} of {words} words"), levels.iter().map(|level| u64::from(level.documents)).sum())
         });
-        if words > 0 {
-            told.push(RuleCandidates { rules: vec!["words"], documents: matching, groups: of_levels.collect() });
-        }
-        rules.retain(|rule| *rule != "words");
-        if self.search.plan.typo_first() && words > 0 {
-            let split: Vec<_> = self.levels.iter().filter_map(|r| Some((r.without_typo?, r.documents))).collect();
-            let without: u64 = split.iter().map(|(without, _)| u64::from(*without)).sum();
-            let all: u64 = split.iter().map(|(_, all)| u64::from(*all)).sum();
-            let groups = vec![("no typo".to_owned(), without), ("typos".to_owned(), all - without)];
-            told.push(RuleCandidates { rules: vec!["typo"], documents: all, groups });
-            rules.retain(|rule| *rule != "typo");
-        }
-        let read = self.scanned.load(Relaxed);
-        told.push(RuleCandidates { rules, documents: read, groups: Vec::new() });
-        told
+        (self.matching.iter().map(|docs| u64::from(docs.len())).sum(), of_levels.collect())
+    }
+
+    /// Levels that could not change the hits any more were not parted.
+    fn by_typos(&self) -> (u64, Vec<(String, u64)>) {
+        let parted: Vec<_> = self.levels.iter().filter_map(|r| Some((r.without_typo?, r.documents))).collect();
+        let without: u64 = parted.iter().map(|(without, _)| u64::from(*without)).sum();
+        let all: u64 = parted.iter().map(|(_, all)| u64::from(*all)).sum();
+        (all, vec![("no typo".to_owned(), without), ("typos".to_owned(), all - without)])
     }
 }

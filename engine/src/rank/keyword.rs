@@ -71,6 +71,8 @@ pub(super) struct RankedLevel {
     pub(super) documents: u32,
     /// Of these, those that need no typo; `None` where nobody had to know.
     pub(super) without_typo: Option<u32>,
+    /// Of these, those that came to the rules for which documents are read.
+    pub(super) compared: u32,
 }
 
 /// The ranked documents of all segments and what is needed to explain them.
@@ -252,12 +254,13 @@ impl Ranked<'_> {
         let word = |starting: &Vec<usize>| starting.iter().map(|&n| &graph.nodes[n]).find(|node| !node.is_ngram());
         let max_proximity = max_proximity(&level.starting.iter().filter_map(word).collect::<Vec<_>>());
         let documents = count(&groups);
-        self.levels.push(RankedLevel { level, max_typos, max_proximity, documents, without_typo: None });
+        self.levels.push(RankedLevel { level, max_typos, max_proximity, documents, without_typo: None, compared: 0 });
         if complete || self.degraded || groups.iter().all(DocSet::is_empty) {
             return;
         }
         if !search.plan.typo_first() {
             let bound = self.bound(number);
+            self.levels[usize::from(number)].compared = documents;
             self.degraded =
                 self.scan_all(tops, number, &groups, None, |index| Groups::whole(vec![(bound, groups[index].clone())]));
             return;
@@ -265,13 +268,16 @@ impl Ranked<'_> {
         let level = &self.levels[usize::from(number)].level;
         let exact: Vec<DocSet> =
             self.per_segment(|index| self.segments[index].query.level_docs(level, &groups[index], true));
-        self.levels[usize::from(number)].without_typo = Some(count(&exact));
+        let ranked = &mut self.levels[usize::from(number)];
+        ranked.compared = count(&exact);
+        ranked.without_typo = Some(ranked.compared);
         self.degraded =
             self.scan_all(tops, number, &exact, Some(Match::Exact), |index| self.groups(index, &exact[index], number));
         // Those that match other words of as many without typo may have been collected with typos.
         let misspelt_bound = self.bound(number) + self.layout.slice(GraphRule::Typo).map_or(0, |s| s.put(1));
         let better: usize = tops.iter().map(|top| top.count_below(misspelt_bound)).sum();
         if !self.degraded && better < search.wanted {
+            self.levels[usize::from(number)].compared = documents;
             let misspelt: Vec<DocSet> = self.per_segment(|index| groups[index].and_not(&exact[index]));
             self.degraded = self.scan_all(tops, number, &misspelt, Some(Match::Misspelt), |index| {
                 self.misspelt_groups(index, &misspelt[index], number)

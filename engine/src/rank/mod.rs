@@ -21,5 +21,5 @@ mod slots;
 pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
-pub use explain::RuleCandidates;
+pub use explain::{AppliedRule, RuleCandidates};
 pub use score::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue, global_score};

@@ -10,7 +10,7 @@ use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::{Distribution, RankingRule};
 use crate::index::{DocumentAddress, Snapshot};
-use crate::rank::{RuleCandidates, ScoreDetail, global_score};
+use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
 
@@ -135,7 +135,9 @@ pub fn search_semantic(
     clock.lap("hits by nearness", Some(documents(&candidates)));
     let explanation = request.explain.is_some().then(|| {
         let groups = vec![("placed by nearness".to_owned(), nearest_count)];
-        let rules = vec![RuleCandidates { rules: vec!["vectorSort"], documents: candidate_count, groups }];
+        let mut rules: Vec<AppliedRule> = sorts.iter().cloned().map(AppliedRule::Sort).collect();
+        rules.insert(sorts_before, AppliedRule::Named("vectorSort"));
+        let rules = vec![RuleCandidates { rules, first: 0, documents: candidate_count, read: None, groups }];
         Box::new(Explanation { stages: clock.stages, rules, document, ..Explanation::default() })
     });
     Ok(SearchResult {

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::facet::{Listing, distributions, select_facets};
 use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
+use crate::rank::AppliedRule;
+use crate::sort::SortTarget;
 use crate::storage::MemoryDirectory;
 
 fn index(settings: Value, batches: &[&[Value]]) -> Index {
@@ -36,6 +38,27 @@ fn apply(index: &Index, operations: &[Operation]) {
     for outcome in index.apply(operations, note, &Progress::new(), &AtomicBool::new(false)).unwrap() {
         outcome.unwrap();
     }
+}
+
+/// The rules of each entry of an explanation.
+fn names(told: &Explanation) -> Vec<Vec<String>> {
+    let name = |rule: &AppliedRule| match rule {
+        AppliedRule::Named(name) => (*name).to_owned(),
+        AppliedRule::Sort(SortCriterion { target, ascending }) => {
+            let direction = if *ascending { "asc" } else { "desc" };
+            match target {
+                SortTarget::Field(field) => format!("{field}:{direction}"),
+                SortTarget::GeoPoint { lat, lng } => format!("{lat},{lng}:{direction}"),
+            }
+        }
+    };
+    told.rules.iter().map(|entry| entry.rules.iter().map(name).collect()).collect()
+}
+
+/// How many documents were looked at.
+fn read(result: &SearchResult) -> u64 {
+    let rules = &result.explanation.as_ref().expect("asked for").rules;
+    rules.iter().find_map(|entry| entry.read).expect("some rule looks at documents")
 }
 
 /// Documents 1 to 4 at the corners of a square, 5 without a vector; in two segments.
@@ -163,12 +186,71 @@ fn nearness_tells_its_stages() {
     let told = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
     let stages: Vec<(&str, Option<u64>)> = told.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
     assert_eq!(stages, [("filter for vectors", Some(4)), ("nearness", Some(4)), ("hits by nearness", Some(4))]);
-    assert_eq!((&*told.rules[0].rules, told.rules[0].documents), (&["vectorSort"][..], 4));
+    assert_eq!((names(&told), told.rules[0].documents), (vec![vec!["vectorSort".to_owned()]], 4));
     let both = search_hybrid(&snapshot, &request, 0.9, || Some(near())).unwrap().result.explanation.expect("asked for");
     let stages: Vec<&str> = both.stages.iter().map(|stage| stage.name).collect();
     assert!(stages.contains(&"match and filter") && stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
-    let rules: Vec<&str> = both.rules.iter().flat_map(|rule| rule.rules.iter().copied()).collect();
-    assert!(rules.contains(&"words") && rules.ends_with(&["vectorSort"]), "{rules:?}");
+    let rules = names(&both);
+    assert!(rules[0] == ["words"] && rules.ends_with(&[vec!["vectorSort".to_owned()]]), "{rules:?}");
+    let sort = vec![SortCriterion::field("id", false)];
+    let sorted = search_semantic(&snapshot, &SearchRequest { sort, ..request }, &near()).unwrap();
+    assert_eq!(names(&sorted.explanation.expect("asked for")), [["vectorSort", "id:desc"]]);
+}
+
+/// Each rule in its place, the sorts among them, and nothing that is none.
+#[test]
+fn rules_tell_what_came_to_them() {
+    // 40 hold both words, one of them misspelt, and five hold the first one.
+    let document = |id: u64| {
+        let text = ["red river", "red", "red rivet"][usize::from(id < 5) + 2 * usize::from(id == 7)];
+        json!({"id": id, "text": text, "y": id % 5, "_geo": {"lat": id, "lng": 0}})
+    };
+    let documents: Vec<Value> = (0..45).map(document).collect();
+    let told = |rules: Value, query: &str, sort: &[&str], matching: MatchingStrategy| {
+        let settings =
+            json!({"rankingRules": rules, "searchableAttributes": ["text"], "sortableAttributes": ["y", "_geo"]});
+        let snapshot = index(settings, &[&documents[..20], &documents[20..]]).snapshot();
+        let request = SearchRequest {
+            query: Some(query.into()),
+            limit: 4,
+            matching,
+            sort: sort.iter().map(|entry| SortCriterion::parse(entry).unwrap()).collect(),
+            explain: Some(Explain::default()),
+            ..SearchRequest::default()
+        };
+        let explanation = search(&snapshot, &request).unwrap().explanation.expect("asked for");
+        let mut first = 0;
+        for entry in &explanation.rules {
+            assert_eq!(entry.first, first);
+            first += entry.rules.len();
+            assert!(entry.read.is_none_or(|read| read <= entry.documents), "{entry:?}");
+            assert!(entry.groups.iter().map(|(_, documents)| documents).sum::<u64>() <= entry.documents, "{entry:?}");
+        }
+        let names = names(&explanation).into_iter().map(|names| names.join(" "));
+        names.zip(explanation.rules.iter().map(|entry| entry.documents)).collect::<Vec<(String, u64)>>()
+    };
+    let rules = |list: &[(&str, u64)]| -> Vec<(String, u64)> {
+        list.iter().map(|(names, documents)| ((*names).to_owned(), *documents)).collect()
+    };
+    let (last, all, any) = (MatchingStrategy::Last, MatchingStrategy::All, MatchingStrategy::Any);
+    let custom = |query: &str| told(json!(["words", "y:desc"]), query, &[], last);
+    assert_eq!(custom("red river"), rules(&[("words", 45), ("y:desc", 40)]));
+    assert_eq!(custom(""), rules(&[("y:desc", 45)]));
+    let sort_first = |query: &str, sort: &[&str]| told(json!(["sort", "words", "typo"]), query, sort, last);
+    let each = [("y:asc", 45), ("words", 45), ("typo", 45)];
+    assert_eq!(sort_first("red river", &["y:asc"]), rules(&each));
+    assert_eq!(sort_first("", &["y:asc"]), rules(&each[..1]));
+    assert_eq!(sort_first("", &[]), rules(&[]));
+    let standard = json!(["words", "typo", "proximity", "attribute", "sort", "exactness"]);
+    let of_all = |sort: &[&str], matching| told(standard.clone(), "red river", sort, matching);
+    assert_eq!(
+        of_all(&["_geoPoint(1.5, 2):desc", "y:asc"], last),
+        rules(&[("words", 45), ("typo", 40), ("proximity attribute 1.5,2:desc y:asc exactness", 39)])
+    );
+    // Every word is required: `words` is no rule.
+    assert_eq!(of_all(&[], all), rules(&[("typo", 40), ("proximity attribute exactness", 39)]));
+    assert_eq!(of_all(&["y:asc"], any), rules(&[("bm25 y:asc", 45)]));
+    assert_eq!(told(json!(["sort", "words"]), "red river", &["y:asc"], any), rules(&[("y:asc bm25", 45)]));
 }
 
 #[test]
@@ -367,7 +449,7 @@ fn few_of_many_documents_are_read() {
         let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
         let result = search(&snapshot, &request).unwrap();
         assert_eq!((ids(&snapshot, &result).first(), result.total), (Some(&first), 4_500), "{query}");
-        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        let read = read(&result);
         assert!(read < 200, "{query}: {read}");
     }
 }
@@ -387,7 +469,7 @@ fn beginnings_of_words_read_few_documents() {
         let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
         let result = search(&snapshot, &request).unwrap();
         assert_eq!((ids(&snapshot, &result), result.total), ((0..10).collect(), 4_500), "{query}");
-        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        let read = read(&result);
         assert!(read < 200, "{query}: {read} documents were read");
     }
 }
@@ -413,7 +495,7 @@ fn frequent_words_that_are_seldom_near_read_few_documents() {
         let request = SearchRequest { query: Some(query.into()), limit, explain, ..SearchRequest::default() };
         let result = search(&snapshot, &request).unwrap();
         assert_eq!((ids(&snapshot, &result).as_slice(), result.total), (&nearest[..limit], 4_500), "{query}");
-        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        let read = read(&result);
         assert!(read < 200, "{query}: {read} documents were read");
     }
 }
@@ -437,7 +519,7 @@ fn prefixes_behind_frequent_words_read_few_documents() {
         let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
         let result = search(&snapshot, &request).unwrap();
         assert_eq!((ids(&snapshot, &result), result.total), ((4_300..4_310).collect(), 4_500), "{query}");
-        let read = result.explanation.expect("asked for").rules.pop().expect("there are some").documents;
+        let read = read(&result);
         assert!(read < 200, "{query}: {read} documents were read");
     }
 }
@@ -462,8 +544,7 @@ fn phrases_of_frequent_words_read_few_documents() {
         let explain = Some(Explain::default());
         let request = SearchRequest { query: Some(query.into()), limit: 10, explain, ..SearchRequest::default() };
         let result = search(&snapshot, &request).unwrap();
-        let read = result.explanation.as_ref().expect("asked for").rules.last().expect("there are some").documents;
-        (ids(&snapshot, &result), result.total, read)
+        (ids(&snapshot, &result), result.total, read(&result))
     };
     let held = |row: &str| documents.iter().filter(|d| d["text"].as_str().unwrap().contains(row)).count() as u64;
     for row in ["of the film", "the film made", "story of the film", "sea the film"] {

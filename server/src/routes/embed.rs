@@ -79,13 +79,14 @@ pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedText
     }
     let answers = asked.into_iter().map(|((uid, embedder, key), wanted)| async move {
         let input = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() };
+        let start = Instant::now();
         let result = state.embedders.embed_query(&wanted.settings, input, wanted.dimensions, wanted.deadline).await;
-        (uid, embedder, key, result)
+        (uid, embedder, key, result, start.elapsed())
     });
     let mut answers = stream::iter(answers).buffer_unordered(PARALLEL_TEXTS);
     let mut embedded = EmbeddedTexts::default();
-    while let Some((uid, embedder, key, result)) = answers.next().await {
-        embedded.insert(&uid, &embedder, &key, result);
+    while let Some((uid, embedder, key, result, took)) = answers.next().await {
+        embedded.insert(&uid, &embedder, &key, result, took);
     }
     embedded
 }

@@ -17,6 +17,20 @@ pub(super) fn details(details: &[ScoreDetail], displayed: &AttributeList) -> Val
     Value::Object(shown)
 }
 
+/// The key of a sort by `field`, the rule at place `order`.
+pub(super) fn field_key(field: &str, ascending: bool, displayed: &AttributeList, order: usize) -> String {
+    if displayed.selects(field) {
+        format!("{field}:{}", direction(ascending))
+    } else {
+        format!("<hidden-rule-{order}>")
+    }
+}
+
+/// The key of a sort by the distance from a point.
+pub(super) fn geo_key(lat: f64, lng: f64, ascending: bool) -> String {
+    format!("_geoPoint({lat}, {lng}):{}", direction(ascending))
+}
+
 fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String, Map<String, Value>) {
     match detail {
         ScoreDetail::Words { matching, max } => (
@@ -48,19 +62,16 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ),
         ScoreDetail::Exactness(told) => ("exactness".into(), exactness(*told)),
         ScoreDetail::Sort { field, ascending, value } => {
-            if displayed.selects(field) {
-                let value = match value {
-                    SortedValue::Number(number) => json!(number),
-                    SortedValue::String(text) => json!(text),
-                    SortedValue::Missing => Value::Null,
-                };
-                (format!("{field}:{}", direction(*ascending)), object(json!({ "value": value })))
-            } else {
-                (format!("<hidden-rule-{order}>"), object(json!({ "value": "<hidden>" })))
-            }
+            let value = match value {
+                _ if !displayed.selects(field) => json!("<hidden>"),
+                SortedValue::Number(number) => json!(number),
+                SortedValue::String(text) => json!(text),
+                SortedValue::Missing => Value::Null,
+            };
+            (field_key(field, *ascending, displayed, order), object(json!({ "value": value })))
         }
         ScoreDetail::GeoSort { target: [lat, lng], ascending, value, distance_m } => (
-            format!("_geoPoint({lat}, {lng}):{}", direction(*ascending)),
+            geo_key(*lat, *lng, *ascending),
             object(json!({
                 "value": value.map(|[lat, lng]| json!({ "lat": lat, "lng": lng })),
                 "distance": distance_m.map(|metres| metres.round() as u64),

@@ -2,20 +2,35 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lamina_engine::index::embedding::EmbedFailure;
 
 /// Index, embedder and text.
 type Asked = (String, String, String);
 
+/// What came of a text.
+#[derive(Clone, Debug)]
+struct Embedded {
+    result: Result<Arc<[f32]>, EmbedFailure>,
+    took: Duration,
+}
+
 /// The vectors that were made for the searches of a request.
 #[derive(Clone, Debug, Default)]
-pub struct EmbeddedTexts(HashMap<Asked, Result<Arc<[f32]>, EmbedFailure>>);
+pub struct EmbeddedTexts(HashMap<Asked, Embedded>);
 
 impl EmbeddedTexts {
-    /// Adds what came of a text.
-    pub fn insert(&mut self, uid: &str, embedder: &str, text: &str, result: Result<Arc<[f32]>, EmbedFailure>) {
-        self.0.insert((uid.to_owned(), embedder.to_owned(), text.to_owned()), result);
+    /// Adds what came of a text, and how long that took.
+    pub fn insert(
+        &mut self,
+        uid: &str,
+        embedder: &str,
+        text: &str,
+        result: Result<Arc<[f32]>, EmbedFailure>,
+        took: Duration,
+    ) {
+        self.0.insert((uid.to_owned(), embedder.to_owned(), text.to_owned()), Embedded { result, took });
     }
 
     /// The vector of a text.
@@ -23,10 +38,18 @@ impl EmbeddedTexts {
     /// # Errors
     /// Why it has none.
     pub fn get(&self, uid: &str, embedder: &str, text: &str) -> Result<Vec<f32>, EmbedFailure> {
-        match self.0.get(&(uid.to_owned(), embedder.to_owned(), text.to_owned())) {
-            Some(Ok(vector)) => Ok(vector.to_vec()),
-            Some(Err(failure)) => Err(failure.clone()),
+        match self.of(uid, embedder, text) {
+            Some(embedded) => embedded.result.clone().map(|vector| vector.to_vec()),
             None => Err(EmbedFailure::undecided("the text of the query was not embedded")),
         }
+    }
+
+    /// How long a text was waited for; `None` if nobody asked for its vector.
+    pub fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
+        self.of(uid, embedder, text).map(|embedded| embedded.took)
+    }
+
+    fn of(&self, uid: &str, embedder: &str, text: &str) -> Option<&Embedded> {
+        self.0.get(&(uid.to_owned(), embedder.to_owned(), text.to_owned()))
     }
 }

@@ -1,10 +1,16 @@
 //! `explanation` and `_explanation`: why hits are hits, why a document is none, and what it took.
 
+use std::time::Duration;
+
 use lamina_engine::index::settings::AttributeList;
-use lamina_engine::search::{DocumentExplanation, Explanation, Hit, MatchKind, Standing, TermMatch, WordMatches};
+use lamina_engine::rank::{AppliedRule, RuleCandidates};
+use lamina_engine::search::{
+    DocumentExplanation, Explanation, Hit, MatchKind, Stage, Standing, TermMatch, WordMatches,
+};
+use lamina_engine::sort::{SortCriterion, SortTarget};
 use serde_json::{Map, Value, json};
 
-use super::{Found, Target, details};
+use super::{Found, SEARCH, Target, details};
 
 /// What a hit is told of itself; nothing unless it was asked for.
 pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &AttributeList) -> Option<Value> {
@@ -21,26 +27,53 @@ pub(super) fn of_search(target: Target<'_>, found: &Found, explanation: Option<&
     let mut told = Map::new();
     if let Some(explanation) = explanation {
         told.insert("words".into(), json!(explanation.words));
-        let stages = explanation.stages.iter().map(|stage| {
-            let mut shown = json!({ "stage": stage.name, "took": format!("{:.2?}", stage.took) });
-            if let Some(documents) = stage.documents {
-                shown["documents"] = json!(documents);
-            }
-            shown
-        });
-        told.insert("stages".into(), stages.collect());
-        let rules = explanation.rules.iter().map(|rule| {
-            let groups: Map<String, Value> =
-                rule.groups.iter().map(|(group, documents)| (group.clone(), json!(documents))).collect();
-            json!({ "rules": rule.rules, "documents": rule.documents, "groups": groups })
-        });
-        told.insert("rules".into(), rules.collect());
+        told.insert("stages".into(), stages(&found.steps, &explanation.stages));
+        told.insert("rules".into(), explanation.rules.iter().map(|seen| of_rules(seen, displayed)).collect());
     }
     told.insert("limits".into(), json!(found.cuts()));
     if let Some(document) = explanation.and_then(|explanation| explanation.document.as_ref()) {
         told.insert("document".into(), of_document(document, found, displayed));
     }
     Value::Object(told)
+}
+
+/// The steps of the server; what its search is made of tells the engine.
+fn stages(steps: &[(&'static str, Duration)], of_search: &[Stage]) -> Value {
+    let mut shown = Vec::new();
+    for &(name, took) in steps {
+        if name != SEARCH {
+            shown.push(Stage { name, took, documents: None });
+        } else {
+            shown.extend(of_search.iter().cloned());
+        }
+    }
+    let one = |stage: &Stage| {
+        let mut shown = json!({ "stage": stage.name, "took": format!("{:.2?}", stage.took) });
+        if let Some(documents) = stage.documents {
+            shown["documents"] = json!(documents);
+        }
+        shown
+    };
+    shown.iter().map(one).collect()
+}
+
+/// Rules have the names that they have in `_explanation.rules` of hits.
+fn of_rules(seen: &RuleCandidates, displayed: &AttributeList) -> Value {
+    let name = |(order, rule): (usize, &AppliedRule)| match rule {
+        AppliedRule::Named(name) => (*name).to_owned(),
+        AppliedRule::Sort(SortCriterion { target, ascending }) => match target {
+            SortTarget::Field(field) => details::field_key(field, *ascending, displayed, order),
+            SortTarget::GeoPoint { lat, lng } => details::geo_key(*lat, *lng, *ascending),
+        },
+    };
+    let names: Vec<String> = (seen.first..).zip(&seen.rules).map(name).collect();
+    let groups: Map<String, Value> =
+        seen.groups.iter().map(|(group, documents)| (group.clone(), json!(documents))).collect();
+    let mut shown = json!({ "rules": names, "documents": seen.documents, "groups": groups });
+    if let Some(read) = seen.read {
+        shown["read"] = json!(read);
+    }
+    shown
 }
 
 fn of_document(document: &DocumentExplanation, found: &Found, displayed: &AttributeList) -> Value {

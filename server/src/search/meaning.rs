@@ -1,5 +1,7 @@
 //! The part that vectors have in a search.
 
+use std::time::Duration;
+
 use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::{
     Limit, SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
@@ -87,6 +89,17 @@ pub(super) fn check_embedder(target: Target<'_>, query: &SearchQuery) -> ApiResu
     }
 }
 
+/// How long its text was waited for, if a search is by meaning and its vector was made.
+pub(super) fn embedding_took(target: Target<'_>, query: &SearchQuery, context: &Context) -> Option<Duration> {
+    let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
+    let is_made = query.vector.is_none();
+    is_made.then(|| context.embedded.took(target.uid, &hybrid.embedder, &input(query).key())).flatten()
+}
+
+fn input(query: &SearchQuery) -> QueryInput<'_> {
+    QueryInput { q: query.q.as_deref(), media: query.media.as_ref() }
+}
+
 /// Whether the embedder makes vectors of texts.
 fn makes_vectors(target: Target<'_>, hybrid: &Hybrid) -> bool {
     target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|settings| !settings.user_provided)
@@ -102,7 +115,6 @@ fn vector(
     if let Some(vector) = &query.vector {
         return Ok(vector.clone());
     }
-    let input = QueryInput { q: query.q.as_deref(), media: query.media.as_ref() };
     let text = query.q.as_deref().unwrap_or("");
     if !makes_vectors(target, hybrid) {
         return Err(EmbedFailure::user(format!(
@@ -110,5 +122,5 @@ fn vector(
              `{text}`"
         )));
     }
-    context.embedded.get(target.uid, &hybrid.embedder, &input.key())
+    context.embedded.get(target.uid, &hybrid.embedder, &input(query).key())
 }

@@ -49,7 +49,7 @@ use crate::access::Rights;
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
 use crate::wire::search::{SearchQuery, Window};
-use meaning::{Searched, check_embedder, search_by_kind};
+use meaning::{Searched, check_embedder, embedding_took, search_by_kind};
 
 /// The index that is searched.
 #[derive(Clone, Copy, Debug)]
@@ -123,11 +123,14 @@ pub struct Found {
     pub semantic_hit_count: Option<usize>,
     /// The vector that documents were compared with, if any.
     pub vector: Option<Vec<f32>>,
-    /// How long each step took.
+    /// How long each step took, in their order.
     pub steps: Vec<(&'static str, Duration)>,
     /// Which hits were asked for, and how far `maxTotalHits` lets them go.
     pub window: Reach,
 }
+
+/// The step that the engine takes.
+const SEARCH: &str = "search";
 
 /// Which hits a search could return.
 #[derive(Clone, Copy, Debug)]
@@ -191,9 +194,11 @@ fn run_for(
     check_embedder(target, query)?;
     let request = engine_request(target, query, context)?;
     let request = SearchRequest { offset: window.offset, limit: window.limit, scores, ..request };
+    // A text was embedded before the search took its thread.
+    let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     let start = Instant::now();
     let Searched { result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
-    let mut steps = vec![("search", start.elapsed())];
+    steps.push((SEARCH, start.elapsed()));
     let facets = match &query.facets {
         // An empty list is no list.
         Some(names) if !names.is_empty() => {

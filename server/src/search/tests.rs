@@ -262,6 +262,36 @@ fn refusals_have_the_code_of_their_parameter() {
 }
 
 #[test]
+fn rules_and_stages_are_named() {
+    let animals = animals();
+    let told = |body: Value| answer(&animals, body).unwrap();
+    let sort = json!(["secret:desc", "_geoPoint(1, 2):asc", "weight:asc"]);
+    let query = json!({"q": "fox", "sort": sort, "explain": true, "facets": ["kind"]});
+    let answer = told(query);
+    // As hits have them: the sort stands behind `attributeRank`.
+    let of_hit: Vec<&String> = answer["hits"][0]["_explanation"]["rules"].as_object().unwrap().keys().collect();
+    let rules = answer["explanation"]["rules"].as_array().unwrap();
+    let names: Vec<&str> =
+        rules.iter().flat_map(|seen| seen["rules"].as_array().unwrap()).map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names, of_hit);
+    assert!(names.contains(&"<hidden-rule-4>") && names.contains(&"_geoPoint(1, 2):asc"), "{names:?}");
+    let counts: Vec<(&Value, Option<&Value>)> =
+        rules.iter().map(|seen| (&seen["documents"], seen.get("read"))).collect();
+    assert_eq!(counts, [(&json!(2), None), (&json!(2), None), (&json!(2), Some(&json!(2)))]);
+    let stages = |answer: &Value| -> Vec<String> {
+        let stages = answer["explanation"]["stages"].as_array().unwrap().iter();
+        stages.map(|stage| stage["stage"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ["parse", "match and filter", "split words", "rank", "hits", "facets", "format"];
+    assert_eq!(stages(&answer), all);
+    let placeholder = told(json!({"explain": true}));
+    assert_eq!((&placeholder["explanation"]["rules"], stages(&placeholder).len()), (&json!([]), 6));
+    let any = told(json!({"q": "fox", "matchingStrategy": "any", "sort": ["secret:desc"], "explain": true}));
+    let rules = json!([{"rules": ["bm25", "<hidden-rule-1>"], "documents": 2, "read": 2, "groups": {}}]);
+    assert_eq!(any["explanation"]["rules"], rules);
+}
+
+#[test]
 fn what_vectors_find_is_explained() {
     let settings =
         json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}, "filterableAttributes": ["name"]});

@@ -34,7 +34,7 @@ use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
-use crate::rank::explain::RuleCandidates;
+use crate::rank::explain::{AppliedRule, RuleCandidates};
 use crate::rank::key::Key;
 use crate::rank::keyword::SegmentInput;
 use crate::rank::merge::RankedList;
@@ -317,11 +317,15 @@ impl Scan<'_> {
 }
 
 impl Bm25Ranked<'_> {
-    /// What each step of the ranking saw.
-    pub(crate) fn told(&self) -> Vec<RuleCandidates> {
-        let matching: u64 = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
-        let groups = vec![("read and scored".to_owned(), self.scored)];
-        vec![RuleCandidates { rules: vec!["bm25"], documents: matching, groups }]
+    /// What the ranking by `plan` saw: one look at a document decides all rules.
+    pub(crate) fn told(&self, plan: &Plan) -> Vec<RuleCandidates> {
+        let documents = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
+        let rule = |part: &Part| match *part {
+            Part::Graph(_) => AppliedRule::Named("bm25"),
+            Part::Sort(index) => AppliedRule::Sort(plan.sorts[index].clone()),
+        };
+        let rules = self.order.parts.iter().map(rule).collect();
+        vec![RuleCandidates { rules, first: 0, documents, read: Some(self.scored), groups: Vec::new() }]
     }
 }
 
