@@ -284,8 +284,55 @@ fn tenants_see_no_more_of_other_servers() {
     let answer = keys::ask(&near, &token, "POST", "/multi-search", &body).ok();
     let hits = answer["hits"].as_array().unwrap();
     assert!(!hits.is_empty() && hits.iter().all(|hit| hit["genre"] == "War"), "{answer}");
+    // Why a document is none of theirs is no business of theirs.
+    let explained = |explain: Value| {
+        let mut query = far("year > 1900");
+        query["explain"] = explain;
+        let body = json!({"federation": {}, "queries": [query]});
+        keys::ask(&near, &token, "POST", "/multi-search", &body)
+    };
+    explained(json!({"documentId": 1})).refused(400, "invalid_search_explain");
+    let spread = json!({"useNetwork": true, "explain": {"documentId": 1}});
+    keys::ask(&near, &token, "POST", "/indexes/films/search", &spread).refused(400, "invalid_search_explain");
+    let told = explained(json!(true)).ok();
+    assert!(told["explanations"][0]["explanation"]["rules"].is_array(), "{told}");
     let other = json!({"federation": {}, "queries": [{"indexUid": "other", "federationOptions": {"remote": "far"}}]});
     keys::ask(&near, &token, "POST", "/multi-search", &other).refused(403, "invalid_api_key");
+}
+
+/// What each server tells of its list, and of the document whether it is a hit of all of them.
+#[test]
+fn searches_of_several_servers_are_explained() {
+    let (near, far, _) = halves();
+    let plain = near.search("films", json!({"q": "alien", "useNetwork": true, "limit": 4}));
+    assert_eq!(plain.get("explanations"), None);
+    let remote = |hit: &Value| hit["_federation"]["remote"].clone();
+    let hits = plain["hits"].as_array().unwrap();
+    let last = hits.last().unwrap();
+    let (server, id) = (remote(last), last["id"].clone());
+    let of_document = |answer: &Value| {
+        let told = answer["explanations"].as_array().unwrap().iter();
+        let told = told.filter(|told| told["remote"] == server).collect::<Vec<_>>();
+        assert_eq!(told.len(), 1, "{answer}");
+        told[0]["explanation"]["document"].clone()
+    };
+    let ask = |limit: u64| json!({"q": "alien", "useNetwork": true, "limit": limit, "explain": {"documentId": id}, "attributesToRetrieve": ["title"]});
+    let answer = near.search("films", ask(4));
+    assert_eq!(answer["explanations"].as_array().unwrap().len(), 2);
+    assert!(answer["hits"].as_array().unwrap().iter().all(|hit| hit["_explanation"].is_object()), "{answer}");
+    assert!(answer["hits"].as_array().unwrap().iter().all(|hit| hit["_federation"].get("explained").is_none()));
+    assert_eq!((&of_document(&answer)["reason"], &of_document(&answer)["isHit"]), (&json!("hit"), &json!(true)));
+    // The best of its own server, maybe, but not of all.
+    let narrow = of_document(&near.search("films", ask(3)));
+    assert_eq!((&narrow["reason"], &narrow["isHit"]), (&json!("outsideOfPage"), &json!(false)), "{narrow}");
+    let one = |remote: &str| json!({"indexUid": "films", "q": "alien", "federationOptions": {"remote": remote}, "explain": true});
+    let body =
+        json!({"federation": {"limit": 3}, "queries": [{"indexUid": "films", "q": "war"}, one("far"), one("near")]});
+    let answer = search(&near, body);
+    let told = answer["explanations"].as_array().unwrap();
+    let of: Vec<(&Value, &Value)> = told.iter().map(|told| (&told["queriesPosition"], &told["remote"])).collect();
+    assert_eq!(of, [(&json!(1), &json!("far")), (&json!(2), &json!("near"))], "{answer}");
+    drop(far);
 }
 
 #[test]

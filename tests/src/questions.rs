@@ -136,6 +136,26 @@ fn rules_tell_how_many_documents_came() {
 }
 
 #[test]
+fn merged_lists_are_explained() {
+    let server = films();
+    let queries = json!([
+        {"indexUid": "films", "q": "sea"}, {"indexUid": "films", "q": "alien", "explain": {"documentId": 3}}
+    ]);
+    let body = |federation: Value, queries: &Value| json!({"federation": federation, "queries": queries});
+    let answer = server.post("/multi-search", body(json!({}), &queries)).ok();
+    let told = &answer["explanations"];
+    assert_eq!((&told[0]["indexUid"], &told[0]["queriesPosition"]), (&json!("films"), &json!(1)), "{answer}");
+    assert_eq!(told[0]["explanation"]["document"]["reason"], "missingWords");
+    assert_eq!(told.as_array().unwrap().len(), 1);
+    assert!(answer.get("explanation").is_none());
+    let explained: Vec<bool> =
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit.get("_explanation").is_some()).collect();
+    assert!(explained.contains(&true) && explained.contains(&false), "{answer}");
+    let wrong = json!([{"indexUid": "films", "explain": 3}]);
+    server.post("/multi-search", body(json!({}), &wrong)).refused(400, "invalid_search_explain");
+}
+
+#[test]
 fn a_document_tells_why_it_is_no_hit() {
     let server = films();
     let standing = |query: Value| explained(&server, query)["explanation"]["document"].clone();

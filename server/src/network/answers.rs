@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::search::federated::{
-    Counted, DISTINCT_VALUES, DistinctValues, Weighted, agree, distinct_values, merged_facets, paging,
+    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, Weighted, agree, distinct_values,
+    merged_facets, paging,
 };
 use crate::wire::multi_search::Federation;
 
@@ -39,15 +40,20 @@ impl Part {
             Some(Value::Array(hits)) => hits,
             _ => Vec::new(),
         };
+        let placed = |told: &Value| {
+            let position = told.as_u64().and_then(|at| usize::try_from(at).ok());
+            position.and_then(|at| positions.get(at)).copied().unwrap_or(0)
+        };
         let place = |mut hit: Value| {
             let federation = &mut hit["_federation"];
             let score = federation["weightedRankingScore"].as_f64().unwrap_or(0.0);
             let values = federation.as_object_mut().and_then(|federation| federation.remove("weightedScoreValues"));
             let weighted = Weighted::from_json(values.as_ref(), score);
             if !is_placed {
-                let position = federation["queriesPosition"].as_u64().and_then(|at| usize::try_from(at).ok());
-                let position = position.and_then(|at| positions.get(at)).copied().unwrap_or(0);
-                federation["queriesPosition"] = position.into();
+                federation["queriesPosition"] = placed(&federation["queriesPosition"]).into();
+                for position in federation.get_mut(EXPLAINED).and_then(Value::as_array_mut).into_iter().flatten() {
+                    *position = placed(position).into();
+                }
             }
             if let Some(server) = &server {
                 federation["remote"] = server.clone().into();
@@ -55,6 +61,16 @@ impl Part {
             (weighted, hit)
         };
         let hits: Vec<(Weighted, Value)> = hits.into_iter().map(place).collect();
+        let told = rest.get_mut("explanations").and_then(Value::as_array_mut).into_iter().flatten();
+        for explanation in told.filter_map(Value::as_object_mut) {
+            if !is_placed {
+                let position = placed(explanation.get("queriesPosition").unwrap_or(&Value::Null));
+                explanation.insert("queriesPosition".into(), position.into());
+            }
+            if let Some(server) = &server {
+                explanation.insert("remote".into(), server.clone().into());
+            }
+        }
         Part { positions: positions.to_vec(), hits: hits.into_iter().peekable(), rest, server }
     }
 
@@ -77,7 +93,8 @@ pub(super) fn merge(
     cuts: &mut BTreeSet<String>,
 ) -> ApiResult<Map<String, Value>> {
     let mut fields = Map::new();
-    fields.insert("hits".into(), Value::Array(hits(&mut parts, federation)));
+    let mut explained = Explained::default();
+    fields.insert("hits".into(), Value::Array(hits(&mut parts, federation, &mut explained)));
     fields.insert("processingTimeMs".into(), json!(0));
     paging(federation.window, usize::MAX, parts.iter().map(Part::total).sum(), &mut fields);
     let semantic: Vec<u64> = parts.iter().filter_map(|part| part.rest.get("semanticHitCount")?.as_u64()).collect();
@@ -89,6 +106,10 @@ pub(super) fn merge(
     if !reasons.is_empty() {
         fields.insert("degraded".into(), json!(true));
         fields.insert("degradedReasons".into(), json!(reasons));
+    }
+    let explanations = explanations(&parts, &explained);
+    if !explanations.is_empty() {
+        fields.insert("explanations".into(), explanations.into());
     }
     fields.insert("requestUid".into(), json!(uuid::Uuid::now_v7()));
     if let Some(metadata) = metadata(&parts) {
@@ -103,7 +124,14 @@ fn degraded_reasons(parts: &[Part]) -> BTreeSet<&str> {
     told.flatten().filter_map(Value::as_str).collect()
 }
 
-fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
+/// What became of hits that queries ask to explain, by part and position of the query.
+#[derive(Default)]
+struct Explained {
+    shown: BTreeSet<(usize, u64)>,
+    not_distinct: BTreeSet<(usize, u64)>,
+}
+
+fn hits(parts: &mut [Part], federation: &Federation, explained: &mut Explained) -> Vec<Value> {
     let (offset, limit) = federation.window.bounds(usize::MAX);
     let mut used = DistinctValues::default();
     let (mut place, mut merged) = (0, Vec::new());
@@ -123,16 +151,22 @@ fn hits(parts: &mut [Part], federation: &Federation) -> Vec<Value> {
                 best = Some(index);
             }
         }
-        let Some((_, mut hit)) = best.and_then(|best| parts[best].hits.next()) else { break };
+        let Some(part) = best else { break };
+        let Some((_, mut hit)) = parts[part].hits.next() else { break };
+        let asking = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(EXPLAINED));
+        let asking = asking.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_u64);
+        let asking: Vec<(usize, u64)> = asking.map(|position| (part, position)).collect();
         if let Some(attribute) = &federation.distinct {
             // Servers of another make tell no values: what they show of the hit counts.
             let told = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
             let values = told.and_then(|told| serde_json::from_value(told).ok());
             if !used.admit(values.unwrap_or_else(|| distinct_values(&hit, attribute))) {
+                explained.not_distinct.extend(asking);
                 continue;
             }
         }
         if place >= offset {
+            explained.shown.extend(asking);
             merged.push(hit);
         }
         place += 1;
@@ -177,6 +211,29 @@ fn facets(
         }
     }
     Ok(())
+}
+
+/// Those of all servers, in the order of the queries. What is a hit of one server need not be one of all.
+fn explanations(parts: &[Part], explained: &Explained) -> Vec<Value> {
+    let mut all = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let told = part.rest.get("explanations").and_then(Value::as_array).into_iter().flatten();
+        for mut one in told.filter(|one| one.is_object()).cloned() {
+            let asking = (index, one["queriesPosition"].as_u64().unwrap_or(u64::MAX));
+            let document = one.pointer_mut("/explanation/document").and_then(Value::as_object_mut);
+            if let Some(document) =
+                document.filter(|document| document.get("reason").is_some_and(|reason| reason == HIT))
+                && !explained.shown.contains(&asking)
+            {
+                let reason = if explained.not_distinct.contains(&asking) { NOT_DISTINCT } else { OUTSIDE };
+                document.insert("isHit".into(), false.into());
+                document.insert("reason".into(), reason.into());
+            }
+            all.push(one);
+        }
+    }
+    all.sort_by_key(|one| one["queriesPosition"].as_u64());
+    all
 }
 
 /// One entry per query, in the order of the request, each with its server; `None` when nobody sent any.
@@ -249,7 +306,7 @@ mod tests {
         };
         let mut parts_told =
             vec![told(1, 0.9, json!(["sa", "sb"])), told(2, 0.8, json!(["sb"])), told(3, 0.7, json!([]))];
-        let hits = hits(&mut parts_told, &federation(json!({"distinct": "hidden"})));
+        let hits = hits(&mut parts_told, &federation(json!({"distinct": "hidden"})), &mut Explained::default());
         assert_eq!(hits.iter().map(|hit| hit["id"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
         assert!(hits.iter().all(|hit| hit["_federation"].get("distinctValues").is_none()), "{hits:?}");
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
@@ -273,6 +330,52 @@ mod tests {
         let fields = merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap();
         let told = (&fields["degraded"], &fields["degradedReasons"]);
         assert_eq!(told, (&json!(true), &json!(["queryTerms", "searchCutoffMs"])));
+    }
+
+    #[test]
+    fn explanations_are_those_of_all_servers() {
+        let told = |server: Option<&str>, positions: &[usize], is_placed: bool, explanations: Value| {
+            let answer = json!({"hits": [], "explanations": explanations});
+            Part::new(server.map(str::to_owned), positions, is_placed, answer)
+        };
+        let of = |position: u32| json!({"queriesPosition": position, "explanation": {}});
+        let parts = vec![
+            told(None, &[1, 4], true, json!([of(4)])),
+            told(Some("a"), &[0, 3], false, json!([of(0), of(1)])),
+            // Whatever a server sends that is none is left out.
+            told(Some("b"), &[2], false, json!([7, null, {"queriesPosition": "x"}])),
+            told(Some("c"), &[2], false, json!("none")),
+        ];
+        let fields = merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap();
+        assert_eq!(
+            fields["explanations"],
+            json!([
+                {"queriesPosition": 0, "explanation": {}, "remote": "a"}, {"queriesPosition": 0, "remote": "b"},
+                {"queriesPosition": 3, "explanation": {}, "remote": "a"}, of(4)
+            ])
+        );
+        // Of two servers' hits one is shown, and of a third one the better hit has its value.
+        let explained = |id: u32, score: f64| {
+            let hit = json!({
+                "id": id, "g": id % 2,
+                "_federation": {"queriesPosition": 0, "weightedRankingScore": score, "explained": [0]}
+            });
+            let document = json!({"documentId": id.to_string(), "isHit": true, "reason": "hit", "position": 0});
+            let explanation = json!({"queriesPosition": 0, "explanation": {"document": document}});
+            Part::new(None, &[0], false, json!({"hits": [hit], "explanations": [explanation]}))
+        };
+        let parts = vec![explained(1, 0.9), explained(2, 0.5), explained(3, 0.7)];
+        let fields = merge(parts, &federation(json!({"limit": 1, "distinct": "g"})), &mut BTreeSet::new()).unwrap();
+        let reasons: Vec<&Value> =
+            (0..3).map(|at| &fields["explanations"][at]["explanation"]["document"]["reason"]).collect();
+        assert_eq!(reasons, ["hit", "outsideOfPage", "outsideOfPage"], "the page ends before the others");
+        assert_eq!(fields["hits"][0]["_federation"].get("explained"), None);
+        let parts = vec![explained(1, 0.9), explained(2, 0.5), explained(3, 0.7)];
+        let fields = merge(parts, &federation(json!({"distinct": "g"})), &mut BTreeSet::new()).unwrap();
+        assert_eq!(fields["explanations"][2]["explanation"]["document"]["reason"], "notDistinct");
+        assert_eq!(fields["explanations"][2]["explanation"]["document"]["isHit"], false);
+        let without = merge(self::parts(), &federation(json!({})), &mut BTreeSet::new()).unwrap();
+        assert!(!without.contains_key("explanations"));
     }
 
     #[test]

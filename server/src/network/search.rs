@@ -47,12 +47,12 @@ impl NetworkSearch {
     /// Cuts a request, which has been read as `asked` from `body`.
     ///
     /// # Errors
-    /// A name that no server has.
+    /// A name that no server has; a document that another server is to explain to who sees a part of the index only.
     pub fn new(
         topology: Arc<Topology>,
         asked: &MultiSearch,
         body: &Value,
-        rights: &Rights,
+        caller: &Rights,
     ) -> ApiResult<NetworkSearch> {
         let mut by_server: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
         for (position, query) in asked.queries.iter().enumerate() {
@@ -83,7 +83,10 @@ impl NetworkSearch {
         };
         let mut search = NetworkSearch { topology: Arc::clone(&topology), local: None, remotes: Vec::new() };
         for (name, positions) in by_server {
-            let rights = name.is_some().then_some(rights);
+            let rights = name.is_some().then_some(caller);
+            if rights.is_some() {
+                positions.iter().try_for_each(|&position| check_explained(asked, position, caller))?;
+            }
             let part = Asked { body: part(body, asked, &positions, &of_others(&positions), rights), positions };
             match name {
                 None => search.local = Some(part),
@@ -159,6 +162,23 @@ impl NetworkSearch {
         fields.insert("remoteErrors".into(), Value::Object(errors));
         Ok(fields)
     }
+}
+
+/// Refuses to ask another server about a document that the caller may not see: it would tell what is in the way.
+fn check_explained(asked: &MultiSearch, position: usize, caller: &Rights) -> ApiResult<()> {
+    let query = &asked.queries[position];
+    let names_document = query.query.explain.as_ref().is_some_and(|explain| explain.document_id.is_some());
+    if names_document && caller.imposed_filter(&query.index_uid).is_some() {
+        return Err(ApiError::new(
+            Code::InvalidSearchExplain,
+            format!(
+                "A tenant token with a filter for the index `{}` cannot ask other servers to explain a document: \
+                 `explain` can be `true` here.",
+                query.index_uid
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// The body for one server: its queries without their place in the network, and the first hits of the merged list.

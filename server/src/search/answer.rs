@@ -148,7 +148,8 @@ impl Answer<'_> {
         }
         tell_degraded(&self.found.result.limits, &mut fields);
         if self.query.explain.is_some() {
-            let told = explanation::of_search(self.target, &self.found, self.found.result.explanation.as_deref());
+            let on_page = |place| explanation::on_page(&self.found, place);
+            let told = explanation::of_search(self.target, &self.found, on_page);
             fields.insert("explanation".into(), told);
         }
         if let Some(count) = self.found.semantic_hit_count {

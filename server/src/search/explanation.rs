@@ -21,8 +21,10 @@ pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &A
     }))
 }
 
-/// What is told of the search as a whole.
-pub(super) fn of_search(target: Target<'_>, found: &Found, explanation: Option<&Explanation>) -> Value {
+/// What is told of the search as a whole. `reason` tells what becomes of the document that was asked for, if it is among
+/// the hits at this place.
+pub(super) fn of_search(target: Target<'_>, found: &Found, reason: impl Fn(u64) -> &'static str) -> Value {
+    let explanation = found.result.explanation.as_deref();
     let displayed = &target.snapshot.settings.displayed_attributes;
     let mut told = Map::new();
     if let Some(explanation) = explanation {
@@ -32,7 +34,7 @@ pub(super) fn of_search(target: Target<'_>, found: &Found, explanation: Option<&
     }
     told.insert("limits".into(), json!(found.cuts()));
     if let Some(document) = explanation.and_then(|explanation| explanation.document.as_ref()) {
-        told.insert("document".into(), of_document(document, found, displayed));
+        told.insert("document".into(), of_document(document, reason, displayed));
     }
     Value::Object(told)
 }
@@ -76,7 +78,31 @@ fn of_rules(seen: &RuleCandidates, displayed: &AttributeList) -> Value {
     shown
 }
 
-fn of_document(document: &DocumentExplanation, found: &Found, displayed: &AttributeList) -> Value {
+/// It is shown.
+pub(crate) const HIT: &str = "hit";
+/// A better hit has the same value of the distinct attribute.
+pub(crate) const NOT_DISTINCT: &str = "notDistinct";
+/// It is on another page.
+pub(crate) const OUTSIDE: &str = "outsideOfPage";
+
+/// What becomes of the hit at a place of the list that `found` is a page of.
+pub(super) fn on_page(found: &Found, place: u64) -> &'static str {
+    let window = found.window;
+    let place = usize::try_from(place).unwrap_or(usize::MAX);
+    if (window.offset..window.offset.saturating_add(window.limit)).contains(&place) {
+        HIT
+    } else if place >= window.total_max {
+        "beyondMaxTotalHits"
+    } else {
+        OUTSIDE
+    }
+}
+
+fn of_document(
+    document: &DocumentExplanation,
+    reason: impl Fn(u64) -> &'static str,
+    displayed: &AttributeList,
+) -> Value {
     let (reason, more) = match &document.standing {
         Standing::Unknown => ("documentNotFound", json!({})),
         Standing::Deleted => ("documentDeleted", json!({})),
@@ -84,22 +110,11 @@ fn of_document(document: &DocumentExplanation, found: &Found, displayed: &Attrib
         Standing::Excluded { words } => ("excludedByQuery", json!({ "excludedWords": words })),
         Standing::MissingWords { words } => ("missingWords", json!({ "missingWords": words })),
         Standing::BelowThreshold => ("belowRankingScoreThreshold", json!({})),
-        Standing::NotDistinct => ("notDistinct", json!({})),
+        Standing::NotDistinct => (NOT_DISTINCT, json!({})),
         Standing::NotRanked => ("searchCutoff", json!({})),
-        Standing::Hit { place } => {
-            let window = found.window;
-            let place_in_window = usize::try_from(*place).unwrap_or(usize::MAX);
-            let reason = if (window.offset..window.offset.saturating_add(window.limit)).contains(&place_in_window) {
-                "hit"
-            } else if place_in_window >= window.total_max {
-                "beyondMaxTotalHits"
-            } else {
-                "outsideOfPage"
-            };
-            (reason, json!({ "position": place }))
-        }
+        Standing::Hit { place } => (reason(*place), json!({ "position": place })),
     };
-    let mut shown = json!({ "documentId": document.id, "isHit": reason == "hit", "reason": reason });
+    let mut shown = json!({ "documentId": document.id, "isHit": reason == HIT, "reason": reason });
     if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
         shown.extend(more);
         if !document.words.is_empty() {

@@ -464,6 +464,47 @@ fn searches_one_by_one() {
     assert_eq!(error.code, Code::InvalidMultiSearchFederationOptions);
 }
 
+/// Each query of a merged list tells of itself, and whether a document is a hit of the list.
+#[test]
+fn queries_of_a_merged_list_are_explained() {
+    let federated = |fields: Value, queries: Value| multi(json!({"federation": fields, "queries": queries})).unwrap();
+    let ask = |id: u32| json!({"documentId": id});
+    let queries = json!([
+        {"indexUid": "animals", "q": "fox", "explain": ask(2)}, {"indexUid": "plants", "q": "rose"},
+        {"indexUid": "plants", "q": "fox", "explain": true}, {"indexUid": "animals", "q": "cat", "explain": ask(1)}
+    ]);
+    let answer = federated(json!({}), queries.clone());
+    assert_eq!(answer.get("explanation"), None);
+    let told = answer["explanations"].as_array().unwrap();
+    let of: Vec<(&Value, &Value)> = told.iter().map(|one| (&one["indexUid"], &one["queriesPosition"])).collect();
+    let expected = [("animals", 0), ("plants", 2), ("animals", 3)].map(|(uid, position)| (json!(uid), json!(position)));
+    assert_eq!(of, expected.iter().map(|(uid, position)| (uid, position)).collect::<Vec<_>>());
+    let first = &told[0]["explanation"];
+    assert_eq!((&first["words"], &first["document"]["reason"]), (&json!(["fox"]), &json!("hit")));
+    assert_eq!(first["document"]["position"], 1);
+    let stages: Vec<&str> =
+        first["stages"].as_array().unwrap().iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
+    assert_eq!((stages[0], stages[stages.len() - 1]), ("parse", "format"));
+    assert_eq!(told[1]["explanation"].get("document"), None);
+    // It is no hit of its query, whatever another one finds.
+    assert_eq!(told[2]["explanation"]["document"]["reason"], "missingWords");
+    let document = |federation: Value| {
+        let answer = federated(federation, queries.clone());
+        let document = &answer["explanations"][0]["explanation"]["document"];
+        assert_eq!(document["isHit"], document["reason"] == "hit");
+        document["reason"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(document(json!({"limit": 2})), "outsideOfPage");
+    // It is the fourth of the merged list.
+    assert_eq!(document(json!({"page": 1, "hitsPerPage": 3})), "outsideOfPage");
+    assert_eq!(document(json!({"page": 2, "hitsPerPage": 3})), "hit");
+    assert_eq!(document(json!({"distinct": "kind"})), "notDistinct");
+    let silent = federated(json!({}), json!([{"indexUid": "animals"}, {"indexUid": "plants", "explain": false}]));
+    assert_eq!(silent.get("explanations"), None);
+    let performance = federated(json!({"showPerformanceDetails": true}), json!([{"indexUid": "plants"}]));
+    assert!(performance["performanceDetails"]["queries[0] > format"].is_string(), "{performance}");
+}
+
 #[test]
 fn searches_merged_into_one_list() {
     let federated = |fields: Value, queries: Value| multi(json!({"federation": fields, "queries": queries}));

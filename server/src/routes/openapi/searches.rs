@@ -121,10 +121,20 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
             &["distribution", "stats"],
         )
     };
+    let explanation = exactly(
+        [
+            ("indexUid", text()),
+            ("queriesPosition", count()),
+            ("remote", text()),
+            ("explanation", json!({ "type": "object" })),
+        ],
+        &["indexUid", "queriesPosition", "explanation"],
+    );
     let merged_fields = [
         ("queryVectors", map_of(list(number()))),
         ("facetsByIndex", map_of(facets())),
         ("remoteErrors", map_of(named("Error"))),
+        ("explanations", list(explanation)),
         ("metadata", list(named("SearchMetadata"))),
     ];
     let answer = |own: Vec<(&'static str, Value)>| open(own.into_iter().chain(shared()), &["hits", "processingTimeMs"]);

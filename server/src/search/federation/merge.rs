@@ -26,7 +26,12 @@ pub(super) struct Merged<'a> {
     pub(super) hits: Vec<MergedHit>,
     /// The documents that count, by index and segment.
     pub(super) candidates: BTreeMap<&'a str, Vec<DocSet>>,
+    /// Documents that `distinct` left out, where a query explains.
+    pub(super) not_distinct: HashSet<Place<'a>>,
 }
+
+/// Index, and place in it.
+pub(super) type Place<'a> = (&'a str, DocumentAddress);
 
 /// The hits `offset..offset + limit` of the merged list. A document found by several queries is kept once, at its
 /// best place; with `distinct`, so is each value of that attribute.
@@ -36,7 +41,8 @@ pub(super) struct Merged<'a> {
 /// several values.
 pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, limit: usize) -> Merged<'a> {
     let mut next = vec![0; ran.len()];
-    let mut seen: HashSet<(&str, DocumentAddress)> = HashSet::new();
+    let mut seen: HashSet<Place<'_>> = HashSet::new();
+    let (is_explained, mut not_distinct) = (ran.iter().any(|one| one.query.explain.is_some()), HashSet::new());
     let mut used = UsedValues::default();
     let mut kept = distinct.filter(|_| ran.iter().all(is_complete)).map(|_| Kept::of_none(ran));
     let (mut place, mut hits) = (0, Vec::new());
@@ -50,6 +56,9 @@ pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, 
             continue;
         }
         if distinct.is_some_and(|attribute| !used.admit_document(one.target.snapshot, attribute, address)) {
+            if is_explained {
+                not_distinct.insert((one.target.uid, address));
+            }
             continue;
         }
         if let Some(kept) = &mut kept {
@@ -65,7 +74,7 @@ pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, 
         (None, Some(attribute)) => first_of_each(ran, candidates(ran), attribute),
         (None, None) => candidates(ran),
     };
-    Merged { hits, candidates }
+    Merged { hits, candidates, not_distinct }
 }
 
 /// Whether the hits are all that the query matches.

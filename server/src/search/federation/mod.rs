@@ -2,9 +2,12 @@
 
 mod check;
 mod distinct;
+mod explain;
 mod facets;
 mod merge;
 mod order;
+
+use std::time::{Duration, Instant};
 
 use lamina_engine::rank::ScoreDetail;
 use serde_json::{Map, Value, json};
@@ -13,12 +16,15 @@ use uuid::Uuid;
 /// What merging the answers of several servers needs of merging those of several queries.
 pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
+    pub(crate) use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE};
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
+    pub(crate) use super::explain::EXPLAINED;
     pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
     pub(crate) use super::order::Weighted;
 }
 
 use self::distinct::{DISTINCT_VALUES, distinct_values};
+use self::explain::EXPLAINED;
 pub use self::facets::ValuesWanted;
 use self::facets::{Counted, count_by_index, merged, unused_note};
 use self::merge::{Merged, MergedHit, merge};
@@ -79,13 +85,19 @@ pub fn run_federated(
     }
     let merged = merge(&ran, federation.distinct.as_deref(), offset, limit);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
+    let mut took = vec![Duration::ZERO; ran.len()];
     for (place, merged) in merged.hits.iter().enumerate() {
         if place > 0 {
             out.body.push(b',');
         }
+        let start = Instant::now();
         out.body.append(&mut written(&ran, &writers, merged, federation, context)?);
+        took[merged.query] += start.elapsed();
     }
     out.body.extend_from_slice(b"]}");
+    for (one, took) in ran.iter_mut().zip(took) {
+        one.found.steps.push(("format", took));
+    }
     for one in &ran {
         out.cut_by(one.found.cuts());
         out.degraded_searches += u64::from(one.found.result.degraded);
@@ -146,6 +158,10 @@ fn written(
     });
     if context.proxied {
         told["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+        let asking = explain::asking(ran, (one.target.uid, hit.address));
+        if !asking.is_empty() {
+            told[EXPLAINED] = asking.into();
+        }
         if let Some(attribute) = &federation.distinct {
             let document = one.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
             let document = serde_json::from_slice(&document).map_err(refusal::unretrievable)?;
@@ -160,12 +176,13 @@ fn written(
 fn around(
     snapshots: &Snapshots,
     ran: &[Ran<'_>],
-    Merged { hits, candidates }: &Merged<'_>,
+    merged_list: &Merged<'_>,
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
     out: &mut Written,
 ) -> ApiResult<Map<String, Value>> {
+    let Merged { hits, candidates, .. } = merged_list;
     let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
     let mut fields = Map::new();
     let vectors: Map<String, Value> = (0..)
@@ -206,6 +223,10 @@ fn around(
         None => {}
     }
     tell_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
+    let explanations = explain::explanations(ran, merged_list);
+    if !explanations.is_empty() {
+        fields.insert("explanations".into(), explanations.into());
+    }
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if with_metadata {
         let each = ran.iter().map(|one| Metadata::new(one.target).of_query(one.query).into_value());

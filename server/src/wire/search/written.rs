@@ -38,8 +38,7 @@ impl SearchQuery {
             attributes_to_search_on,
             ranking_score_threshold,
             locales,
-            // Merged lists explain nothing.
-            explain: _,
+            explain,
             use_network: _,
             // States of this server.
             point_in_time: _,
@@ -49,6 +48,10 @@ impl SearchQuery {
         let hybrid = hybrid
             .as_ref()
             .map(|hybrid| json!({ "embedder": hybrid.embedder, "semanticRatio": f64::from(hybrid.semantic_ratio) }));
+        let explain = explain.as_ref().map(|explain| match &explain.document_id {
+            Some(id) => json!({ "documentId": id }),
+            None => json!(true),
+        });
         let locales: Vec<&str> = locales.iter().map(|language| language.code()).collect();
         let all = json!({
             "q": q,
@@ -72,6 +75,7 @@ impl SearchQuery {
             "attributesToSearchOn": attributes_to_search_on,
             "rankingScoreThreshold": ranking_score_threshold,
             "locales": (!locales.is_empty()).then_some(locales),
+            "explain": explain,
         });
         match all {
             Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
@@ -90,7 +94,7 @@ mod tests {
             "q": "a \"b\"", "hybrid": {"embedder": "e", "semanticRatio": 0.25}, "attributesToRetrieve": ["a"],
             "attributesToCrop": ["b:3"], "cropLength": 7, "showMatchesPosition": true, "filter": ["x = 1", ["y = 2"]],
             "sort": ["z:asc"], "highlightPreTag": "<b>", "matchingStrategy": "frequency", "locales": ["fra"],
-            "rankingScoreThreshold": 0.5, "vector": [0.5, 1.0],
+            "rankingScoreThreshold": 0.5, "vector": [0.5, 1.0], "explain": {"documentId": 7},
         });
         let query = SearchQuery::from_body(&body).unwrap();
         let written = Value::Object(query.as_federated_query());
