@@ -1,6 +1,7 @@
 //! The search among the values of a facet.
 
 use lamina_engine::facet::{FacetSearchError, search_facet};
+use lamina_engine::search::SearchRequest;
 use serde_json::{Map, Value, json};
 
 use super::answer::tell_degraded;
@@ -18,8 +19,6 @@ pub struct FacetSearch {
     pub facet_name: String,
     /// How the values start; `None`: all values.
     pub facet_query: Option<String>,
-    /// Count over all candidates, also those that `distinct` or the threshold would remove.
-    pub exhaustive_facet_count: bool,
     /// The search that selects the documents whose values count.
     pub query: SearchQuery,
 }
@@ -45,7 +44,7 @@ impl FacetSearch {
     /// # Errors
     /// The first thing wrong in the order of the text.
     pub fn from_body(body: &Value) -> ApiResult<FacetSearch> {
-        let (mut facet_name, mut facet_query, mut exhaustive_facet_count) = (None, None, false);
+        let (mut facet_name, mut facet_query) = (None, None);
         let mut query = SearchQuery::default();
         let root = At::root(body);
         root.entries(|name, field| {
@@ -55,8 +54,8 @@ impl FacetSearch {
                     facet_query = field.code(Code::InvalidFacetSearchQuery).optional(|f| f.string())?;
                 }
                 "exhaustiveFacetCount" => {
-                    let field = field.code(Code::InvalidFacetSearchExhaustiveFacetCount);
-                    exhaustive_facet_count = field.optional(|f| f.boolean())?.unwrap_or(false);
+                    // Counts are exhaustive without it, too.
+                    field.code(Code::InvalidFacetSearchExhaustiveFacetCount).optional(|f| f.boolean())?;
                 }
                 _ if SELECTING.contains(&name) => query.read_field(name, field)?,
                 _ => {}
@@ -64,7 +63,7 @@ impl FacetSearch {
             Ok(())
         })?;
         let facet_name = required(facet_name, &root, "facetName", Code::MissingFacetSearchFacetName)?;
-        Ok(FacetSearch { facet_name, facet_query, exhaustive_facet_count, query })
+        Ok(FacetSearch { facet_name, facet_query, query })
     }
 }
 
@@ -74,12 +73,8 @@ impl FacetSearch {
 /// A facet that can't be searched, or what is wrong with the search that selects documents.
 pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Written> {
     check_embedder(target, &asked.query)?;
-    let mut request = engine_request(target, &asked.query, context)?;
-    request.limit = 0;
-    request.offset = 0;
-    if asked.exhaustive_facet_count {
-        request.score_threshold = None;
-    }
+    let request = engine_request(target, &asked.query, context)?;
+    let request = SearchRequest { offset: 0, limit: 0, exhaustive: true, ..request };
     let result = search_by_kind(target, &asked.query, context, &request)?.result;
     let (name, text) = (asked.facet_name.as_str(), asked.facet_query.as_deref());
     let found = search_facet(target.snapshot, &result.candidates, name, text, &request.languages).map_err(|error| {
@@ -124,7 +119,6 @@ mod tests {
             Ok(FacetSearch {
                 facet_name: "a".into(),
                 facet_query: None,
-                exhaustive_facet_count: false,
                 query: SearchQuery { q: Some("x".into()), ..SearchQuery::default() },
             })
         );

@@ -385,6 +385,59 @@ fn facet_searches() {
     assert_eq!(search(hybrid).unwrap_err().code, Code::InvalidSearchEmbedder);
 }
 
+/// What a search leaves out is not counted among the values either, whoever asks for an exhaustive count.
+#[test]
+fn facet_searches_count_hits() {
+    let settings = json!({
+        "filterableAttributes": ["kind", "group"], "distinctAttribute": "group",
+        "embedders": {"e": {"source": "userProvided", "dimensions": 2}}
+    });
+    let documents = [
+        json!({"id": 1, "name": "red fox", "kind": "wild", "group": 1, "_vectors": {"e": [1, 0]}}),
+        json!({"id": 2, "name": "red fox", "kind": "wild", "group": 1, "_vectors": {"e": [1, 0]}}),
+        json!({"id": 3, "name": "red", "kind": "tame", "group": 2, "_vectors": {"e": [0, 1]}}),
+        json!({"id": 4, "name": "red", "kind": "wild", "group": 3, "_vectors": {"e": [0.1, 1]}}),
+    ];
+    let by_meaning = json!({"vector": [0, 1], "hybrid": {"embedder": "e", "semanticRatio": 1.0}});
+    let kinds = |settings: &Value, fields: Value| {
+        let index = snapshot(settings.clone(), &documents);
+        let counted = |is_exhaustive: Option<bool>| {
+            let mut body = json!({"facetName": "kind", "exhaustiveFacetCount": is_exhaustive});
+            body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let asked = FacetSearch::from_body(&body).unwrap();
+            let target = Target { uid: "x", snapshot: &index };
+            let answer = run_facet_search(target, &asked, &Context::now()).unwrap();
+            let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+            let hits = answer["facetHits"].as_array().unwrap().iter();
+            hits.map(|hit| format!("{}{}", hit["value"].as_str().unwrap(), hit["count"])).collect::<Vec<_>>().join(" ")
+        };
+        let plain = counted(None);
+        for is_exhaustive in [false, true] {
+            assert_eq!(counted(Some(is_exhaustive)), plain, "{fields}");
+        }
+        let mut query = json!({"facets": ["kind"], "page": 1});
+        query.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let distribution = answer(&index, query).unwrap()["facetDistribution"]["kind"].clone();
+        let shown: Vec<String> =
+            distribution.as_object().unwrap().iter().map(|(value, count)| format!("{value}{count}")).collect();
+        assert_eq!(shown.join(" "), plain, "as a search counts them: {fields}");
+        plain
+    };
+    let with_threshold = |mut fields: Value, least: f64| {
+        fields["rankingScoreThreshold"] = json!(least);
+        fields
+    };
+    let words = json!({"q": "red fox"});
+    assert_eq!(kinds(&settings, words.clone()), "tame1 wild2");
+    assert_eq!(kinds(&settings, with_threshold(words.clone(), 0.9)), "wild1");
+    assert_eq!(kinds(&settings, with_threshold(by_meaning.clone(), 0.9)), "tame1 wild1");
+    let mut without_distinct = settings.clone();
+    without_distinct["distinctAttribute"] = Value::Null;
+    assert_eq!(kinds(&without_distinct, words.clone()), "tame1 wild3");
+    assert_eq!(kinds(&without_distinct, with_threshold(words, 0.9)), "wild2");
+    assert_eq!(kinds(&without_distinct, with_threshold(by_meaning, 0.9)), "tame1 wild1");
+}
+
 #[test]
 fn a_field_may_be_open_to_facet_search_alone() {
     let no_filters = json!({"facetSearch": true, "filter": {"equality": false, "comparison": false}});
