@@ -93,3 +93,19 @@ fn malformed_shapes_and_polygons_are_refused() {
         assert!(refused.body["message"].as_str().expect("text").contains(message), "{}", refused.text);
     }
 }
+
+/// As JSON: numbers are told from texts.
+#[test]
+fn errors_of_points_name_the_document_as_it_was_sent() {
+    let server = Server::start();
+    server.set("places", json!({"sortableAttributes": ["_geo"]}));
+    for (id, shown) in [(json!(42), "42"), (json!("42"), "\"42\""), (json!("x-1"), "\"x-1\"")] {
+        let answer = server.post("/indexes/places/documents", json!([{"id": id, "_geo": {"lng": 1}}]));
+        let task = server.fails(&answer, "invalid_document_geo_field");
+        let expected = format!(
+            "Index `places`: Could not find latitude in the document with the id: `{shown}`. Was expecting a `_geo.lat` \
+             field."
+        );
+        assert_eq!(task["error"]["message"], expected);
+    }
+}

@@ -27,6 +27,11 @@ impl EntityTag {
         values.flat_map(|value| value.split(',')).any(|tag| weak(tag) == weak(&self.0))
     }
 
+    /// Whether the client wants no answer that it could have, whichever it has: `*`. It has none of requests that fail.
+    pub(crate) fn any_is_known(headers: &HeaderMap) -> bool {
+        headers.get_all(header::IF_NONE_MATCH).iter().any(|value| value.as_bytes().trim_ascii() == b"*")
+    }
+
     /// Puts the tag on an answer.
     pub(crate) fn put(&self, answer: &mut Response) {
         let value = HeaderValue::from_str(&self.0).expect("tags are hexadecimal digits in quotes");
@@ -58,6 +63,13 @@ mod tests {
         let strong = tag.0.trim_start_matches("W/").to_owned();
         assert!(known(&tag.0) && known(&strong) && known(&format!("\"x\", {}", tag.0)));
         assert!(!known("\"x\"") && !known("") && !tag.is_known(&HeaderMap::new()));
+        let any = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, HeaderValue::from_str(value).unwrap());
+            EntityTag::any_is_known(&headers)
+        };
+        assert!(any("*") && any(" * ") && !any("\"*\"") && !any("*, \"x\"") && !any("") && !known("*"));
+        assert!(!EntityTag::any_is_known(&HeaderMap::new()));
         assert_eq!(tag.not_modified().status(), StatusCode::NOT_MODIFIED);
     }
 }

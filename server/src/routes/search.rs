@@ -136,6 +136,8 @@ async fn search(
             return Ok(tag.not_modified());
         }
     }
+    // Whether there is an answer, the search has to tell.
+    let has_any = seen_before.as_ref().is_some_and(|seen| EntityTag::any_is_known(&seen.headers));
     let form = Form { names_index: false, with_metadata };
     let is_told = state.telemetry.is_on();
     // Of the present state: views that are held on to are looked up where searches run.
@@ -146,7 +148,7 @@ async fn search(
             let tag = seen_before.map(|seen| seen.tag(&snapshot, &context, with_metadata));
             let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
             let body = answered.written.body(context.received);
-            return Ok(answer(body, &answered, tag.as_ref(), facts));
+            return Ok(answer(body, &answered, tag.as_ref(), has_any, facts));
         }
     }
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received)?;
@@ -170,11 +172,21 @@ async fn search(
         )
     });
     let (body, (answered, tag, facts)) = found.await??;
-    Ok(answer(body, &answered, tag.as_ref(), facts))
+    Ok(answer(body, &answered, tag.as_ref(), has_any, facts))
 }
 
-/// The response with the body of an answer, and what is told beside it.
-fn answer(body: Vec<u8>, answered: &Answered, tag: Option<&EntityTag>, facts: Option<Facts>) -> Response {
+/// The response with the body of an answer, and what is told beside it; without both for who has any answer (`has_any`)
+/// that can be told by its tag.
+fn answer(
+    body: Vec<u8>,
+    answered: &Answered,
+    tag: Option<&EntityTag>,
+    has_any: bool,
+    facts: Option<Facts>,
+) -> Response {
+    if let Some(tag) = tag.filter(|_| has_any) {
+        return tag.not_modified();
+    }
     let mut answer = json_text(body);
     tell_limits(&mut answer, &answered.cuts);
     if let Some(tag) = tag {
