@@ -10,6 +10,8 @@ mod scan_tests;
 mod semantic;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod word_tests;
 
 use std::time::{Duration, Instant};
 

@@ -36,14 +36,14 @@ const SORTS: [&str; 7] = [
 const FIELDS: [&str; 6] = ["tag", "size", "big", "mixed", "deep.a", "maybe"];
 
 /// The values of a field that make two documents the same for `distinct`.
-fn values(document: &Value, field: &str) -> BTreeSet<String> {
+pub(super) fn values(document: &Value, field: &str) -> BTreeSet<String> {
     let facts = Facts::of(document, field);
     let numbers = facts.numbers.iter().map(|number| format!("number {}", number + 0.0));
     numbers.chain(facts.strings.iter().map(|string| format!("string {}", normal(string)))).collect()
 }
 
 /// The first of each value, in this order.
-fn distinct_only<'d>(documents: Vec<&'d Value>, field: &str) -> Vec<&'d Value> {
+pub(super) fn distinct_only<'d>(documents: Vec<&'d Value>, field: &str) -> Vec<&'d Value> {
     let mut used = BTreeSet::new();
     let mut keep = |document: &&Value| {
         let own = values(document, field);
