@@ -42,7 +42,9 @@ pub fn search_hybrid(
     let first = SearchRequest { offset: 0, limit: reach, scores: true, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
-    let alone = words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
+    // Who asks for no hits but for all that match, as a facet search does, is told of both sides.
+    let counts_alone = window == 0 && request.exhaustive;
+    let alone = !counts_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
     let Some(semantic) = (if alone { None } else { vector() }) else {
         words.hits.truncate(window);
         words.hits.drain(..request.offset.min(words.hits.len()));

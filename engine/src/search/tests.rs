@@ -310,6 +310,22 @@ fn words_and_nearness_together() {
 }
 
 #[test]
+fn a_hybrid_search_for_candidates_alone_has_those_of_both_lists() {
+    let snapshot = square().snapshot();
+    let near = || Some(SemanticQuery::new("e", vec![1.0, 0.0]));
+    let filter = crate::filter::Filter::from_json(&json!("id != 4")).unwrap();
+    let request = |exhaustive| {
+        let filter = filter.clone();
+        SearchRequest { query: Some("fox".into()), filter, limit: 0, exhaustive, ..SearchRequest::default() }
+    };
+    let found = search_hybrid(&snapshot, &request(true), 0.5, near).unwrap().result;
+    let candidates: u32 = found.candidates.iter().map(crate::bits::DocSet::len).sum();
+    assert_eq!((found.total, candidates, found.hits.len()), (4, 4, 0));
+    // Without an embedder that answers, those of the words.
+    assert_eq!(search_hybrid(&snapshot, &request(true), 0.5, || None).unwrap().result.total, 2);
+}
+
+#[test]
 fn totals_of_a_hybrid_search_are_of_both_lists() {
     let document = |id: u32, text: &str, kind: &str, vector: Value| json!({"id": id, "text": text, "kind": kind, "_vectors": {"e": vector}});
     let index = index(

@@ -44,8 +44,12 @@ impl Part {
             let position = told.as_u64().and_then(|at| usize::try_from(at).ok());
             position.and_then(|at| positions.get(at)).copied().unwrap_or(0)
         };
+        // Nobody knows what another server answers: what is no hit is none.
         let place = |mut hit: Value| {
-            let federation = &mut hit["_federation"];
+            let federation = hit.as_object_mut()?.entry("_federation").or_insert_with(|| json!({}));
+            if !federation.is_object() {
+                *federation = json!({});
+            }
             let score = federation["weightedRankingScore"].as_f64().unwrap_or(0.0);
             let values = federation.as_object_mut().and_then(|federation| federation.remove("weightedScoreValues"));
             let weighted = Weighted::from_json(values.as_ref(), score);
@@ -58,9 +62,9 @@ impl Part {
             if let Some(server) = &server {
                 federation["remote"] = server.clone().into();
             }
-            (weighted, hit)
+            Some((weighted, hit))
         };
-        let hits: Vec<(Weighted, Value)> = hits.into_iter().map(place).collect();
+        let hits: Vec<(Weighted, Value)> = hits.into_iter().filter_map(place).collect();
         let told = rest.get_mut("explanations").and_then(Value::as_array_mut).into_iter().flatten();
         for explanation in told.filter_map(Value::as_object_mut) {
             if !is_placed {
@@ -274,6 +278,19 @@ mod tests {
             Part::new(Some("a".into()), &[3], false, answer(&[(1, 0.9), (2, 0.5)])),
             Part::new(Some("b".into()), &[5], false, answer(&[(3, 0.7), (4, 0.1)])),
         ]
+    }
+
+    #[test]
+    fn odd_answers_of_other_servers_are_survived() {
+        let odd = json!({"hits": [7, null, "x", {"id": 1, "_federation": 3}, {"id": 2}, {"id": 3, "_federation": {"queriesPosition": "?"}}]});
+        for is_placed in [false, true] {
+            let part = Part::new(Some("a".into()), &[3], is_placed, odd.clone());
+            let ids: Vec<Value> = part.hits.map(|(_, hit)| hit["id"].clone()).collect();
+            assert_eq!(ids, [1, 2, 3]);
+        }
+        for answer in [json!(null), json!([1]), json!({"hits": {}}), json!({"explanations": [1, {}]})] {
+            assert_eq!(Part::new(Some("a".into()), &[], false, answer).hits.count(), 0);
+        }
     }
 
     #[test]
