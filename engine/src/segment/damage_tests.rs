@@ -203,25 +203,24 @@ fn a_flipped_byte_is_found_in_every_section() {
 #[test]
 fn what_is_damaged_is_not_merged() {
     let (directory, meta, bytes) = small_segment();
-    for (kind, section, _) in sections(&bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
+    // What a merge says of the segment with this byte damaged, and whether its documents are; `None` if it cannot be opened.
+    let merged = |at: usize| {
         let mut damaged = bytes.clone();
-        damaged[section.start + section.len() / 2] ^= 4;
+        damaged[at] ^= 4;
         directory.overwrite(&meta.file.name, damaged);
-        let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
+        let segment = SegmentReader::open(&directory, &meta).ok()?;
         let inputs = [MergeInput { segment: &segment, deleted: None }];
         let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
+        Some((refused, segment.verify_documents().is_err()))
+    };
+    for (kind, section, _) in sections(&bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
+        let Some((refused, is_of_documents)) = merged(section.start + section.len() / 2) else { continue };
         assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
-        let is_of_documents = segment.verify_documents().is_err();
         assert_eq!(is_of_documents, (20..24).contains(&kind), "section {kind}");
     }
-    let padding =
-        sections(&bytes).iter().map(|(_, section, _)| section.end).find(|end| end % 8 != 0).expect("some padding");
-    let mut damaged = bytes;
-    damaged[padding] ^= 4;
-    directory.overwrite(&meta.file.name, damaged);
-    let segment = SegmentReader::open(&directory, &meta).unwrap();
-    let inputs = [MergeInput { segment: &segment, deleted: None }];
-    let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
+    let ends = sections(&bytes).into_iter().map(|(_, section, _)| section.end);
+    let padding = ends.into_iter().find(|end| end % 8 != 0).expect("some padding");
+    let (refused, _) = merged(padding).expect("padding hides nothing");
     assert!(matches!(refused, SegmentError::Checksum { section: "whole file", .. }), "{refused}");
     assert_eq!(directory.list().unwrap(), [meta.file.name], "nothing is left of the merges");
 }

@@ -106,7 +106,7 @@ pub(crate) enum ImportError {
          larger --batch-bytes here and a larger --http-payload-size-limit to the server"
     )]
     TooLarge { file: String, document: u64, line: u64, max: ByteSize, hint: &'static str },
-    #[error("the delimiter must be one ASCII character, found `{0}`")]
+    #[error("the delimiter must be one ASCII character other than quotes and line breaks, found `{}`", .0.escape_default())]
     Delimiter(char),
     #[error("the address `{url}` is not an HTTP address: {reason}")]
     Address { url: String, reason: String },

@@ -58,7 +58,7 @@ struct Part {
 }
 
 pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
-    if !args.csv_delimiter.is_ascii() {
+    if !args.csv_delimiter.is_ascii() || matches!(args.csv_delimiter, '"' | '\r' | '\n') {
         return Err(ImportError::Delimiter(args.csv_delimiter));
     }
     let client = Client::new(args)?;

@@ -2,8 +2,8 @@
 //!
 //! The original JSON of the documents, in order, cut into blocks of a few kilobytes that are compressed one by one with
 //! zstd. Small blocks make reading one document cheap; what they lose in ratio comes back from a dictionary trained on
-//! documents of the index; what documents have between their values is written as short codes. A store may hold several dictionaries: merging copies whole compressed blocks together
-//! with the number of the dictionary they need.
+//! documents of the index; what documents have between their values is written as short codes. A store may hold several
+//! dictionaries: merging copies whole compressed blocks together with the number of the dictionary they need.
 //!
 //! The layout is in `segment-format.md`.
 
@@ -23,8 +23,9 @@ pub(crate) use writer::StoreParts;
 
 /// A block is closed before it grows past this many bytes of JSON (a larger document has a block of its own).
 ///
-/// Whoever reads a document decompresses all of its block, a microsecond a kilobyte. 2 KB pack catalogue documents to 0.311 of
-/// their size, 1.5 KB to 0.316. (Before pieces had numbers 4 KB packed them to 0.333, 2 KB to 0.341, 1 KB to 0.358.)
+/// Whoever reads a document decompresses all of its block, a microsecond a kilobyte. 2 KB pack catalogue documents to
+/// 0.311 of their size, 1.5 KB to 0.316. (Before pieces had numbers 4 KB packed them to 0.333, 2 KB to 0.341, 1 KB to
+/// 0.358.)
 const BLOCK_BYTES: usize = 3 * 512;
 /// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 300 KB of heap when it is used.
 pub(super) const DICTIONARIES_MAX: usize = 16;

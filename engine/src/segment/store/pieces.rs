@@ -1,8 +1,9 @@
 //! What the documents of an index have between their values, as short codes.
 //!
-//! `{"id":`, `,"title":"`, `","tags":["`: these pieces of JSON are nearly the same in all documents. The most frequent ones have a
-//! number, which is written in their place as one or two bytes that valid JSON never holds. The compressor is left with the
-//! values: it packs smaller in the same time. The JSON comes back byte by byte, whatever it is.
+//! `{"id":`, `,"title":"`, `","tags":["`: these pieces of JSON are nearly the same in all documents. The most frequent
+//! ones have a number, which is written in their place as one or two bytes that valid JSON never holds. The compressor
+//! is left with the values: it packs smaller, and saves most of the time that finding them takes. The JSON comes back
+//! byte by byte, whatever it is.
 
 use crate::bits::varint::{put_varint, read_varint};
 use hashbrown::HashMap;
@@ -31,8 +32,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// The pieces of documents that lie one after the other in `samples`, with these lengths, that are worth a number. Cost: a few
-    /// milliseconds.
+    /// The pieces of documents that lie one after the other in `samples`, with these lengths, that are worth a number.
+    /// Cost: a few milliseconds.
     pub(super) fn learn(samples: &[u8], lengths: &[usize]) -> Pieces {
         let mut counts: HashMap<&[u8], u32> = HashMap::new();
         let mut at = 0;
@@ -178,8 +179,9 @@ impl PieceEncoder {
         PieceEncoder { next: vec![NONE; pieces.ends.len() + 1], numbers, pieces }
     }
 
-    /// Appends the text of a document, never longer than its JSON. Answers whether it could: nothing is appended for what holds bytes
-    /// that stand for pieces, which valid JSON never does. Cost: a look at each byte, and one at where each value ends.
+    /// Appends the text of a document, never longer than its JSON. Answers whether it could: nothing is appended for what
+    /// holds bytes that stand for pieces, which valid JSON never does. Cost: a look at each byte, and one at where each
+    /// value ends.
     pub(super) fn encode(&mut self, json: &[u8], out: &mut Vec<u8>) -> bool {
         if self.pieces.is_empty() {
             out.extend_from_slice(json);
@@ -230,8 +232,8 @@ impl PieceEncoder {
     }
 }
 
-/// Where the piece that starts at `at` ends: before the next value, inside of its quotes. `in_string`: it starts with the quote that
-/// ends a string.
+/// Where the piece that starts at `at` ends: before the next value, inside of its quotes. `in_string`: it starts with
+/// the quote that ends a string.
 fn piece_end(json: &[u8], at: usize, in_string: bool) -> usize {
     let mut at = at + usize::from(in_string);
     while let Some(&byte) = json.get(at) {
@@ -369,8 +371,8 @@ mod tests {
         assert!(pieces.ends.len() > 300, "{}", pieces.ends.len());
         let texts = encoded(&pieces, &documents);
         assert!(texts.iter().all(|text| !text.windows(2).any(|pair| pair == b"\":")));
-        // As many as there can be, and more bytes than there may be.
-        let most: Vec<String> = (0..3000).map(|i| format!(r#"{{"{i:04}":1}}"#).repeat(1)).collect();
+        // More than there may be bytes of.
+        let most: Vec<String> = (0..3000).map(|i| format!(r#"{{"{i:04}":1}}"#)).collect();
         let most: Vec<&String> = most.iter().flat_map(|document| [document; SEEN_MIN as usize]).collect();
         let lengths: Vec<usize> = most.iter().map(|document| document.len()).collect();
         let pieces =

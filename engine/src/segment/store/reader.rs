@@ -50,7 +50,7 @@ const LINES_PER_FETCH: usize = 8;
 const CACHED_BYTES_MAX: usize = 1024 * 1024;
 
 thread_local! {
-    static LAST_BLOCK: RefCell<LastBlock> = const { RefCell::new(LastBlock { store: 0, block: 0, head: BlockHead::NONE, raw: Vec::new() }) };
+    static LAST_BLOCK: RefCell<LastBlock> = const { RefCell::new(LastBlock::NONE) };
 }
 
 /// The block that a thread decompressed last: neighbours are often read together.
@@ -60,6 +60,10 @@ struct LastBlock {
     block: usize,
     head: BlockHead,
     raw: Vec<u8>,
+}
+
+impl LastBlock {
+    const NONE: LastBlock = LastBlock { store: 0, block: 0, head: BlockHead::NONE, raw: Vec::new() };
 }
 
 /// Identities start at 1: 0 marks an empty cache.
@@ -90,6 +94,9 @@ impl Store {
             let mut at = 0;
             for dictionary in &mut dictionaries {
                 dictionary.pieces = Pieces::read(section, &mut at).ok_or(Damage("the pieces are cut"))?;
+            }
+            if at != section.len() {
+                return Err(Damage("there are more pieces than dictionaries"));
             }
         }
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
