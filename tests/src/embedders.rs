@@ -573,7 +573,7 @@ fn without_ca_certificates_the_server_says_what_to_install_and_http_goes_on_work
     let model = Model::start();
     let missing = ["SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent"];
     let server = Server::with_options(&[LOCAL[0], LOCAL[1], missing[0], missing[1]]);
-    server.wait_for_log("WARN");
+    server.wait_for_log("`ca-certificates`");
     let advice = |said: &str| said.contains("`ca-certificates`") && said.contains("`SSL_CERT_FILE`");
     assert!(server.log().lines().any(advice), "{}", server.log());
     let with = |url: &str| {
