@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Answer, Server};
 
 pub(crate) const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
@@ -318,11 +318,25 @@ fn a_model_that_refuses_everything_fails_the_task() {
 fn a_task_whose_documents_are_all_refused_fails_alone() {
     let model = Model::start();
     let server = pets(&model);
-    model.be(Manner { refuses: Some("snake"), ..Manner::default() });
-    let tasks = ["a snake", "a rabbit"]
-        .map(|text| server.post("/indexes/pets/documents", json!([{"id": text.len(), "text": text}])));
-    assert_eq!(tasks.map(|task| server.wait(&task)["status"].clone()), ["failed", "succeeded"]);
-    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 8]);
+    let add = |id: u32, text: &str| server.post("/indexes/pets/documents", json!([{"id": id, "text": text}]));
+    let refusing = || Manner { refuses: Some("snake"), ..Manner::default() };
+    let statuses = |tasks: [Answer; 2]| tasks.map(|task| server.wait(&task)["status"].clone());
+    model.be(refusing());
+    let snake = add(3, "a snake");
+    server.wait(&snake);
+    assert_eq!(statuses([snake, add(4, "a rabbit")]), ["failed", "succeeded"]);
+    // While another waits for its vector, these gather for the next batch.
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let slow = add(5, "a slow dog");
+    until_found(&server, "slow");
+    let tasks = [add(6, "another snake"), add(7, "another rabbit")];
+    model.be(refusing());
+    server.done(&slow);
+    let batches = [&tasks[0], &tasks[1]].map(|task| server.wait(task)["batchUid"].clone());
+    assert_eq!(batches[0], batches[1]);
+    assert_eq!(statuses(tasks), ["failed", "succeeded"]);
+    // The first one was asked for again while nothing was refused.
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 4, 5, 7]);
 }
 
 #[test]

@@ -197,7 +197,8 @@ impl<'a> Telling<'a> {
 
 fn for_each_line(payload: &Payload, mut f: impl FnMut(&[u8])) -> io::Result<()> {
     match payload {
-        Payload::Bytes(bytes) => bytes.split(|byte| *byte == b'\n').for_each(f),
+        // Behind the last line break there is no line.
+        Payload::Bytes(bytes) => bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(f),
         Payload::File(path) => {
             let (mut reader, mut line) = (BufReader::new(File::open(path)?), Vec::new());
             while reader.read_until(b'\n', &mut line)? > 0 {
