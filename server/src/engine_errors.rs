@@ -4,57 +4,67 @@ use lamina_engine::condition::ConditionError;
 use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError, VectorsError};
 use lamina_engine::filter::FilterError;
 use lamina_engine::index::embedding::EmbeddingError;
-use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError};
+use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError, is_momentary};
+use lamina_engine::segment::SegmentError;
 
 use crate::error::{ApiError, Code};
 
 impl From<IndexError> for ApiError {
     fn from(error: IndexError) -> ApiError {
-        if error.is_out_of_space() {
-            return ApiError::new(
-                Code::NoSpaceLeftOnDevice,
-                "There is no more space left on the device. Consider increasing the size of the disk/partition.",
-            );
+        let is_momentary = error.is_momentary();
+        translated(error).momentary(is_momentary)
+    }
+}
+
+fn translated(error: IndexError) -> ApiError {
+    if error.is_out_of_space() {
+        return ApiError::new(
+            Code::NoSpaceLeftOnDevice,
+            "There is no more space left on the device. Consider increasing the size of the disk/partition.",
+        );
+    }
+    match error {
+        IndexError::Io(error) => error.into(),
+        // No damage: the system refused something.
+        IndexError::Segment(SegmentError::Io { file, source }) if is_momentary(&source) => {
+            ApiError::from(source).prefixed(format_args!("{file}: "))
         }
-        match error {
-            IndexError::Io(error) => error.into(),
-            IndexError::TooManyFields(_) => {
-                ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
-            }
-            IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
-            IndexError::Shape(error) => ApiError::new(
-                Code::InvalidDocumentGeojsonField,
-                format!("Malformed geojson of the document with the id: `{}`: {}.", error.document_id, error.reason),
-            ),
-            IndexError::Vectors(error) => {
-                let code = match error {
-                    VectorsError::Dimensions { .. } | VectorsError::Stored { .. } => Code::InvalidVectorDimensions,
-                    VectorsError::TooMany { .. } => Code::TooManyVectors,
-                    _ => Code::InvalidVectorsType,
-                };
-                ApiError::new(code, error.to_string())
-            }
-            IndexError::Embedding(error) => {
-                let code = match error {
-                    EmbeddingError::Template { .. } => Code::InvalidSettingsEmbedders,
-                    EmbeddingError::Render { .. } => Code::InvalidDocumentFields,
-                    _ => Code::VectorEmbeddingError,
-                };
-                ApiError::new(code, error.to_string())
-            }
-            IndexError::Document(_) | IndexError::StoredDocumentId(_) => {
-                ApiError::new(Code::UnretrievableDocument, error.to_string())
-            }
-            IndexError::Payload { path, source } => {
-                tracing::error!(path = %path.display(), error = %source, "a payload cannot be read");
-                source.into()
-            }
-            IndexError::CorruptManifest { .. }
-            | IndexError::ManifestTooNew { .. }
-            | IndexError::WrongFileLength { .. }
-            | IndexError::Segment(_) => ApiError::new(Code::InvalidStoreFile, error.to_string()),
-            _ => ApiError::internal(error.to_string()),
+        IndexError::TooManyFields(_) => {
+            ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
         }
+        IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
+        IndexError::Shape(error) => ApiError::new(
+            Code::InvalidDocumentGeojsonField,
+            format!("Malformed geojson of the document with the id: `{}`: {}.", error.document_id, error.reason),
+        ),
+        IndexError::Vectors(error) => {
+            let code = match error {
+                VectorsError::Dimensions { .. } | VectorsError::Stored { .. } => Code::InvalidVectorDimensions,
+                VectorsError::TooMany { .. } => Code::TooManyVectors,
+                _ => Code::InvalidVectorsType,
+            };
+            ApiError::new(code, error.to_string())
+        }
+        IndexError::Embedding(error) => {
+            let code = match error {
+                EmbeddingError::Template { .. } => Code::InvalidSettingsEmbedders,
+                EmbeddingError::Render { .. } => Code::InvalidDocumentFields,
+                _ => Code::VectorEmbeddingError,
+            };
+            ApiError::new(code, error.to_string())
+        }
+        IndexError::Document(_) | IndexError::StoredDocumentId(_) => {
+            ApiError::new(Code::UnretrievableDocument, error.to_string())
+        }
+        IndexError::Payload { path, source } => {
+            tracing::error!(path = %path.display(), error = %source, "a payload cannot be read");
+            source.into()
+        }
+        IndexError::CorruptManifest { .. }
+        | IndexError::ManifestTooNew { .. }
+        | IndexError::WrongFileLength { .. }
+        | IndexError::Segment(_) => ApiError::new(Code::InvalidStoreFile, error.to_string()),
+        _ => ApiError::internal(error.to_string()),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod options;
 pub mod outbound;
 pub mod payload;
 pub mod points_in_time;
+mod process_limits;
 pub mod routes;
 pub mod run;
 pub mod search;

@@ -23,12 +23,13 @@ use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
-use crate::http::{Front, TlsError, listen, serve as accept, tls_acceptor};
+use crate::http::{ConnectionLimits, Front, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION};
 use crate::logs;
 use crate::memory;
 use crate::options::{MasterKeyError, Options, check_master_key, core_count, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
+use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
 use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
 use crate::telemetry;
@@ -97,6 +98,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode);
+    let open_files = raise_open_files();
     // Documents, keys and dumps are nobody else's to read, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -115,8 +117,12 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(&options)));
     let index_options = index_options(&options, &embedders);
     backup::import(&options, &index_options)?;
-    let (instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
-    let (instance, queue) = (Arc::new(instance), Arc::new(TaskQueue::new(store)));
+    let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
+    if let Some(count) = options.indexing.max_open_indexes {
+        instance = instance.keeping_open(count.get());
+    }
+    let (instance, queue) =
+        (Arc::new(instance), Arc::new(TaskQueue::new(store).with_delay_max(options.indexing.queue_delay_max())));
     if let Some(older) = instance.older_version() {
         let upgrade = Content::UpgradeDatabase { from: older.to_owned(), to: VERSION.to_owned() };
         queue.enqueue_now(NewTask::global(upgrade))?;
@@ -165,7 +171,14 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
                 std::process::exit(INTERRUPTED.into());
             });
         };
-        accept(listeners, tls, patience, service, shutdown).await;
+        accept(
+            listeners,
+            tls,
+            ConnectionLimits { patience, count_max: connections_max(open_files) },
+            service,
+            shutdown,
+        )
+        .await;
         code
     });
     tracing::info!("waiting for the batch under way");
@@ -289,12 +302,13 @@ fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHand
     Some((stopped, tokio::spawn(telemetry::run(Arc::clone(state), url, receiver))))
 }
 
-/// Opens the indexes beside the first requests, so that the first search of each does not wait for it, and looks up the
-/// frequent words of the first of them.
+/// Opens the indexes beside the first requests, as many as stay open, so that the first search of each does not wait for it,
+/// and looks up the frequent words of the first of them.
 fn open_indexes(state: &Arc<AppState>) {
     let state = Arc::clone(state);
     tokio::task::spawn_blocking(move || {
-        for (place, uid) in state.instance.uids().into_iter().enumerate() {
+        let uids = state.instance.uids().into_iter().take(state.instance.kept_open_max());
+        for (place, uid) in uids.enumerate() {
             match state.instance.snapshot(&uid) {
                 Ok(snapshot) if place < WARMED_UP => drop(warm_up(&snapshot)),
                 Ok(_) => {}

@@ -35,6 +35,7 @@ mod receiver;
 mod restart;
 mod search;
 mod settings;
+mod starved;
 mod tasks;
 mod telemetry;
 mod tenants;

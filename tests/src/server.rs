@@ -93,6 +93,11 @@ impl Server {
         self
     }
 
+    /// The process, for what the operating system tells of it.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn data_folder(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -405,10 +410,19 @@ fn watched(options: &[&str], watch: &Watch) -> Vec<String> {
 }
 
 /// The command with the options every test uses: its own folder, a port that the system chooses. Options that look like
-/// `SVC_NAME=value` or `SSL_CERT_NAME=value` go into the environment.
+/// `SVC_NAME=value` or `SSL_CERT_NAME=value` go into the environment; `OPEN_FILES=count` bounds the files of the process.
 pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
-    let is_variable = |option: &&String| option.starts_with("SVC_") || option.starts_with("SSL_CERT_");
-    let mut command = Command::new(binary());
+    let (bounds, options): (Vec<&String>, Vec<&String>) =
+        options.iter().partition(|option| option.starts_with("OPEN_FILES="));
+    let is_variable = |option: &&&String| option.starts_with("SVC_") || option.starts_with("SSL_CERT_");
+    let mut command = match bounds.first().and_then(|bound| bound.split_once('=')) {
+        None => Command::new(binary()),
+        Some((_, count)) => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -n {count}; exec \"$0\" \"$@\"")]).arg(binary());
+            shell
+        }
+    };
     command
         .args(["--db-path"])
         .arg(folder.join("data"))

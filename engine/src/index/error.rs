@@ -56,14 +56,25 @@ pub enum IndexError {
 impl IndexError {
     /// Whether the disk is full: the same call may succeed once there is room.
     pub fn is_out_of_space(&self) -> bool {
+        self.refusal().is_some_and(|io| matches!(io.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+
+    /// Whether the operating system refused something that it may grant in a moment, see [`is_momentary`].
+    pub fn is_momentary(&self) -> bool {
+        // Embedders try again themselves, and what they meet is the network.
+        !matches!(self, IndexError::Embedding(_)) && self.refusal().is_some_and(is_momentary)
+    }
+
+    /// What the operating system refused, if that is the cause.
+    fn refusal(&self) -> Option<&io::Error> {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(self);
         while let Some(error) = source {
             if let Some(io) = error.downcast_ref::<io::Error>() {
-                return matches!(io.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+                return Some(io);
             }
             // A transparent variant has no source of its own kind.
             if let Some(IndexError::Io(io)) = error.downcast_ref::<IndexError>() {
-                return matches!(io.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+                return Some(io);
             }
             if let Some(IndexError::Segment(segment)) = error.downcast_ref::<IndexError>() {
                 source = Some(segment);
@@ -71,8 +82,25 @@ impl IndexError {
             }
             source = error.source();
         }
-        false
+        None
     }
+}
+
+/// Whether a refusal of the operating system may be over in a moment: no room, no descriptors, no memory, a device that did
+/// not answer, something that is busy. What is missing or forbidden stays so.
+pub fn is_momentary(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    // Numbers for what has no stable kind: EIO, ENFILE, EMFILE.
+    matches!(error.raw_os_error(), Some(5 | 23 | 24))
+        || matches!(
+            error.kind(),
+            Kind::StorageFull
+                | Kind::QuotaExceeded
+                | Kind::OutOfMemory
+                | Kind::Interrupted
+                | Kind::WouldBlock
+                | Kind::ResourceBusy
+        )
 }
 
 /// Fails one operation of a batch; the others are applied as if it had not been there.

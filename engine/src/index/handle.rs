@@ -119,8 +119,8 @@ impl Index {
     /// [`IndexError::AlreadyExists`] when there is one, [`IndexError::Locked`] when another process uses the folder.
     pub fn create(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
-        let lock = IndexLock::acquire(folder)?;
-        Index::create_with(directory, options, Some(lock))
+        let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
+        Index::create_with(directory, options, lock)
     }
 
     /// Opens the index in `folder`: milliseconds, whatever its size.
@@ -133,8 +133,8 @@ impl Index {
             return Err(IndexError::NotFound);
         }
         let directory = Arc::new(MappedDirectory::open(folder)?);
-        let lock = IndexLock::acquire(folder)?;
-        Index::open_with(directory, options, Some(lock))
+        let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
+        Index::open_with(directory, options, lock)
     }
 
     /// As [`Index::create`], without a lock: for tests and other kinds of storage.
@@ -349,6 +349,14 @@ impl Index {
     /// As [`Index::compact`].
     pub fn compact_watched(&self, cancelled: &AtomicBool, watch: &dyn MergeWatch) -> Result<(), IndexError> {
         Merging::begin(&self.shared).compact(cancelled, Some(watch))
+    }
+
+    /// Whether no merge is under way and nobody holds the current snapshot: dropping the handle then frees its memory and
+    /// its maps at once, and waits for nothing.
+    pub fn is_idle(&self) -> bool {
+        let snapshot = self.snapshot();
+        // One count is that of the handle, one is ours.
+        Arc::strong_count(&snapshot) <= 2 && self.shared.merges.is_quiet()
     }
 
     /// What the background merge is doing.

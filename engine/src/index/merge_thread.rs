@@ -68,6 +68,13 @@ impl MergeControl {
         self.state.lock().status.clone()
     }
 
+    /// Whether nothing is merged, and the thread has ended.
+    pub(super) fn is_quiet(&self) -> bool {
+        let state = self.state.lock();
+        let has_ended = state.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        !state.thread_is_active && has_ended && state.status.running.is_empty()
+    }
+
     pub(super) fn wait_until_quiet(&self) {
         let mut state = self.state.lock();
         self.quiet.wait_while(&mut state, |state| state.thread_is_active);

@@ -24,13 +24,14 @@ mod recovery;
 pub mod settings;
 mod snapshot;
 mod status;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod tombstones;
 mod transaction;
 
 pub use document_vectors::VectorCounts;
-pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError};
+pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use merge_policy::{MergePolicy, SegmentSize};
@@ -40,4 +41,5 @@ pub use progress::{Phase, Progress};
 pub use settings::{Setting, Settings, SettingsPatch};
 pub use snapshot::{DocumentAddress, SegmentView, Snapshot};
 pub use status::{IndexReport, MergeStatus, SegmentReport};
+pub use summary::IndexSummary;
 pub use tombstones::Tombstones;

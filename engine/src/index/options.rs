@@ -30,6 +30,9 @@ pub struct IndexOptions {
     pub when_merged: Option<fn(&Snapshot)>,
     /// Who makes vectors from texts.
     pub embedders: Arc<dyn EmbedderProvider>,
+    /// Whether an open index holds a lock on its folder, which takes a file descriptor. To be turned off only by a caller that
+    /// keeps other processes, and itself, from opening the folder twice.
+    pub locks_folder: bool,
 }
 
 impl Default for IndexOptions {
@@ -42,6 +45,7 @@ impl Default for IndexOptions {
             background_merges: true,
             when_merged: None,
             embedders: Arc::new(NoEmbedders),
+            locks_folder: true,
         }
     }
 }

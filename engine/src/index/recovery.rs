@@ -32,18 +32,39 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 /// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one.
 pub(super) fn recover(directory: &Arc<dyn Directory>) -> Result<Recovered, IndexError> {
     let names = directory.list()?;
+    let (name, manifest) = newest_of(&**directory, &names)?;
+    let recovered = open(directory, manifest)?;
+    remove_leftovers(&**directory, &names, name, &recovered.snapshot);
+    Ok(recovered)
+}
+
+/// The newest whole manifest. Changes nothing.
+///
+/// # Errors
+/// As [`recover`].
+pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, IndexError> {
+    newest_of(directory, &directory.list()?).map(|(_, manifest)| manifest)
+}
+
+/// The state that a manifest describes. Changes nothing.
+///
+/// # Errors
+/// What is wrong with the files it names.
+pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Snapshot, IndexError> {
+    open(directory, manifest).map(|recovered| recovered.snapshot)
+}
+
+fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
     let mut manifests: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
     manifests.sort_unstable_by(|left, right| right.cmp(left));
     let mut newest_error = None;
     for name in manifests {
-        match read_manifest(&**directory, name) {
-            Ok(manifest) => {
-                let recovered = open(directory, manifest)?;
-                remove_leftovers(&**directory, &names, name, &recovered.snapshot);
-                return Ok(recovered);
-            }
+        match read_manifest(directory, name) {
+            Ok(manifest) => return Ok((name, manifest)),
             // Falling back would silently lose what the newer program wrote.
             Err(error @ IndexError::ManifestTooNew { .. }) => return Err(error),
+            // It is whole for all that is known: what is behind it is older, and would take its place for good.
+            Err(error) if error.is_momentary() => return Err(error),
             Err(error) => {
                 tracing::warn!(file = name, %error, "passing over a manifest that is not whole");
                 newest_error.get_or_insert(error);
@@ -103,24 +124,32 @@ fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered,
 fn open_segment(
     directory: &Arc<dyn Directory>,
     entry: &SegmentEntry,
-    inline_tombstones: &mut impl Iterator<Item = Vec<u8>>,
+    inline_tombstones: &mut impl Iterator<Item = impl AsRef<[u8]>>,
 ) -> Result<SegmentView, IndexError> {
     let reader = Arc::new(SegmentReader::open(&**directory, &entry.meta)?);
     let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
-    let deleted = match &entry.deleted {
-        None => None,
-        Some(DeletedMeta::Inline { .. }) => {
-            let bytes = inline_tombstones.next().expect("a manifest holds the tombstones its body lists");
-            Some(read_tombstones(&entry.meta.file.name, &bytes, entry.meta.doc_count)?)
-        }
-        Some(DeletedMeta::File(file)) => {
-            let tombstones = read_tombstone_file(&**directory, file, entry.meta.doc_count)?;
-            tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
-            Some(tombstones)
-        }
-    };
+    let deleted = tombstones_of(&**directory, entry, inline_tombstones)?;
+    if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
+        tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
+    }
     let files = entry.meta.files().map(|file| kept(&file.name)).collect();
     Ok(SegmentView { reader, deleted: deleted.map(Arc::new), files })
+}
+
+/// The deleted documents of a segment; those in the manifest come from `inline`, in the order of the segments.
+pub(super) fn tombstones_of(
+    directory: &dyn Directory,
+    entry: &SegmentEntry,
+    inline: &mut impl Iterator<Item = impl AsRef<[u8]>>,
+) -> Result<Option<Tombstones>, IndexError> {
+    Ok(match &entry.deleted {
+        None => None,
+        Some(DeletedMeta::Inline { .. }) => {
+            let bytes = inline.next().expect("a manifest holds the tombstones its body lists");
+            Some(read_tombstones(&entry.meta.file.name, bytes.as_ref(), entry.meta.doc_count)?)
+        }
+        Some(DeletedMeta::File(file)) => Some(read_tombstone_file(directory, file, entry.meta.doc_count)?),
+    })
 }
 
 fn read_tombstone_file(directory: &dyn Directory, file: &FileMeta, doc_count: u32) -> Result<Tombstones, IndexError> {

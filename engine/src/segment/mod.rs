@@ -61,7 +61,7 @@ pub(crate) use postings::{
     BlockCodes, InARow, Near, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
 };
 pub use postings::{FieldSets, Postings};
-pub use reader::SegmentReader;
+pub use reader::{SegmentReader, store_bytes_of_file};
 pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;

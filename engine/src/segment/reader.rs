@@ -13,7 +13,9 @@ use super::postings::Pairs;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
-use super::{Columns, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn};
+use super::{
+    Columns, FileMeta, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn,
+};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
@@ -365,6 +367,11 @@ impl SegmentReader {
         self.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
     }
 
+    /// Bytes of the section that holds the documents.
+    pub fn store_bytes(&self) -> u64 {
+        self.files.iter().map(bytes_of_store).sum()
+    }
+
     /// Name and length in bytes of each section, for `inspect`.
     pub fn sections(&self) -> Vec<(String, u64)> {
         let all = self.files.iter().flat_map(SectionTable::list);
@@ -374,4 +381,16 @@ impl SegmentReader {
         })
         .collect()
     }
+}
+
+/// Bytes of the section of a segment file that holds the documents. Reads the section table only.
+///
+/// # Errors
+/// When the file cannot be read, or its table is damaged.
+pub fn store_bytes_of_file(directory: &dyn Directory, file: &FileMeta) -> Result<u64, SegmentError> {
+    SectionTable::open(directory, file).map(|table| bytes_of_store(&table))
+}
+
+fn bytes_of_store(table: &SectionTable) -> u64 {
+    table.list().filter(|(kind, ..)| *kind == SectionKind::Store).map(|(.., bytes)| bytes).sum()
 }

@@ -21,6 +21,8 @@ pub enum Fault {
     PowerLossAtSync(u64),
     /// The disk is full from the n-th write on: writes and creations fail, the rest keeps working.
     NoSpaceAtWrite(u64),
+    /// The n-th call of any kind fails with this error number of the system; all others work.
+    RefusalAtCall(u64, i32),
 }
 
 /// How much of what was never synced survives a crash.
@@ -43,6 +45,7 @@ struct State {
     fault: Option<Fault>,
     syncs: u64,
     writes: u64,
+    calls: u64,
     stopped: bool,
     next_inode: u64,
     /// Names as the process sees them.
@@ -63,8 +66,19 @@ impl State {
         if self.stopped { Err(io::Error::other("the power is gone")) } else { Ok(()) }
     }
 
-    fn count_sync(&mut self) -> io::Result<()> {
+    /// Counts a call of any kind.
+    fn count_call(&mut self) -> io::Result<()> {
         self.check_running()?;
+        let step = self.calls;
+        self.calls += 1;
+        match self.fault {
+            Some(Fault::RefusalAtCall(refused, number)) if refused == step => Err(io::Error::from_raw_os_error(number)),
+            _ => Ok(()),
+        }
+    }
+
+    fn count_sync(&mut self) -> io::Result<()> {
+        self.count_call()?;
         let step = self.syncs;
         self.syncs += 1;
         if self.fault == Some(Fault::PowerLossAtSync(step)) {
@@ -74,7 +88,7 @@ impl State {
     }
 
     fn count_write(&mut self) -> io::Result<()> {
-        self.check_running()?;
+        self.count_call()?;
         let step = self.writes;
         self.writes += 1;
         match self.fault {
@@ -124,6 +138,7 @@ impl FaultyDirectory {
         state.fault = Some(fault);
         state.syncs = 0;
         state.writes = 0;
+        state.calls = 0;
     }
 
     /// Number of syncs so far.
@@ -134,6 +149,11 @@ impl FaultyDirectory {
     /// Number of writes so far.
     pub fn write_count(&self) -> u64 {
         self.state.lock().writes
+    }
+
+    /// Number of calls of any kind so far.
+    pub fn call_count(&self) -> u64 {
+        self.state.lock().calls
     }
 
     /// What a restarted process finds.
@@ -154,8 +174,8 @@ fn not_found(name: &str) -> io::Error {
 
 impl Directory for FaultyDirectory {
     fn open_read(&self, name: &str) -> io::Result<OwnedBytes> {
-        let state = self.state.lock();
-        state.check_running()?;
+        let mut state = self.state.lock();
+        state.count_call()?;
         let inode = state.names.get(name).and_then(|id| state.inodes.get(id)).ok_or_else(|| not_found(name))?;
         Ok(OwnedBytes::from(inode.content.clone()))
     }
@@ -186,13 +206,13 @@ impl Directory for FaultyDirectory {
 
     fn delete(&self, name: &str) -> io::Result<()> {
         let mut state = self.state.lock();
-        state.check_running()?;
+        state.count_call()?;
         state.names.remove(name).map(drop).ok_or_else(|| not_found(name))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let state = self.state.lock();
-        state.check_running()?;
+        let mut state = self.state.lock();
+        state.count_call()?;
         Ok(state.names.keys().cloned().collect())
     }
 

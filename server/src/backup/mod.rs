@@ -119,6 +119,10 @@ impl From<BackupError> for ApiError {
             }
             BackupError::Store(error) => error.into(),
             BackupError::Api(error) => error,
+            BackupError::Index { uid, source } => {
+                let is_momentary = source.is_momentary();
+                ApiError::new(Code::Internal, format!("index `{uid}`: {source}")).momentary(is_momentary)
+            }
             other => ApiError::new(Code::Internal, other.to_string()),
         }
     }

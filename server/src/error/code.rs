@@ -212,6 +212,7 @@ codes! {
     RemoteRemoteError = "remote_remote_error", System, 502;
     RemoteTimeout = "remote_timeout", System, 502;
     TooManySearchRequests = "too_many_search_requests", System, 503;
+    TooManyWriteRequests = "too_many_write_requests", System, 503;
     ImportTaskWithoutNetworkTask = "import_task_without_network_task", System, 503;
     // Search.
     InvalidSearchQ = "invalid_search_q", InvalidRequest, 400;
@@ -414,7 +415,7 @@ mod tests {
             "remote_bad_response remote_could_not_send_request remote_remote_error remote_timeout \
              s3_snapshot_server_error"
         );
-        assert_eq!(of(503), "import_task_without_network_task too_many_search_requests");
+        assert_eq!(of(503), "import_task_without_network_task too_many_search_requests too_many_write_requests");
     }
 
     #[test]

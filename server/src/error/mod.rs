@@ -43,6 +43,7 @@ pub struct ApiError {
     /// What happened, for a person.
     pub message: String,
     status: u16,
+    is_momentary: bool,
 }
 
 /// Result of everything that answers a request.
@@ -51,13 +52,24 @@ pub type ApiResult<T> = Result<T, ApiError>;
 impl ApiError {
     /// An error with the status that the table gives to its code.
     pub fn new(code: Code, message: impl Into<String>) -> ApiError {
-        ApiError { code, message: message.into(), status: code.status() }
+        ApiError { code, message: message.into(), status: code.status(), is_momentary: false }
     }
 
     /// The same error under another HTTP status: `/multi-search` answers 400 for a missing index.
     #[must_use]
     pub fn with_status(self, status: u16) -> ApiError {
         ApiError { status, ..self }
+    }
+
+    /// The same error of a cause that may be over in a moment.
+    #[must_use]
+    pub fn momentary(self, is_momentary: bool) -> ApiError {
+        ApiError { is_momentary, ..self }
+    }
+
+    /// Whether the operating system refused something that it may grant in a moment: room, descriptors, memory, a device.
+    pub fn is_momentary(&self) -> bool {
+        self.is_momentary
     }
 
     /// The same error with `prefix` before its message.
@@ -125,8 +137,9 @@ impl ApiError {
 
 impl From<std::io::Error> for ApiError {
     fn from(error: std::io::Error) -> ApiError {
+        let is_momentary = lamina_engine::index::is_momentary(&error);
         // Raw numbers because not every one of these conditions has a stable kind: ENOSPC, EDQUOT; ENFILE, EMFILE.
-        match error.raw_os_error() {
+        let error = match error.raw_os_error() {
             Some(28 | 122) => ApiError::new(
                 Code::NoSpaceLeftOnDevice,
                 "There is no more space left on the device. Consider increasing the size of the disk/partition.",
@@ -139,7 +152,8 @@ impl From<std::io::Error> for ApiError {
                      database doesn't have read or write right."
                 ),
             ),
-        }
+        };
+        error.momentary(is_momentary)
     }
 }
 
@@ -174,6 +188,7 @@ mod tests {
     fn a_full_disk_has_its_own_code() {
         let error = ApiError::from(std::io::Error::from_raw_os_error(28));
         assert_eq!((error.code, error.status()), (Code::NoSpaceLeftOnDevice, 422));
+        assert!(error.is_momentary());
         assert_eq!(ApiError::from(std::io::Error::from_raw_os_error(13)).code, Code::IoError);
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -12,6 +13,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use warp::http::{Request, Response};
 
@@ -65,24 +67,38 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
     }
 }
 
-/// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish. A client may take
-/// `patience` to send the head of a request, the first one or the next, and to read more of an answer.
+/// What connections may take.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// For the head of a request, the first one or the next, and to read more of an answer.
+    pub patience: Duration,
+    /// Connections at once; more wait to be accepted, so that descriptors are left for files.
+    pub count_max: usize,
+}
+
+/// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
 pub async fn serve<S>(
     listeners: Vec<TcpListener>,
     tls: Option<TlsAcceptor>,
-    patience: Duration,
+    limits: ConnectionLimits,
     service: S,
     shutdown: impl Future<Output = ()>,
 ) where
     S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
+    let patience = limits.patience;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(PING_INTERVAL)).keep_alive_timeout(PING_INTERVAL);
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
+    let places = Arc::new(Semaphore::new(limits.count_max.min(Semaphore::MAX_PERMITS)));
     loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = &mut shutdown => break,
+        };
         let accepted = tokio::select! {
             accepted = accept(&listeners) => accepted,
             () = &mut shutdown => break,
@@ -112,6 +128,7 @@ pub async fn serve<S>(
                     Err(_) => Err("the TLS handshake takes too long".into()),
                 },
             };
+            drop(place);
             if let Err(error) = ended {
                 tracing::debug!(error, "connection ended early");
             }

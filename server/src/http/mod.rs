@@ -21,7 +21,7 @@ pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use etag::EntityTag;
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
-pub use listen::{listen, serve};
+pub use listen::{ConnectionLimits, listen, serve};
 pub use received::Received;
 pub(crate) use replication::Replication;
 #[cfg(test)]

@@ -177,11 +177,16 @@ pub(super) fn remove_all_but(folder: &Path, kept: &[String]) -> Result<(), Insta
 
 /// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.
 pub(super) fn disk_bytes(folder: &Path) -> u64 {
+    disk_bytes_with(folder, &disk_bytes)
+}
+
+/// As [`disk_bytes`]; `of_folder` says how many are in a folder right below.
+pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> u64) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
         .flatten()
         .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => disk_bytes(&entry.path()),
+            Ok(metadata) if metadata.is_dir() => of_folder(&entry.path()),
             Ok(metadata) => metadata.len(),
             Err(_) => 0,
         })

@@ -11,20 +11,24 @@
 //! ```
 
 mod folder;
+mod open_indexes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lamina_engine::index::{Index, IndexError, IndexOptions, Snapshot};
-use parking_lot::{Mutex, RwLock};
+use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeStatus, Snapshot};
+use parking_lot::RwLock;
 use uuid::Uuid;
 
 pub use folder::InstanceError;
 pub(crate) use folder::{VERSION, check_version, set_instance_uid};
+use open_indexes::{Entry, OpenIndexes};
 
 use crate::error::{ApiError, ApiResult, Code};
+use crate::process_limits::open_indexes_max;
 use crate::tasks::{IndexChange, Store};
 
 /// The open database folder.
@@ -33,18 +37,12 @@ pub struct Instance {
     folder: PathBuf,
     uid: Uuid,
     indexes: RwLock<BTreeMap<String, Arc<Entry>>>,
+    open: OpenIndexes,
     options: IndexOptions,
     /// The older version that wrote the folder.
     older: Option<String>,
     // Held, never read: the lock ends with it.
     _lock: File,
-}
-
-#[derive(Debug)]
-struct Entry {
-    folder: String,
-    /// `None` until first used.
-    index: Mutex<Option<Arc<Index>>>,
 }
 
 impl Instance {
@@ -57,9 +55,28 @@ impl Instance {
         let (lock, older) = folder::prepare(folder, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
         let store = Store::open(&folder.join("tasks.sqlite"))?;
-        let entries = store.indexes()?.into_iter().map(|(uid, folder)| (uid, Arc::new(Entry::closed(folder))));
+        let entries = store.indexes()?.into_iter().map(|(uid, folder)| (uid, Entry::new(folder, None)));
         let indexes = RwLock::new(entries.collect());
-        Ok((Instance { folder: folder.to_owned(), uid, indexes, options, older, _lock: lock }, store))
+        // The lock of the database is enough: a lock for each index would hold a descriptor for each.
+        let options = IndexOptions { locks_folder: false, ..options };
+        let open = OpenIndexes::new(open_indexes_max());
+        Ok((Instance { folder: folder.to_owned(), uid, indexes, open, options, older, _lock: lock }, store))
+    }
+
+    /// Keeps at most `count` indexes open that nothing uses, at least 1, instead of as many as the system allows.
+    #[must_use]
+    pub fn keeping_open(self, count: usize) -> Instance {
+        Instance { open: OpenIndexes::new(count), ..self }
+    }
+
+    /// How many indexes are kept open when nothing uses them.
+    pub fn kept_open_max(&self) -> usize {
+        self.open.bound()
+    }
+
+    /// How many indexes are open.
+    pub fn open_count(&self) -> usize {
+        self.open.len()
     }
 
     /// Removes what no task or name needs: remains of work that a crash cut short.
@@ -115,20 +132,35 @@ impl Instance {
         self.indexes.read().contains_key(uid)
     }
 
-    /// An index. Opening one for the first time takes some milliseconds.
+    /// An index, opened if it is not: some milliseconds. It stays open for as long as it is held.
     ///
     /// # Errors
     /// `index_not_found`, or what is wrong with its files.
     pub fn index(&self, uid: &str) -> ApiResult<Arc<Index>> {
-        let entry = self.indexes.read().get(uid).cloned().ok_or_else(|| ApiError::index_not_found(uid))?;
-        let mut index = entry.index.lock();
-        if let Some(index) = &*index {
-            return Ok(Arc::clone(index));
-        }
-        let opened = Index::open(&self.index_folder(&entry.folder), self.options.clone());
-        let opened = Arc::new(opened.map_err(|error| unusable(uid, error))?);
-        *index = Some(Arc::clone(&opened));
-        Ok(opened)
+        let entry = self.entry(uid)?;
+        let open = || Index::open(&self.index_folder(&entry.folder), self.options.clone());
+        self.open.get(&entry, open).map_err(|error| unusable(uid, error))
+    }
+
+    /// Counts and sizes of an index, which is not opened for it.
+    ///
+    /// # Errors
+    /// As [`Instance::index`].
+    pub fn summary(&self, uid: &str) -> ApiResult<Arc<IndexSummary>> {
+        let entry = self.entry(uid)?;
+        entry.summary(&self.index_folder(&entry.folder)).map_err(|error| unusable(uid, error))
+    }
+
+    /// The background merges of an index; nothing while it is not open.
+    ///
+    /// # Errors
+    /// `index_not_found`
+    pub fn merge_status(&self, uid: &str) -> ApiResult<MergeStatus> {
+        Ok(self.entry(uid)?.merge_status())
+    }
+
+    fn entry(&self, uid: &str) -> ApiResult<Arc<Entry>> {
+        self.indexes.read().get(uid).cloned().ok_or_else(|| ApiError::index_not_found(uid))
     }
 
     /// The current state of an index.
@@ -145,15 +177,25 @@ impl Instance {
     /// `index_creation_failed`
     pub(crate) fn create_unnamed(&self) -> ApiResult<(String, Arc<Index>)> {
         let folder = Uuid::new_v4().to_string();
-        let index = Index::create(&self.index_folder(&folder), self.options.clone()).map_err(|error| {
-            match ApiError::from(error) {
-                error if error.code == Code::Internal => ApiError::new(Code::IndexCreationFailed, error.message),
-                error => error,
+        let index = match Index::create(&self.index_folder(&folder), self.options.clone()) {
+            Ok(index) => Arc::new(index),
+            Err(error) => {
+                self.remove_index_folder(&folder);
+                let error = ApiError::from(error);
+                let is_momentary = error.is_momentary();
+                return Err(match error {
+                    error if error.code == Code::Internal => ApiError::new(Code::IndexCreationFailed, error.message),
+                    error => error,
+                }
+                .momentary(is_momentary));
             }
-        })?;
+        };
         // The store will name the folder durably: it must be as durable itself.
-        File::open(self.folder.join("indexes"))?.sync_all()?;
-        Ok((folder, Arc::new(index)))
+        if let Err(error) = File::open(self.folder.join("indexes")).and_then(|indexes| indexes.sync_all()) {
+            self.discard_unnamed(&folder, index);
+            return Err(error.into());
+        }
+        Ok((folder, index))
     }
 
     /// Gives up an index that got no name.
@@ -168,12 +210,18 @@ impl Instance {
         let mut indexes = self.indexes.write();
         match change {
             IndexChange::Created { uid, folder } => {
-                let entry = Entry::closed(folder.clone());
-                *entry.index.lock() = created.iter().find(|(of, _)| of == folder).map(|(_, index)| Arc::clone(index));
-                indexes.insert(uid.clone(), Arc::new(entry));
+                let index = created.iter().find(|(of, _)| of == folder).map(|(_, index)| Arc::clone(index));
+                let is_open = index.is_some();
+                let entry = Entry::new(folder.clone(), index);
+                indexes.insert(uid.clone(), Arc::clone(&entry));
+                drop(indexes);
+                if is_open {
+                    self.open.enter(&entry);
+                }
             }
             IndexChange::Deleted { uid } => {
                 let entry = indexes.remove(uid)?;
+                self.open.forget(&entry);
                 return Some(entry.folder.clone());
             }
             IndexChange::Renamed { from, to } | IndexChange::SwappedIntoFree { from, to, .. } => {
@@ -190,9 +238,20 @@ impl Instance {
         None
     }
 
-    /// Bytes of all files of the database.
+    /// Bytes of all files of the database. What is known of closed indexes is not measured again.
     pub fn disk_bytes(&self) -> u64 {
-        folder::disk_bytes(&self.folder)
+        let entries: Vec<Arc<Entry>> = self.indexes.read().values().cloned().collect();
+        let by_folder: HashMap<&str, &Arc<Entry>> =
+            entries.iter().map(|entry| (entry.folder.as_str(), entry)).collect();
+        let of_index = |path: &Path| match path.file_name().and_then(|name| by_folder.get(name.to_str()?)) {
+            Some(entry) => entry.folder_bytes(path),
+            None => folder::disk_bytes(path),
+        };
+        let indexes = self.folder.join("indexes");
+        folder::disk_bytes_with(&self.folder, &|path| match path == indexes {
+            true => folder::disk_bytes_with(path, &of_index),
+            false => folder::disk_bytes(path),
+        })
     }
 
     fn index_folder(&self, folder: &str) -> PathBuf {
@@ -202,15 +261,11 @@ impl Instance {
     /// Removes the folder of an index that has no name any more. Searches under way keep what they have open.
     pub(crate) fn remove_index_folder(&self, folder: &str) {
         let path = self.index_folder(folder);
-        if let Err(error) = fs::remove_dir_all(&path) {
+        if let Err(error) = fs::remove_dir_all(&path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
             tracing::warn!(%error, path = %path.display(), "cannot remove the folder of a deleted index");
         }
-    }
-}
-
-impl Entry {
-    fn closed(folder: String) -> Entry {
-        Entry { folder, index: Mutex::default() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -41,12 +42,27 @@ pub struct Indexing {
     #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_max_number_of_batched_tasks: Option<NonZeroUsize>,
 
+    /// Indexes that stay open when nothing uses them; the least recently used one is closed first, and opened again when it
+    /// is asked for. By default as many as the memory maps of the process allow, at most 1000.
+    #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
+    pub max_open_indexes: Option<NonZeroUsize>,
+
+    /// Seconds (or `2m`) that a write of documents may wait behind others: one that would wait for longer is answered with
+    /// status 503 and `Retry-After`. 0: all are taken.
+    #[arg(long, default_value = "1h", value_name = "SECONDS", value_parser = super::interval::time_or_none)]
+    max_queue_delay: Duration,
+
     /// Most bytes of documents in one batch. By default half of the indexing memory, at most 10 GiB.
     #[arg(long, value_name = "SIZE")]
     experimental_limit_batched_tasks_total_size: Option<ByteSize>,
 }
 
 impl Indexing {
+    /// How long a write of documents may have to wait, if that is limited.
+    pub fn queue_delay_max(&self) -> Option<Duration> {
+        Some(self.max_queue_delay).filter(|limit| !limit.is_zero())
+    }
+
     /// Memory for indexing, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let bytes = self.max_indexing_memory.map_or_else(|| usable_memory_bytes() / 3 * 2, ByteSize::bytes);

@@ -41,6 +41,11 @@ pub(super) fn time(text: &str) -> Result<Duration, IntervalError> {
     }
 }
 
+/// As [`time`], or 0.
+pub(super) fn time_or_none(text: &str) -> Result<Duration, IntervalError> {
+    if text.trim() == "0" { Ok(Duration::ZERO) } else { time(text) }
+}
+
 /// What the switch alone means, in seconds.
 pub(super) const DAILY: &str = "86400";
 

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction};
 use super::{Options, command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 50] = [
+const VALUES: [(&str, &str); 52] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -24,6 +24,8 @@ const VALUES: [(&str, &str); 50] = [
     ("max_indexing_memory", "107.7Gb"),
     ("max_indexing_threads", "77"),
     ("experimental_max_number_of_batched_tasks", "5"),
+    ("max_open_indexes", "40"),
+    ("max_queue_delay", "5m"),
     ("experimental_limit_batched_tasks_total_size", "3 MiB"),
     ("dump_dir", "there/dumps"),
     ("import_dump", "a.dump"),

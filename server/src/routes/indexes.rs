@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lamina_engine::index::Snapshot;
+use lamina_engine::index::IndexSummary;
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -40,26 +40,25 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 /// The public index object.
-fn view(uid: &str, snapshot: &Snapshot) -> Value {
+fn view(uid: &str, summary: &IndexSummary) -> Value {
     json!({
         "uid": uid,
-        "createdAt": Timestamp::from(snapshot.created_at()),
-        "updatedAt": Timestamp::from(snapshot.updated_at()),
-        "primaryKey": snapshot.primary_key.as_deref(),
+        "createdAt": Timestamp::from(summary.created_at),
+        "updatedAt": Timestamp::from(summary.updated_at),
+        "primaryKey": summary.primary_key.as_deref(),
     })
 }
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = indexes::list_parameters(&request.query())?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    // Indexes that nobody used yet are opened.
     let body = blocking(move || {
         let mut unreadable = Unreadable::default();
         let mut uids = state.instance.uids();
         uids.retain(|uid| rights.admits(uid));
         let page = uids.iter().skip(offset).take(limit);
         let read = |uid: &String| {
-            let read = state.instance.snapshot(uid).map(|snapshot| view(uid, &snapshot));
+            let read = state.instance.summary(uid).map(|summary| view(uid, &summary));
             unreadable.sift(&state, uid, read)
         };
         let results: Vec<Value> = page.filter_map(read).collect();
@@ -80,7 +79,7 @@ async fn create(request: Request) -> ApiResult<Response> {
 async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let instance = Arc::clone(&request.state().instance);
-    let body = blocking(move || instance.snapshot(&uid).map(|snapshot| view(&uid, &snapshot)));
+    let body = blocking(move || instance.summary(&uid).map(|summary| view(&uid, &summary)));
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
 

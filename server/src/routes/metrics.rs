@@ -57,18 +57,19 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     let uids = state.instance.uids();
     let (mut used_bytes, mut last_update, mut counts) = (0, None, Vec::new());
     for uid in &uids {
-        // One that cannot be opened has its own error elsewhere; the others still count.
-        let Ok(index) = state.instance.index(uid) else { continue };
-        let (snapshot, merges) = (index.snapshot(), index.merge_status());
-        used_bytes += snapshot.disk_bytes();
-        last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));
-        counts.push((uid, snapshot.document_count(), snapshot.segments.len(), merges));
+        // One that cannot be read has its own error elsewhere; the others still count.
+        let Ok(summary) = state.instance.summary(uid) else { continue };
+        let Ok(merges) = state.instance.merge_status(uid) else { continue };
+        used_bytes += summary.disk_bytes;
+        last_update = last_update.max(Some(Timestamp::from(summary.updated_at)));
+        counts.push((uid, summary.document_count, summary.segment_count, merges));
     }
     let database_bytes = state.instance.disk_bytes();
     let store_bytes = state.queue.store().disk_bytes();
     page.gauge("db_size_bytes", "Bytes of the database folder.", database_bytes);
     page.gauge("used_db_size_bytes", "Bytes in use.", (used_bytes + store_bytes).min(database_bytes));
     page.gauge("index_count", "Indexes.", uids.len());
+    page.gauge("open_index_count", "Indexes that are open.", state.instance.open_count());
     page.family("index_docs_count", Kind::Gauge, "Documents of an index.");
     for (uid, count, ..) in &counts {
         page.sample("index_docs_count", &[("index", uid)], count);

@@ -1,8 +1,9 @@
 //! `/stats` and `/indexes/{uid}/stats`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lamina_engine::index::SegmentReport;
+use lamina_engine::index::{IndexReport, IndexSummary, SegmentReport};
 use serde_json::{Map, Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -33,14 +34,16 @@ async fn of_all(request: Request) -> ApiResult<Response> {
         let mut indexes = Map::new();
         let (mut used_bytes, mut last_update) = (0, None);
         let mut unreadable = Unreadable::default();
+        let under_way = state.queue.under_way();
+        let indexing = under_way.as_ref().and_then(|live| live.index_uid.as_deref());
         for uid in state.instance.uids().into_iter().filter(|uid| rights.admits(uid)) {
-            let read = state.instance.snapshot(&uid).and_then(|snapshot| {
-                let stats = index_stats(&state, &uid, parameters)?;
-                Ok((snapshot, stats))
+            let read = state.instance.summary(&uid).and_then(|summary| {
+                let stats = index_stats(&state, &uid, &summary, indexing == Some(&uid), parameters)?;
+                Ok((summary, stats))
             });
-            let Some((snapshot, stats)) = unreadable.sift(&state, &uid, read) else { continue };
-            used_bytes += snapshot.disk_bytes();
-            last_update = last_update.max(Some(Timestamp::from(snapshot.updated_at())));
+            let Some((summary, stats)) = unreadable.sift(&state, &uid, read) else { continue };
+            used_bytes += summary.disk_bytes;
+            last_update = last_update.max(Some(Timestamp::from(summary.updated_at)));
             indexes.insert(uid, stats);
         }
         let database_bytes = state.instance.disk_bytes();
@@ -60,51 +63,53 @@ async fn of_one(uid: &str, request: &Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let parameters = StatsParameters::from_query(&request.query())?;
     let state = Arc::clone(request.state());
-    let body = blocking(move || index_stats(&state, &uid, parameters));
+    let body = blocking(move || {
+        let summary = state.instance.summary(&uid)?;
+        index_stats(&state, &uid, &summary, state.queue.is_indexing(&uid), parameters)
+    });
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
 
-fn index_stats(state: &AppState, uid: &str, parameters: StatsParameters) -> ApiResult<Value> {
-    let index = state.instance.index(uid)?;
-    let snapshot = index.snapshot();
-    let mut sections: Map<String, Value> = Map::new();
-    let mut store_bytes = 0;
-    let report = index.report();
-    for (name, bytes) in report.segments.iter().flat_map(|segment| segment.sections.clone()) {
-        if name == STORE_SECTION {
-            store_bytes += bytes;
-        }
-        let sum = sections.get(&name).and_then(Value::as_u64).unwrap_or(0) + bytes;
-        sections.insert(name, sum.into());
-    }
-    let document_count = snapshot.document_count();
-    let vectors = snapshot.vector_counts();
+fn index_stats(
+    state: &AppState,
+    uid: &str,
+    summary: &IndexSummary,
+    is_indexing: bool,
+    parameters: StatsParameters,
+) -> ApiResult<Value> {
+    let (documents, store_bytes) = (summary.document_count, summary.store_bytes);
     let mut stats = json!({
-        "numberOfDocuments": document_count,
+        "numberOfDocuments": documents,
         "rawDocumentDbSize": size(store_bytes, parameters),
-        "avgDocumentSize": size(store_bytes.checked_div(document_count).unwrap_or(0), parameters),
-        "isIndexing": state.queue.is_indexing(uid),
-        "numberOfEmbeddings": vectors.vectors,
-        "numberOfEmbeddedDocuments": vectors.documents,
-        "fieldDistribution": *snapshot.field_distribution,
+        "avgDocumentSize": size(store_bytes.checked_div(documents).unwrap_or(0), parameters),
+        "isIndexing": is_indexing,
+        "numberOfEmbeddings": summary.vectors.vectors,
+        "numberOfEmbeddedDocuments": summary.vectors.documents,
+        "fieldDistribution": *summary.field_distribution,
     });
     if parameters.internal_sizes {
-        let sizes = sections.into_iter().map(|(name, bytes)| (name, size(bytes.as_u64().unwrap_or(0), parameters)));
-        stats["internalDatabaseSizes"] = Value::Object(sizes.collect());
-        let segment = |segment: &SegmentReport| {
-            json!({
-                "numberOfDocuments": segment.doc_count - segment.deleted_count,
-                "numberOfDeletedDocuments": segment.deleted_count,
-                "size": size(segment.bytes, parameters),
-            })
-        };
-        stats["segments"] = report.segments.iter().map(segment).collect();
+        add_internal_sizes(&mut stats, &state.instance.index(uid)?.report(), parameters);
     }
     Ok(stats)
 }
 
-/// The section of a segment that holds the documents.
-const STORE_SECTION: &str = "store";
+/// Sizes of the parts of segments, for which the index is opened.
+fn add_internal_sizes(stats: &mut Value, report: &IndexReport, parameters: StatsParameters) {
+    let mut sections: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, bytes) in report.segments.iter().flat_map(|segment| &segment.sections) {
+        *sections.entry(name).or_default() += bytes;
+    }
+    let sizes = sections.into_iter().map(|(name, bytes)| (name.to_owned(), size(bytes, parameters)));
+    stats["internalDatabaseSizes"] = Value::Object(sizes.collect());
+    let segment = |segment: &SegmentReport| {
+        json!({
+            "numberOfDocuments": segment.doc_count - segment.deleted_count,
+            "numberOfDeletedDocuments": segment.deleted_count,
+            "size": size(segment.bytes, parameters),
+        })
+    };
+    stats["segments"] = report.segments.iter().map(segment).collect();
+}
 
 fn size(bytes: u64, parameters: StatsParameters) -> Value {
     if parameters.human { human_size(bytes).into() } else { bytes.into() }

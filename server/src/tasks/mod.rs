@@ -1,8 +1,10 @@
 //! Tasks: every change is one. They are durable before they are acknowledged, and one thread carries them out.
 
+mod attempts;
 mod batch;
 mod cleanup;
 mod content;
+mod delay;
 mod details;
 mod filter;
 mod kind;

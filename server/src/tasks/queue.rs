@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::content::Content;
+use super::delay::{self, Delay};
 use super::filter::TaskFilter;
 use super::live::LiveBatch;
 use super::store::{Batch, Page, Paging, Store, StoreError};
@@ -52,6 +53,9 @@ pub struct TaskQueue {
     ends: Ends,
     traces: RecentTraces,
     uploads: Uploads,
+    delay: Delay,
+    /// Writes that would wait for longer are refused.
+    delay_max: Option<Duration>,
 }
 
 /// Tells who wants to know that a batch has ended.
@@ -102,7 +106,31 @@ impl TaskQueue {
             ends: Ends::default(),
             traces: RecentTraces::default(),
             uploads: Uploads::default(),
+            delay: Delay::default(),
+            delay_max: None,
         }
+    }
+
+    /// Refuses writes of documents that would wait for longer than `limit`.
+    #[must_use]
+    pub fn with_delay_max(self, limit: Option<Duration>) -> TaskQueue {
+        TaskQueue { delay_max: limit, ..self }
+    }
+
+    /// To be called before a write of documents is received.
+    ///
+    /// # Errors
+    /// `too_many_write_requests` when it would wait for too long.
+    pub fn check_delay(&self) -> ApiResult<()> {
+        match self.delay_max {
+            Some(limit) => delay::check(self.delay.expected(&self.store)?, limit),
+            None => Ok(()),
+        }
+    }
+
+    /// A batch of so many tasks has ended.
+    pub(super) fn note_end(&self, tasks: usize) {
+        self.delay.ended(tasks as u64);
     }
 
     /// Registers a task: when this returns it is durable and the scheduler knows.

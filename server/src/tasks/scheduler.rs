@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::{Phase, Progress};
+use lamina_engine::index::{Phase, Progress, Snapshot};
 use serde_json::Map;
 
+use super::attempts::Attempts;
 use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
 use super::cleanup::Retention;
 use super::content::Content;
@@ -22,7 +23,7 @@ use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, 
 use super::trace::Trace;
 use super::uploads::Patience;
 use crate::backup::BackupPlaces;
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{Instance, InstanceError};
 use crate::memory;
 use crate::outbound::{Outbound, Tally};
@@ -51,6 +52,14 @@ pub enum StartError {
     /// The database folder cannot be cleaned.
     #[error(transparent)]
     Instance(#[from] InstanceError),
+    /// The operating system does not let an index be opened: whether its last batch was committed cannot be told.
+    #[error("{error}")]
+    Index {
+        /// The index.
+        uid: String,
+        /// Why.
+        error: ApiError,
+    },
     /// What an index remembers of its last batch makes no sense.
     #[error("index `{uid}` remembers a batch that cannot be read: {source}")]
     Note {
@@ -170,8 +179,13 @@ impl Worker {
             tracing::info!(task = uid, "trying again to upgrade the database");
         }
         for uid in store.indexes_with_enqueued()? {
-            // An index that cannot be opened fails its tasks, not the server.
-            let Ok(snapshot) = self.instance.snapshot(&uid) else { continue };
+            // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
+            // batch that it has committed would be carried out twice.
+            let snapshot = match self.snapshot_at_last(&uid) {
+                Ok(snapshot) => snapshot,
+                Err(error) if error.is_momentary() => return Err(StartError::Index { uid, error }),
+                Err(_) => continue,
+            };
             // An index that was filled from a dump knows of no batch yet.
             let Some((_, note)) = snapshot.last_outcome().filter(|(_, note)| !note.is_empty()) else { continue };
             let batch: FinishedBatch =
@@ -195,6 +209,20 @@ impl Worker {
         self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
         self.instance.remove_orphans(&store.payload_files()?)?;
         Ok(())
+    }
+
+    /// A snapshot, after some attempts if need be.
+    fn snapshot_at_last(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+        let mut attempts = Attempts::new();
+        loop {
+            match (self.instance.snapshot(uid), attempts.next_pause()) {
+                (Err(error), Some(pause)) if error.is_momentary() => {
+                    tracing::warn!(index = uid, error = error.message, ?pause, "an index will be opened after a pause");
+                    std::thread::sleep(pause);
+                }
+                (other, _) => return other,
+            }
+        }
     }
 
     /// The tasks of a batch that are enqueued.
@@ -380,7 +408,7 @@ impl Worker {
     fn conclude(&mut self, live: &LiveBatch, tasks: &[Queued], mut done: Done) -> bool {
         let free = self.publish(&done);
         self.free_payloads(live, tasks, &done);
-        if self.embed(live, tasks, &mut done) == Embedding::GivenUp {
+        if matches!(self.embed(live, tasks, &mut done), Embedding::GivenUp) {
             self.interrupt(done.batch);
             return false;
         }
@@ -399,6 +427,7 @@ impl Worker {
         let Some(files) = self.store_end(&done) else { return false };
         self.remove(&free, files.iter().map(String::as_str));
         self.next_batch = self.next_batch.max(live.uid + 1);
+        self.queue.note_end(tasks.len());
         tracing::info!(
             batch = live.uid,
             tasks = tasks.len(),
@@ -409,12 +438,27 @@ impl Worker {
         true
     }
 
+    /// What may be over in a moment is tried again.
     fn embed(&self, live: &LiveBatch, tasks: &[Queued], done: &mut Done) -> Embedding {
-        let work = || run::embed(self.context(live), &mut done.batch, tasks);
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            tracing::error!(panic = panic_text(&*panic), batch = live.uid, "a batch panicked while it was embedded");
-            Embedding::Ended
-        })
+        let mut attempts = Attempts::new();
+        loop {
+            let work = || run::embed(self.context(live), &mut done.batch, tasks, attempts.may_go_on());
+            let embedding = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+                tracing::error!(
+                    panic = panic_text(&*panic),
+                    batch = live.uid,
+                    "a batch panicked while it was embedded"
+                );
+                Embedding::Ended
+            });
+            let (Embedding::Hindered(error), Some(pause)) = (&embedding, attempts.next_pause()) else {
+                return embedding;
+            };
+            tracing::warn!(batch = live.uid, error = error.message, ?pause, "documents will be embedded after a pause");
+            if !self.pause(live, pause) {
+                return Embedding::GivenUp;
+            }
+        }
     }
 
     /// Keeps a batch whose documents are written but not embedded: the server stops, and the next start goes on with it,
@@ -439,8 +483,43 @@ impl Worker {
         }
     }
 
-    /// A panic fails the tasks of the batch, not the server.
+    /// Carries out a batch; one that met a failure which may be over in a moment is tried again as a whole, since it has
+    /// changed nothing. `None` when it was told to give up.
     fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
+        let mut attempts = Attempts::new();
+        loop {
+            let done = self.attempt(live, tasks)?;
+            let (Some(error), Some(pause)) = (done.momentary_failure(), attempts.next_pause()) else {
+                return Some(done);
+            };
+            tracing::warn!(batch = live.uid, ?error, ?pause, "a batch will be tried again after a pause");
+            for (folder, index) in done.created {
+                self.instance.discard_unnamed(&folder, index);
+            }
+            if !self.pause(live, pause) {
+                return None;
+            }
+        }
+    }
+
+    /// Waits; `false` as soon as the server stops or the batch is canceled.
+    fn pause(&self, live: &LiveBatch, pause: Duration) -> bool {
+        let deadline = Instant::now() + pause;
+        loop {
+            if self.stop.load(Ordering::Acquire) || live.is_cancelled() {
+                return false;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            // Ends early when tasks are registered, which a cancelation is too.
+            self.queue.wait(Some(left));
+        }
+    }
+
+    /// A panic fails the tasks of the batch, not the server.
+    fn attempt(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
         let context = self.context(live);
         match catch_unwind(AssertUnwindSafe(|| run::run(context, tasks))) {
             Ok(done) => done,

@@ -115,11 +115,25 @@ impl Task {
 pub struct StoredError {
     code: String,
     message: String,
+    /// Whether the cause may be over in a moment. Known only until it is stored.
+    #[serde(skip)]
+    is_momentary: bool,
+}
+
+impl StoredError {
+    /// As [`ApiError::is_momentary`].
+    pub(super) fn is_momentary(&self) -> bool {
+        self.is_momentary
+    }
 }
 
 impl From<&ApiError> for StoredError {
     fn from(error: &ApiError) -> StoredError {
-        StoredError { code: error.code.as_str().to_owned(), message: error.message.clone() }
+        StoredError {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+            is_momentary: error.is_momentary(),
+        }
     }
 }
 

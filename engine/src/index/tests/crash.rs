@@ -7,8 +7,17 @@ use super::*;
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
 
 /// A life of an index: `observed` sees every state that was reached. Stops at the first error.
-fn live(directory: &FaultyDirectory, mut observed: impl FnMut(Observed)) -> Result<(), IndexError> {
-    let index = Index::create_in(Arc::new(directory.clone()), options())?;
+fn live(directory: &FaultyDirectory, observed: impl FnMut(Observed)) -> Result<(), IndexError> {
+    live_trying(directory, 1, observed)
+}
+
+/// As [`live`]; what fails for a moment is tried so often.
+fn live_trying(
+    directory: &FaultyDirectory,
+    attempts: usize,
+    mut observed: impl FnMut(Observed),
+) -> Result<(), IndexError> {
+    let index = trying(attempts, || Index::create_in(Arc::new(directory.clone()), options()))?;
     observed(observe(&index.snapshot()));
     let many: Vec<Value> = (10..40).map(|id| json!({"id": id, "title": format!("film {id}"), "n": id % 3})).collect();
     let batches: Vec<Vec<Operation>> = vec![
@@ -21,14 +30,75 @@ fn live(directory: &FaultyDirectory, mut observed: impl FnMut(Observed)) -> Resu
         vec![add(&[json!({"id": 50})])],
     ];
     for (batch, operations) in (0..).zip(&batches) {
-        try_apply(&index, batch, operations)?;
+        trying(attempts, || try_apply(&index, batch, operations))?;
         observed(observe(&index.snapshot()));
     }
-    index.compact(&AtomicBool::new(false))?;
+    trying(attempts, || index.compact(&AtomicBool::new(false)))?;
     observed(observe(&index.snapshot()));
-    try_apply(&index, 99, &[Operation::Clear])?;
+    trying(attempts, || try_apply(&index, 99, &[Operation::Clear]))?;
     observed(observe(&index.snapshot()));
     Ok(())
+}
+
+fn trying<T>(attempts: usize, mut act: impl FnMut() -> Result<T, IndexError>) -> Result<T, IndexError> {
+    for _ in 1..attempts {
+        match act() {
+            Err(error) if error.is_momentary() => {}
+            other => return other,
+        }
+    }
+    act()
+}
+
+#[test]
+fn whatever_call_the_system_refuses_once_is_no_harm_when_tried_again() {
+    let (states, whole) = all_states();
+    let call_count = whole.call_count();
+    assert!(call_count > 80, "{call_count} calls");
+    // EINTR, EIO, EAGAIN, ENOMEM, EBUSY, ENFILE, EMFILE, ENOSPC, EDQUOT
+    for (step, number) in (0..call_count).zip([4, 5, 11, 12, 16, 23, 24, 28, 122].into_iter().cycle()) {
+        let directory = FaultyDirectory::new(Fault::RefusalAtCall(step, number));
+        let mut reached = Vec::new();
+        live_trying(&directory, 2, |state| reached.push(state))
+            .unwrap_or_else(|error| panic!("call {step} was refused with {number}: {error:?}"));
+        assert_eq!(reached, states, "call {step} was refused with {number}");
+        directory.set_fault(Fault::None);
+        let index = open(directory.after_crash(Survival::SyncedOnly));
+        assert_eq!(Some(&observe(&index.snapshot())), states.last(), "call {step} was refused with {number}");
+        index.verify().expect("whole");
+    }
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_for_a_moment_is_not_passed_over() {
+    // A crash between the commit of a manifest and the removal of the one before leaves both.
+    let (states, whole) = all_states();
+    let last = whole.sync_count() - 1;
+    let directory = FaultyDirectory::new(Fault::PowerLossAtSync(last));
+    live(&directory, |_| {}).expect_err("the power is gone");
+    let files = directory.after_crash(Survival::Everything);
+    let manifests = files.list().expect("a list").iter().filter(|name| name.starts_with("manifest-")).count();
+    assert_eq!(manifests, 2, "the old one and the new one");
+    let newest = observe(&open(MemoryDirectory::clone(&files)).snapshot());
+    assert_eq!(Some(&newest), states.last());
+    let calls = {
+        let directory = FaultyDirectory::holding(&directory.after_crash(Survival::Everything)).expect("files");
+        Index::open_in(Arc::new(directory.clone()), options()).expect("opens");
+        directory.call_count()
+    };
+    for step in 0..calls {
+        let files = directory.after_crash(Survival::Everything);
+        let directory = FaultyDirectory::holding(&files).expect("files");
+        directory.set_fault(Fault::RefusalAtCall(step, 24));
+        let opened = Index::open_in(Arc::new(directory.clone()), options());
+        if let Err(error) = &opened {
+            assert!(error.is_momentary(), "{error}");
+        }
+        drop(opened);
+        directory.set_fault(Fault::None);
+        let index = Index::open_in(Arc::new(directory), options()).expect("opens");
+        assert_eq!(observe(&index.snapshot()), newest, "call {step} was refused");
+    }
 }
 
 fn all_states() -> (Vec<Observed>, FaultyDirectory) {

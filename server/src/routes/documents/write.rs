@@ -24,6 +24,7 @@ use crate::wire::query_string::decode_path_segment;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
+    request.state().queue.check_delay()?;
     let parameters = AddParameters::from_query(&request.query())?;
     let format = parameters.format(request.header(header::CONTENT_TYPE))?;
     let state = Arc::clone(request.state());
@@ -56,12 +57,14 @@ pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiRes
 
 async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
+    request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     enqueue(request.state(), NewTask::for_index(uid, content)).await
 }
 
 pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
+    request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
@@ -73,6 +76,7 @@ pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Respo
 
 pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
+    request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     let filter = filter_to_delete(&request.json().await?)?;
@@ -91,6 +95,7 @@ fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
 
 pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
+    request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     let edit = edit_request(&request.json().await?)?;

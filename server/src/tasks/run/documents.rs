@@ -187,7 +187,8 @@ fn operations(
         }
         let operation = match operation(context, task, &mut settings) {
             Ok(operation) => operation,
-            Err(error) if error.status() < 500 => {
+            // What may be over in a moment is no fault of the task.
+            Err(error) if error.status() < 500 && !error.is_momentary() => {
                 let error = error.prefixed(format_args!("Index `{}`: ", outline.index_uid));
                 outline.prospects.push(Prospect::Decided(failed(task.uid, &error)));
                 continue;

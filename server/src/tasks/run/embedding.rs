@@ -25,21 +25,41 @@ use crate::timestamp::Timestamp;
 const TOLD_MAX: usize = 100;
 
 /// How the second part ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(in super::super) enum Embedding {
     /// The tasks tell what there is to tell.
     Ended,
     /// It was told to give up; documents wait for their vectors as before.
     GivenUp,
+    /// It met a failure that may be over in a moment; documents wait for their vectors as before.
+    Hindered(ApiError),
 }
 
 /// Makes the vectors that the documents of the batch wait for, and tells its tasks what failed.
-pub(in super::super) fn embed(context: Context<'_>, batch: &mut FinishedBatch, tasks: &[Queued]) -> Embedding {
+///
+/// What may be over in a moment is told to the caller if it `may_try_again`, to the tasks otherwise.
+pub(in super::super) fn embed(
+    context: Context<'_>,
+    batch: &mut FinishedBatch,
+    tasks: &[Queued],
+    may_try_again: bool,
+) -> Embedding {
     let Some(uid) = batch.embeds.take() else { return Embedding::Ended };
-    // An index that can't be opened has failed its tasks.
-    let Ok(index) = context.instance.index(&uid) else { return Embedding::Ended };
+    let index = match context.instance.index(&uid) {
+        Ok(index) => index,
+        Err(error) if error.is_momentary() && may_try_again => {
+            batch.embeds = Some(uid);
+            return Embedding::Hindered(error);
+        }
+        // An index that can't be opened has failed its tasks.
+        Err(_) => return Embedding::Ended,
+    };
     let embedded = match index.embed_waiting(&context.live.progress, &context.live.cancelled) {
         Ok(embedded) => embedded,
+        Err(error) if error.is_momentary() && may_try_again => {
+            batch.embeds = Some(uid);
+            return Embedding::Hindered(error.into());
+        }
         Err(IndexError::Cancelled) => {
             batch.embeds = Some(uid);
             return Embedding::GivenUp;

@@ -97,7 +97,7 @@ fn set_primary_key(
 pub(super) fn delete(context: Context<'_>, uid: &str, tasks: &[Queued]) -> Done {
     let document_count = context.instance.contains(uid).then(|| {
         // An index that cannot be read can still be deleted.
-        context.instance.snapshot(uid).map_or(0, |snapshot| snapshot.document_count())
+        context.instance.summary(uid).map_or(0, |summary| summary.document_count)
     });
     let mut exists = document_count.is_some();
     let ended: Vec<FinishedTask> = tasks

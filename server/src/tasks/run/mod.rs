@@ -22,6 +22,7 @@ use crate::backup::BackupPlaces;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::outbound::Outbound;
+use crate::tasks::task::StoredError;
 
 pub(super) use embedding::{Embedding, embed};
 use record::Record;
@@ -33,6 +34,17 @@ pub(super) struct Done {
     pub(super) batch: FinishedBatch,
     /// Indexes that it created, by folder.
     pub(super) created: Vec<(String, Arc<Index>)>,
+}
+
+impl Done {
+    /// The failure of a task that may be over in a moment, if there is one. Nothing was committed then: such a failure fails
+    /// the batch as a whole.
+    pub(super) fn momentary_failure(&self) -> Option<&StoredError> {
+        self.batch.tasks.iter().find_map(|task| match &task.result {
+            TaskResult::Failed(error) if error.is_momentary() => Some(error),
+            _ => None,
+        })
+    }
 }
 
 /// What a batch may use.

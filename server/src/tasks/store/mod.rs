@@ -87,6 +87,7 @@ pub enum StoreError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
+        let is_momentary = error.is_momentary();
         if matches!(error, StoreError::Full) {
             return ApiError::new(Code::NoSpaceLeftOnDevice, error.to_string());
         }
@@ -97,13 +98,32 @@ impl From<StoreError> for ApiError {
             return ApiError::new(
                 Code::NoSpaceLeftOnDevice,
                 "There is no more space left on the device. Consider increasing the size of the disk/partition.",
-            );
+            )
+            .momentary(is_momentary);
         }
-        ApiError::internal(error.to_string())
+        ApiError::internal(error.to_string()).momentary(is_momentary)
     }
 }
 
 impl StoreError {
+    /// Whether the operating system refused something that it may grant in a moment: room, descriptors, memory, a device.
+    pub fn is_momentary(&self) -> bool {
+        use rusqlite::ErrorCode;
+        match self {
+            StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => matches!(
+                failure.code,
+                ErrorCode::DiskFull
+                    | ErrorCode::SystemIoFailure
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::OutOfMemory
+                    | ErrorCode::DatabaseBusy
+                    | ErrorCode::DatabaseLocked
+            ),
+            StoreError::Shared(error) => error.is_momentary(),
+            _ => false,
+        }
+    }
+
     /// Whether the disk is full: the same call may succeed once there is room.
     pub fn is_out_of_space(&self) -> bool {
         match self {

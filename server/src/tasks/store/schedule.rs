@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::{Store, StoreError, rows};
 use crate::tasks::content::Content;
+use crate::tasks::delay::Waiting;
 use crate::tasks::kind::Kind;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::Timestamp;
@@ -67,6 +68,19 @@ impl Store {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut tasks = statement.query_and_then([], queued)?;
             tasks.next().transpose()
+        })
+    }
+
+    /// How many tasks are enqueued or under way, and since when. Walks their index, some milliseconds for a hundred thousand.
+    pub(in crate::tasks) fn waiting(&self) -> Result<Waiting, StoreError> {
+        self.read(|connection| {
+            let sql = "SELECT enqueued_at FROM tasks WHERE status = 0 ORDER BY uid LIMIT 1";
+            let oldest: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+            let Some(oldest) = oldest else { return Ok(Waiting::default()) };
+            let sql = "SELECT count(*) FROM tasks WHERE status = 0";
+            let count: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            let count = u64::try_from(count).unwrap_or(0);
+            Ok(Waiting { oldest: Some(Timestamp::from_nanos(oldest)), count })
         })
     }
 
