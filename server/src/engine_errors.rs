@@ -60,7 +60,9 @@ fn translated(error: IndexError) -> ApiError {
             tracing::error!(path = %path.display(), error = %source, "a payload cannot be read");
             source.into()
         }
-        IndexError::CorruptManifest { .. }
+        IndexError::DamagedSegment { .. }
+        | IndexError::CorruptTombstones { .. }
+        | IndexError::CorruptManifest { .. }
         | IndexError::ManifestTooNew { .. }
         | IndexError::WrongFileLength { .. }
         | IndexError::Segment(_) => ApiError::new(Code::InvalidStoreFile, error.to_string()),
@@ -142,6 +144,13 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
             ApiError::new(code, error.to_string())
         }
         OperationError::Settings(error) => named(error.into()),
+        OperationError::Damaged(reason) => named(ApiError::new(
+            Code::InvalidStoreFile,
+            format!(
+                "Nothing can be written: {reason}. Stop the server and repair the index with `lamina repair`, or delete \
+                 the index or all its documents."
+            ),
+        )),
         OperationError::Selection(source) => {
             let is_about_the_filter = source.is::<ConditionError>() || source.is::<FilterError>();
             let code = if is_about_the_filter { Code::InvalidDocumentFilter } else { Code::Internal };

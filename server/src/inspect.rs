@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::console;
 use crate::error::ApiError;
-use crate::instance::{Instance, InstanceError};
+use crate::instance::{Instance, InstanceError, holds_database};
 use crate::options::human_size;
 use crate::wire::settings::show_with;
 
@@ -108,7 +108,7 @@ fn verify_all(instance: &Instance) -> Result<bool, InspectError> {
 
 fn open(folder: &Path) -> Result<Instance, InspectError> {
     // Opening would create one.
-    if !folder.join("VERSION").is_file() {
+    if !folder.join("VERSION").is_file() && !holds_database(folder) {
         return Err(InspectError::NoDatabase(folder.to_owned()));
     }
     let options = IndexOptions { background_merges: false, ..IndexOptions::default() };

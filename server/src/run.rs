@@ -309,7 +309,7 @@ fn open_indexes(state: &Arc<AppState>) {
     tokio::task::spawn_blocking(move || {
         let uids = state.instance.uids().into_iter().take(state.instance.kept_open_max());
         for (place, uid) in uids.enumerate() {
-            match state.instance.snapshot(&uid) {
+            match state.instance.state(&uid) {
                 Ok(snapshot) if place < WARMED_UP => drop(warm_up(&snapshot)),
                 Ok(_) => {}
                 Err(error) => tracing::error!(index = uid, error = %error.message, "cannot open an index"),

@@ -28,6 +28,7 @@ mod local_models;
 mod network;
 mod object_storage;
 mod observing;
+mod old_formats;
 mod places;
 mod points_in_time;
 mod questions;

@@ -73,31 +73,34 @@ pub(super) fn link_snapshot(snapshot: &Snapshot, directory: &dyn Directory, fold
     Ok(())
 }
 
-fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard>> {
-    snapshot.segments.iter().flat_map(|segment| {
+/// Those of damaged segments too: the manifest goes on naming them.
+pub(super) fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard>> {
+    let sound = snapshot.segments.iter().flat_map(|segment| {
         let tombstones = segment.deleted.as_ref().and_then(|deleted| deleted.file());
         segment.files.iter().chain(tombstones.map(|file| &file.guard))
-    })
+    });
+    sound.chain(snapshot.damaged.iter().flat_map(|segment| &*segment.files))
 }
 
 fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
     let mut inline_tombstones = Vec::new();
-    let segments = snapshot
-        .segments
-        .iter()
-        .map(|segment| {
-            let deleted = segment.deleted.as_ref().map(|deleted| match deleted.file() {
-                Some(file) => DeletedMeta::File(file.meta.clone()),
-                None => {
-                    let bytes = deleted.to_bytes();
-                    let length = bytes.len() as u64;
-                    inline_tombstones.push(bytes);
-                    DeletedMeta::Inline { bytes: length }
-                }
-            });
-            SegmentEntry { meta: segment.reader.meta().clone(), deleted }
-        })
-        .collect();
+    let sound = snapshot.segments.iter().map(|segment| {
+        let deleted = segment.deleted.as_ref().map(|deleted| match deleted.file() {
+            Some(file) => DeletedMeta::File(file.meta.clone()),
+            None => {
+                let bytes = deleted.to_bytes();
+                let length = bytes.len() as u64;
+                inline_tombstones.push(bytes);
+                DeletedMeta::Inline { bytes: length }
+            }
+        });
+        SegmentEntry { meta: segment.reader.meta().clone(), deleted }
+    });
+    let mut segments: Vec<SegmentEntry> = sound.collect();
+    for segment in &*snapshot.damaged {
+        segments.push(segment.entry.clone());
+        inline_tombstones.extend(segment.inline_tombstones.clone());
+    }
     Manifest {
         body: Body {
             generation: snapshot.generation,

@@ -26,6 +26,11 @@ pub enum IndexError {
     ManifestTooNew { file: String, found: u32, supported: u32 },
     #[error("file {file} has {found} bytes instead of {expected}")]
     WrongFileLength { file: String, expected: u64, found: u64 },
+    #[error("tombstones {file} cannot be read")]
+    CorruptTombstones { file: String },
+    /// `reason` names the file and the section.
+    #[error("a segment is damaged: {reason}")]
+    DamagedSegment { file: String, reason: String },
     #[error(transparent)]
     TooManyFields(#[from] TooManyFields),
     #[error(transparent)]
@@ -117,6 +122,9 @@ pub enum OperationError {
     Id(#[from] IdError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// Only clearing an index is possible while a segment is damaged: what is written might be in it already.
+    #[error("nothing can be written: {0}")]
+    Damaged(#[source] Box<IndexError>),
     /// What the caller's selector answered.
     #[error("documents could not be selected")]
     Selection(#[source] Box<dyn std::error::Error + Send + Sync>),

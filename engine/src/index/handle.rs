@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::bulk::BulkActivity;
 use super::commit::{persist, retire};
+use super::damaged::{Damage, DamagedSegment};
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::lock::IndexLock;
@@ -19,11 +20,11 @@ use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
 use super::recovery::{Recovered, holds_index, recover, verify_manifest};
 use super::settings::Settings;
-use super::snapshot::Snapshot;
+use super::snapshot::{SegmentView, Snapshot};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction, text_options};
 use crate::background::SmallWrite;
-use crate::segment::{MergeWatch, StoreDictionary};
+use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
 use crate::text::Tokenizer;
 
@@ -126,7 +127,8 @@ impl Index {
     /// Opens the index in `folder`: milliseconds, whatever its size.
     ///
     /// # Errors
-    /// [`IndexError::NotFound`], [`IndexError::Locked`], or what is wrong with its files.
+    /// [`IndexError::NotFound`], [`IndexError::Locked`], or what is wrong with its files. A segment that is damaged is
+    /// no error: it is kept aside, see [`Snapshot::damaged`].
     pub fn open(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
         if !folder.is_dir() {
             // Opening the directory would create it.
@@ -164,6 +166,7 @@ impl Index {
         let now = now_nanos();
         let snapshot = Snapshot {
             segments: Vec::new(),
+            damaged: Arc::new([]),
             settings: Arc::new(Settings::default()),
             fields: Arc::default(),
             primary_key: None,
@@ -338,8 +341,9 @@ impl Index {
     /// written meanwhile stays in segments of its own.
     ///
     /// # Errors
-    /// [`IndexError::Cancelled`], or what a merge met; the index stays as it was.
+    /// [`IndexError::Cancelled`], [`IndexError::DamagedSegment`], or what a merge met; the index stays as it was.
     pub fn compact(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+        self.snapshot().check_whole()?;
         Merging::begin(&self.shared).compact(cancelled, None)
     }
 
@@ -348,6 +352,7 @@ impl Index {
     /// # Errors
     /// As [`Index::compact`].
     pub fn compact_watched(&self, cancelled: &AtomicBool, watch: &dyn MergeWatch) -> Result<(), IndexError> {
+        self.snapshot().check_whole()?;
         Merging::begin(&self.shared).compact(cancelled, Some(watch))
     }
 
@@ -391,7 +396,28 @@ impl Index {
             document_count: snapshot.document_count(),
             segment_bytes: snapshot.disk_bytes(),
             segments: segments.collect(),
+            damaged: snapshot.damaged().to_vec(),
         }
+    }
+
+    /// Keeps segments aside in which damage was found while they were open: `damage_of` says so. On the disk everything
+    /// stays as it was. Cost without any: a call for each segment.
+    pub fn set_aside(&self, damage_of: impl Fn(&SegmentReader) -> Option<IndexError>) {
+        let is_sound = |view: &SegmentView| damage_of(&view.reader).is_none();
+        if self.snapshot().segments.iter().all(is_sound) {
+            return;
+        }
+        let _writer = self.shared.lock_writer();
+        let mut new = Snapshot::clone(&self.snapshot());
+        let mut damaged = new.damaged.to_vec();
+        new.segments.retain(|view| {
+            let Some(damage) = damage_of(&view.reader).as_ref().and_then(Damage::of) else { return true };
+            tracing::error!(segment = view.id().0, reason = damage.reason, "a segment is damaged: it is kept aside");
+            damaged.push(DamagedSegment::of_view(view, damage));
+            false
+        });
+        new.damaged = damaged.into();
+        self.shared.current.store(Arc::new(new));
     }
 
     /// Re-reads every byte of every file and checks it. Writers wait only while the manifest is read.
@@ -403,6 +429,7 @@ impl Index {
             let _writer = self.shared.lock_writer();
             let snapshot = self.snapshot();
             verify_manifest(&*self.shared.directory, snapshot.generation)?;
+            snapshot.check_whole()?;
             snapshot
         };
         for segment in &snapshot.segments {

@@ -6,6 +6,7 @@
 
 mod bulk;
 mod commit;
+mod damaged;
 mod document_vectors;
 pub mod embedding;
 mod error;
@@ -30,6 +31,10 @@ mod tests;
 mod tombstones;
 mod transaction;
 
+/// The format of the segments that this program writes, and the newest that it reads. Older ones are read as well.
+pub const FORMAT: u32 = crate::segment::FORMAT;
+
+pub use damaged::{Damage, DamagedSegment};
 pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};
 pub use handle::Index;
@@ -41,5 +46,5 @@ pub use progress::{Phase, Progress};
 pub use settings::{Setting, Settings, SettingsPatch};
 pub use snapshot::{DocumentAddress, SegmentView, Snapshot};
 pub use status::{IndexReport, MergeStatus, SegmentReport};
-pub use summary::IndexSummary;
+pub use summary::{DamageSummary, IndexSummary};
 pub use tombstones::Tombstones;

@@ -1,7 +1,10 @@
 //! Opening: the newest whole manifest is the index, everything no manifest names is a leftover.
 
+use std::io;
 use std::sync::Arc;
 
+use super::commit::guards;
+use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
 use super::files::FileGuard;
 use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation, manifest_name};
@@ -26,7 +29,8 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 /// Reads the newest whole manifest, opens its segments, and removes the leftovers of crashes.
 ///
 /// Two manifests are there only when a crash fell between the commit of the newer one and the removal of the older
-/// one, so an older one is good enough when the newer is damaged or names files that are not there.
+/// one, so an older one is good enough when the newer is damaged or names files that are not there. Without an older one
+/// the newest that can be read is the index, and what it names in vain are damaged segments.
 ///
 /// # Errors
 /// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one.
@@ -58,7 +62,7 @@ fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a 
     let mut manifests: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
     manifests.sort_unstable_by(|left, right| right.cmp(left));
     let mut newest_error = None;
-    for name in manifests {
+    for name in &manifests {
         match read_manifest(directory, name) {
             Ok(manifest) => return Ok((name, manifest)),
             // Falling back would silently lose what the newer program wrote.
@@ -69,6 +73,11 @@ fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a 
                 tracing::warn!(file = name, %error, "passing over a manifest that is not whole");
                 newest_error.get_or_insert(error);
             }
+        }
+    }
+    for name in &manifests {
+        if let Ok(manifest) = Manifest::from_bytes(name, &directory.open_read(name)?) {
+            return Ok((name, manifest));
         }
     }
     Err(newest_error.unwrap_or(IndexError::NotFound))
@@ -101,12 +110,19 @@ fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered,
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
     let mut segments = Vec::with_capacity(body.segments.len());
+    let mut damaged = Vec::new();
     for entry in &body.segments {
-        segments.push(open_segment(directory, entry, &mut inline_tombstones)?);
+        let inline = matches!(entry.deleted, Some(DeletedMeta::Inline { .. }));
+        let inline = inline.then(|| inline_tombstones.next().expect("a manifest holds the tombstones its body lists"));
+        match open_segment(directory, entry, inline.as_deref()) {
+            Ok(segment) => segments.push(segment),
+            Err(error) => damaged.push(keep_aside(directory, entry, inline, error)?),
+        }
     }
     let fields = FieldMap::from_names(&body.fields)?.snapshot();
     let snapshot = Snapshot {
         segments,
+        damaged: damaged.into(),
         settings: body.settings,
         fields,
         primary_key: body.primary_key.map(Arc::from),
@@ -121,14 +137,35 @@ fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered,
     Ok(Recovered { snapshot, next_segment_id: body.next_segment_id })
 }
 
+/// A segment that is damaged is kept for what the manifest says of it.
+///
+/// # Errors
+/// `error`, where it is none about damage.
+fn keep_aside(
+    directory: &Arc<dyn Directory>,
+    entry: &SegmentEntry,
+    inline_tombstones: Option<Vec<u8>>,
+    error: IndexError,
+) -> Result<DamagedSegment, IndexError> {
+    let Some(damage) = Damage::of(&error) else { return Err(error) };
+    tracing::error!(segment = entry.meta.id, reason = damage.reason, "a segment is damaged: it is kept aside");
+    let tombstones = match &entry.deleted {
+        Some(DeletedMeta::File(file)) => Some(file),
+        _ => None,
+    };
+    let files = entry.meta.files().chain(tombstones);
+    let files = files.map(|file| FileGuard::kept(directory.clone(), file.name.clone())).collect();
+    Ok(DamagedSegment::new(entry.clone(), inline_tombstones, files, damage))
+}
+
 fn open_segment(
     directory: &Arc<dyn Directory>,
     entry: &SegmentEntry,
-    inline_tombstones: &mut impl Iterator<Item = impl AsRef<[u8]>>,
+    inline_tombstones: Option<&[u8]>,
 ) -> Result<SegmentView, IndexError> {
     let reader = Arc::new(SegmentReader::open(&**directory, &entry.meta)?);
     let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
-    let deleted = tombstones_of(&**directory, entry, inline_tombstones)?;
+    let deleted = tombstones_of(&**directory, entry, &mut inline_tombstones.into_iter())?;
     if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
         tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
     }
@@ -153,7 +190,11 @@ pub(super) fn tombstones_of(
 }
 
 fn read_tombstone_file(directory: &dyn Directory, file: &FileMeta, doc_count: u32) -> Result<Tombstones, IndexError> {
-    let bytes = directory.open_read(&file.name)?;
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => damaged_tombstones(&file.name),
+        _ => error.into(),
+    };
+    let bytes = directory.open_read(&file.name).map_err(unreadable)?;
     if crc32fast::hash(&bytes) != file.checksum {
         return Err(damaged_tombstones(&file.name));
     }
@@ -165,19 +206,12 @@ fn read_tombstones(file: &str, bytes: &[u8], doc_count: u32) -> Result<Tombstone
 }
 
 fn damaged_tombstones(file: &str) -> IndexError {
-    IndexError::CorruptManifest { file: file.to_owned(), reason: "tombstones cannot be read" }
+    IndexError::CorruptTombstones { file: file.to_owned() }
 }
 
 /// Removes other manifests, and files of ours that the current one does not name. Other files are not touched.
 fn remove_leftovers(directory: &dyn Directory, names: &[String], manifest: &str, snapshot: &Snapshot) {
-    let named: hashbrown::HashSet<&str> = snapshot
-        .segments
-        .iter()
-        .flat_map(|segment| {
-            let tombstones = segment.deleted.as_ref().and_then(|deleted| deleted.file());
-            segment.files.iter().map(|guard| guard.name()).chain(tombstones.map(|file| file.guard.name()))
-        })
-        .collect();
+    let named: hashbrown::HashSet<&str> = guards(snapshot).map(|guard| guard.name()).collect();
     for name in names {
         let ours = manifest_generation(name).is_some()
             || (name.ends_with(".lam") && ["seg-", "del-", "rows-"].iter().any(|kind| name.starts_with(kind)));

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::damaged::DamagedSegment;
 use super::error::IndexError;
 use super::settings::Settings;
 use super::tombstones::Tombstones;
@@ -38,6 +39,8 @@ pub struct DocumentAddress {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub segments: Vec<SegmentView>,
+    /// Segments that the manifest names and that cannot be used.
+    pub(super) damaged: Arc<[DamagedSegment]>,
     pub settings: Arc<Settings>,
     /// All fields ever seen.
     pub fields: Arc<FieldMapSnapshot>,
@@ -102,8 +105,14 @@ impl SegmentView {
 }
 
 impl Snapshot {
-    /// Number of live documents.
+    /// Number of live documents, those in damaged segments included.
     pub fn document_count(&self) -> u64 {
+        let damaged: u64 = self.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();
+        self.readable_count() + damaged
+    }
+
+    /// Number of live documents in segments that can be read.
+    pub fn readable_count(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.live_count())).sum()
     }
 
@@ -175,15 +184,17 @@ impl Snapshot {
 
     /// Bytes of all files of the segments.
     pub fn disk_bytes(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.reader.meta().total_bytes()).sum()
+        let sound: u64 = self.segments.iter().map(|segment| segment.reader.meta().total_bytes()).sum();
+        sound + self.damaged.iter().map(DamagedSegment::disk_bytes).sum::<u64>()
     }
 
     /// Makes `folder` (existing, empty, on the same file system) a complete index with the content of this snapshot:
     /// files are linked, only the manifest is written. Does not stop writers.
     ///
     /// # Errors
-    /// What the file system says.
+    /// What the file system says, or that a segment is damaged: the copy would look whole.
     pub fn link_to(&self, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
+        self.check_whole()?;
         super::commit::link_snapshot(self, directory, folder)
     }
 }

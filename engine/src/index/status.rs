@@ -1,5 +1,6 @@
 //! What an index tells about itself.
 
+use super::damaged::DamagedSegment;
 use crate::id::SegmentId;
 use crate::segment::FileMeta;
 
@@ -17,13 +18,15 @@ pub struct MergeStatus {
 }
 
 /// The segments of an index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct IndexReport {
     pub generation: u64,
     pub document_count: u64,
     /// Bytes of all segment files.
     pub segment_bytes: u64,
     pub segments: Vec<SegmentReport>,
+    /// Segments that cannot be used.
+    pub damaged: Vec<DamagedSegment>,
 }
 
 /// One segment.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::damaged::{Damage, DamagedSegment};
 use super::document_vectors::VectorCounts;
 use super::error::IndexError;
 use super::manifest::Manifest;
@@ -32,6 +33,16 @@ pub struct IndexSummary {
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     /// Vectors of the embedders of the settings.
     pub vectors: VectorCounts,
+    /// Segments that cannot be used, as far as that is known without reading them.
+    pub damaged: Vec<DamageSummary>,
+}
+
+/// A segment that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamageSummary {
+    pub damage: Damage,
+    /// Live documents in it, also among those of the index.
+    pub document_count: u32,
 }
 
 impl IndexSummary {
@@ -48,6 +59,19 @@ impl IndexSummary {
             store_bytes: snapshot.segments.iter().map(|segment| segment.reader.store_bytes()).sum(),
             field_distribution: snapshot.field_distribution.clone(),
             vectors: snapshot.vector_counts(),
+            damaged: snapshot.damaged().iter().map(DamageSummary::of).collect(),
+        }
+    }
+
+    /// As [`Snapshot::check_searchable`].
+    ///
+    /// # Errors
+    /// [`IndexError::DamagedSegment`]
+    pub fn check_searchable(&self) -> Result<(), IndexError> {
+        let lost: u64 = self.damaged.iter().map(|segment| u64::from(segment.document_count)).sum();
+        match self.damaged.first() {
+            Some(DamageSummary { damage, .. }) if lost > 0 && 2 * lost >= self.document_count => Err(damage.error()),
+            _ => Ok(()),
         }
     }
 
@@ -66,7 +90,11 @@ impl IndexSummary {
         if !manifest.body.settings.embedders.is_empty() {
             return Ok(IndexSummary::of(&read_snapshot(&directory, manifest)?));
         }
-        IndexSummary::of_manifest(&*directory, &manifest)
+        match IndexSummary::of_manifest(&*directory, &manifest) {
+            // The rest of the index is there.
+            Err(error) if Damage::of(&error).is_some() => Ok(IndexSummary::of(&read_snapshot(&directory, manifest)?)),
+            summary => summary,
+        }
     }
 
     fn of_manifest(directory: &dyn Directory, manifest: &Manifest) -> Result<IndexSummary, IndexError> {
@@ -90,7 +118,14 @@ impl IndexSummary {
             store_bytes,
             field_distribution: body.field_distribution.clone(),
             vectors: VectorCounts::default(),
+            damaged: Vec::new(),
         })
+    }
+}
+
+impl DamageSummary {
+    fn of(segment: &DamagedSegment) -> DamageSummary {
+        DamageSummary { damage: segment.damage().clone(), document_count: segment.live_count() }
     }
 }
 

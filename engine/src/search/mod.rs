@@ -155,6 +155,8 @@ pub enum Limit {
     QueryReadings,
     /// The embedder failed or was late: a search by words and by nearness was answered by words alone.
     Embedder,
+    /// A segment is damaged: its documents are missing. The engine leaves it to callers to add this one.
+    DamagedSegment,
 }
 
 impl Limit {
@@ -165,6 +167,7 @@ impl Limit {
             Limit::QueryTerms => "queryTerms",
             Limit::QueryReadings => "queryReadings",
             Limit::Embedder => "embedder",
+            Limit::DamagedSegment => "damagedSegment",
         }
     }
 }

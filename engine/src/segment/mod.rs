@@ -49,6 +49,9 @@ mod vectors;
 mod verify;
 mod writer;
 
+/// Version of the format that is written, and the newest that is read.
+pub(crate) const FORMAT: u32 = format::VERSION;
+
 pub use boxes::{BoxRelation, GeoBox};
 pub(crate) use cache::{Cut, TypoKey, TypoTerms, WordDocsKey};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};

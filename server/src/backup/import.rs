@@ -189,7 +189,7 @@ fn sync_files(folder: &Path) -> Result<(), ImportError> {
 
 /// Segments are shared with the snapshot by links; everything else is copied.
 fn restore_snapshot(snapshot: &Path, database: &Path, may_upgrade: bool) -> Result<(), ImportError> {
-    for missing in ["VERSION", "tasks.sqlite", "indexes"] {
+    for missing in ["tasks.sqlite", "indexes"] {
         if !snapshot.join(missing).exists() {
             return Err(ImportError::NoSnapshot { path: snapshot.to_owned(), missing });
         }
@@ -243,6 +243,6 @@ mod tests {
     fn what_is_no_snapshot_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let error = restore_snapshot(folder.path(), &folder.path().join("data"), false).unwrap_err().to_string();
-        assert!(error.ends_with("is not a snapshot: it has no `VERSION`"), "{error}");
+        assert!(error.ends_with("is not a snapshot: it has no `tasks.sqlite`"), "{error}");
     }
 }

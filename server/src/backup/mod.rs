@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 pub use dump::DumpError;
-pub(crate) use dump::create as create_dump;
+pub(crate) use dump::{CreatedDump, create as create_dump};
 pub use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;

@@ -1,6 +1,5 @@
 //! Files of the database folder other than its stores.
 
-use std::cmp::Ordering;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use uuid::Uuid;
 
+use super::version::{Written, check_version, set_version};
 use crate::tasks::StoreError;
 
 /// Why a database folder cannot be used.
@@ -46,6 +46,21 @@ pub enum InstanceError {
         /// Version of this program.
         ours: &'static str,
     },
+    /// Written by a program with a newer format.
+    #[error(
+        "the database at {folder:?} has files of format {format} (version {found}); this program reads formats up to \
+         {ours}: start the version that wrote it, or a newer one"
+    )]
+    NewerFormat {
+        /// The folder.
+        folder: PathBuf,
+        /// Version in the folder.
+        found: String,
+        /// Format in the folder.
+        format: u32,
+        /// The newest format of this program.
+        ours: u32,
+    },
     /// A file that only this program writes makes no sense.
     #[error("{file:?} is damaged: {reason}")]
     Damaged {
@@ -71,9 +86,6 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
     move |source| InstanceError::Io { path: path.to_owned(), source }
 }
 
-/// Version of this program.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
 /// tells the older version that wrote the folder, if it `may_upgrade`.
 pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
@@ -87,43 +99,28 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
         Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => return Err(InstanceError::Io { path, source }),
     }
-    let older = match check_version(folder, may_upgrade) {
-        Err(InstanceError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+    let written = check_version(folder, may_upgrade)?;
+    match &written {
+        Written::AsNow | Written::ByOlder(_) => {}
+        Written::InOlderFormat => set_version(folder)?,
+        Written::Unknown(reason) => {
+            if holds_database(folder) {
+                tracing::warn!(
+                    %reason,
+                    "the file VERSION of the database cannot be used and is written anew: the indexes say their formats"
+                );
+            }
             set_version(folder)?;
-            None
         }
-        other => other?,
-    };
+    }
+    let older = if let Written::ByOlder(version) = written { Some(version) } else { None };
     Ok((lock, older))
 }
 
-/// From now on only this version, and newer ones, open the folder.
-pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
-    write_durably(&folder.join(VERSION_FILE), VERSION)
-}
-
-const VERSION_FILE: &str = "VERSION";
-
-/// Whether this program can read what is in the folder; the older version that wrote it, if it `may_upgrade`.
-///
-/// # Errors
-/// When another version wrote it; [`InstanceError::Io`] when nothing says which.
-pub(crate) fn check_version(folder: &Path, may_upgrade: bool) -> Result<Option<String>, InstanceError> {
-    let path = folder.join(VERSION_FILE);
-    let found = fs::read_to_string(&path).map_err(io_error(&path))?.trim().to_owned();
-    let folder = folder.to_owned();
-    match minor_version(&found).cmp(&minor_version(VERSION)) {
-        Ordering::Equal => Ok(None),
-        Ordering::Less if may_upgrade => Ok(Some(found)),
-        Ordering::Less => Err(InstanceError::Older { folder, found, ours: VERSION }),
-        Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: VERSION }),
-    }
-}
-
-/// Patch versions read each other's files. What is no version is older than all.
-fn minor_version(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split('.').map(str::parse);
-    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+/// Whether there is, or was, a database in the folder: its queue, or the folder of an index.
+pub(crate) fn holds_database(folder: &Path) -> bool {
+    let has_indexes = || fs::read_dir(folder.join("indexes")).is_ok_and(|mut entries| entries.next().is_some());
+    folder.join("tasks.sqlite").is_file() || has_indexes()
 }
 
 pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
@@ -146,7 +143,7 @@ pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceE
 }
 
 /// All or nothing, also when the machine stops: a half-written file never has the final name.
-fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError> {
+pub(super) fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError> {
     let temporary = path.with_extension("tmp");
     let write = || -> io::Result<()> {
         let mut file = File::create(&temporary)?;
@@ -216,16 +213,24 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_refused() {
+    fn a_version_that_is_lost_or_damaged_is_written_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let prepared = |version: &str, may_upgrade| {
-            fs::write(folder.path().join(VERSION_FILE), version).unwrap();
-            prepare(folder.path(), may_upgrade).map(|(_, older)| older).map_err(|error| error.to_string())
-        };
-        assert!(prepared("99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
-        assert!(prepared("0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
-        assert_eq!(prepared("0.0.9", true), Ok(Some("0.0.9".to_owned())));
-        assert_eq!(prepared(VERSION, false), Ok(None));
+        drop(prepare(folder.path(), false).unwrap());
+        let path = folder.path().join("VERSION");
+        let whole = fs::read_to_string(&path).unwrap();
+        assert!(whole.starts_with(super::super::VERSION));
+        for text in [Some(""), Some("\u{0}\u{0}\u{0}"), Some(super::super::VERSION), None] {
+            match text {
+                Some(text) => fs::write(&path, text).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            let (lock, older) = prepare(folder.path(), false).unwrap();
+            drop(lock);
+            assert_eq!((older, fs::read_to_string(&path).unwrap()), (None, whole.clone()), "{text:?}");
+        }
+        fs::write(&path, "0.0.9").unwrap();
+        assert_eq!(prepare(folder.path(), true).unwrap().1, Some("0.0.9".to_owned()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0.0.9", "until the task of the upgrade is stored");
     }
 
     #[test]

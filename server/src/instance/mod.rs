@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <db-path>/
-//!   VERSION          version of the program that wrote it
+//!   VERSION          version of the program that wrote it, and the format of its files
 //!   instance-uid     random, made once
 //!   lock             held while a server uses the folder
 //!   tasks.sqlite     tasks, batches, names of the indexes
@@ -12,6 +12,7 @@
 
 mod folder;
 mod open_indexes;
+mod version;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -24,8 +25,9 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 pub use folder::InstanceError;
-pub(crate) use folder::{VERSION, check_version, set_instance_uid};
+pub(crate) use folder::{holds_database, set_instance_uid};
 use open_indexes::{Entry, OpenIndexes};
+pub(crate) use version::{VERSION, check_version};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::process_limits::open_indexes_max;
@@ -99,7 +101,7 @@ impl Instance {
     /// # Errors
     /// What the file system says.
     pub fn set_version(&self) -> Result<(), InstanceError> {
-        folder::set_version(&self.folder)
+        version::set_version(&self.folder)
     }
 
     /// Random uid of this database.
@@ -145,10 +147,12 @@ impl Instance {
     /// Counts and sizes of an index, which is not opened for it.
     ///
     /// # Errors
-    /// As [`Instance::index`].
+    /// As [`Instance::index`], and, where it is known, that damaged segments hold half of the documents or more.
     pub fn summary(&self, uid: &str) -> ApiResult<Arc<IndexSummary>> {
         let entry = self.entry(uid)?;
-        entry.summary(&self.index_folder(&entry.folder)).map_err(|error| unusable(uid, error))
+        let summary = entry.summary(&self.index_folder(&entry.folder)).map_err(|error| unusable(uid, error))?;
+        summary.check_searchable().map_err(|error| damaged(uid, error))?;
+        Ok(summary)
     }
 
     /// The background merges of an index; nothing while it is not open.
@@ -163,11 +167,32 @@ impl Instance {
         self.indexes.read().get(uid).cloned().ok_or_else(|| ApiError::index_not_found(uid))
     }
 
-    /// The current state of an index.
+    /// The current state of an index, for what needs all its documents.
+    ///
+    /// # Errors
+    /// As [`Instance::index`], and that a segment is damaged.
+    pub fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+        let snapshot = self.state(uid)?;
+        snapshot.check_whole().map_err(|error| damaged(uid, error))?;
+        Ok(snapshot)
+    }
+
+    /// The current state of an index, for searches: they say themselves that they are degraded.
+    ///
+    /// # Errors
+    /// As [`Instance::index`], and that the damaged segments hold half of the documents or more.
+    pub fn searchable(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+        let snapshot = self.state(uid)?;
+        snapshot.check_searchable().map_err(|error| damaged(uid, error))?;
+        Ok(snapshot)
+    }
+
+    /// The current state of an index, however damaged it is: for what needs none of its segments' sections: settings,
+    /// dates, the last batch.
     ///
     /// # Errors
     /// As [`Instance::index`].
-    pub fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+    pub fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         Ok(self.index(uid)?.snapshot())
     }
 
@@ -267,6 +292,10 @@ impl Instance {
             tracing::warn!(%error, path = %path.display(), "cannot remove the folder of a deleted index");
         }
     }
+}
+
+fn damaged(uid: &str, error: IndexError) -> ApiError {
+    ApiError::from(error).prefixed(format_args!("Index `{uid}`: "))
 }
 
 fn unusable(uid: &str, error: IndexError) -> ApiError {

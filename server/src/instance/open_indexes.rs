@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lamina_engine::index::{Index, IndexError, IndexSummary, MergeStatus};
+use lamina_engine::index::{Index, IndexError, IndexSummary, MergeStatus, Snapshot};
 use parking_lot::Mutex;
 
 use super::folder;
@@ -49,7 +49,7 @@ impl Entry {
         let open = state.index.as_ref().map(|index| index.snapshot());
         let summary = match (&state.summary, open) {
             (Some(kept), None) => return Ok(Arc::clone(kept)),
-            (Some(kept), Some(snapshot)) if kept.generation == snapshot.generation => return Ok(Arc::clone(kept)),
+            (Some(kept), Some(snapshot)) if is_of(kept, &snapshot) => return Ok(Arc::clone(kept)),
             (_, Some(snapshot)) => {
                 // Counting vectors takes a while: searches of the index do not wait for it.
                 drop(state);
@@ -105,6 +105,11 @@ impl Entry {
         state.folder_bytes = None;
         true
     }
+}
+
+/// Damage may be found between two commits.
+fn is_of(summary: &IndexSummary, snapshot: &Snapshot) -> bool {
+    summary.generation == snapshot.generation && summary.damaged.len() == snapshot.damaged().len()
 }
 
 /// The open ones, by folder.

@@ -49,7 +49,7 @@ pub(super) fn wanted<'q>(
             if query.vector.is_some() {
                 return None;
             }
-            let snapshot = state.instance.snapshot(uid).ok()?;
+            let snapshot = state.instance.state(uid).ok()?;
             let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
             let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
             let deadline = received + Duration::from_millis(cutoff_ms);

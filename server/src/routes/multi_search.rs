@@ -289,7 +289,7 @@ fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>) ->
         if snapshots.contains_key(uid) {
             continue;
         }
-        match instance.snapshot(uid) {
+        match instance.searchable(uid) {
             Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
             // Told by the query that needs it.
             Err(error) if error.code == Code::IndexNotFound => {}

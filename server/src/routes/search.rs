@@ -131,7 +131,7 @@ async fn search(
     }
     let may_know = |seen: &&SeenBefore| seen.headers.contains_key(header::IF_NONE_MATCH);
     if let Some(seen_before) = seen_before.as_ref().filter(may_know) {
-        let tag = seen_before.tag(&*state.instance.snapshot(&uid)?, &context, with_metadata);
+        let tag = seen_before.tag(&*state.instance.searchable(&uid)?, &context, with_metadata);
         if tag.is_known(&seen_before.headers) {
             return Ok(tag.not_modified());
         }
@@ -142,7 +142,7 @@ async fn search(
     let is_told = state.telemetry.is_on();
     // Of the present state: views that are held on to are looked up where searches run.
     if query.point_in_time.is_none() {
-        let snapshot = state.instance.snapshot(&uid)?;
+        let snapshot = state.instance.searchable(&uid)?;
         let target = Target { uid: &uid, snapshot: &snapshot };
         if let Some(answered) = context.kept.get(target, &query, &context, form) {
             let tag = seen_before.map(|seen| seen.tag(&snapshot, &context, with_metadata));
@@ -160,7 +160,7 @@ async fn search(
             &uid,
             query.point_in_time,
             &runtime,
-            || instance.snapshot(&uid),
+            || instance.searchable(&uid),
             |snapshot| {
                 let answered = context.kept.answer(Target { uid: &uid, snapshot }, &query, &context, form)?;
                 let is_degraded = answered.is_degraded;
@@ -212,7 +212,7 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
             &uid,
             asked.query.point_in_time,
             &runtime,
-            || instance.snapshot(&uid),
+            || instance.searchable(&uid),
             |snapshot| {
                 let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
                 Ok((std::mem::take(&mut written.body), written))
@@ -244,7 +244,7 @@ async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Respo
 async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
     let written = state.searches.run(move || {
-        let snapshot = instance.snapshot(&uid)?;
+        let snapshot = instance.searchable(&uid)?;
         run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
     });
     let written = written.await??;

@@ -83,7 +83,7 @@ async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request)
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let foreign_keys = state.features.is_on(Feature::ForeignKeys);
-    let snapshot = blocking(move || state.instance.snapshot(&uid)).await??;
+    let snapshot = blocking(move || state.instance.state(&uid)).await??;
     let mut shown = settings::show_with(&snapshot.settings, foreign_keys);
     let shown = match kind {
         Some(kind) => shown.get_mut(kind.key).map(Value::take).unwrap_or_default(),

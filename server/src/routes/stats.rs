@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lamina_engine::index::{IndexReport, IndexSummary, SegmentReport};
+use lamina_engine::index::{DamageSummary, IndexReport, IndexSummary, SegmentReport};
 use serde_json::{Map, Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -87,6 +87,9 @@ fn index_stats(
         "numberOfEmbeddedDocuments": summary.vectors.documents,
         "fieldDistribution": *summary.field_distribution,
     });
+    if !summary.damaged.is_empty() {
+        stats["damagedSegments"] = summary.damaged.iter().map(damaged_segment).collect();
+    }
     if parameters.internal_sizes {
         add_internal_sizes(&mut stats, &state.instance.index(uid)?.report(), parameters);
     }
@@ -109,6 +112,15 @@ fn add_internal_sizes(stats: &mut Value, report: &IndexReport, parameters: Stats
         })
     };
     stats["segments"] = report.segments.iter().map(segment).collect();
+}
+
+fn damaged_segment(DamageSummary { damage, document_count }: &DamageSummary) -> Value {
+    json!({
+        "file": damage.file,
+        "section": damage.section,
+        "reason": damage.reason,
+        "numberOfDocuments": document_count,
+    })
 }
 
 fn size(bytes: u64, parameters: StatsParameters) -> Value {

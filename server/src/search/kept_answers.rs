@@ -91,7 +91,7 @@ impl KeptAnswers {
         let metadata = form.with_metadata.then(|| Metadata::new(target));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
         let answered = Answered { written: Arc::new(answer.write()?), is_degraded, cuts };
-        // A time limit may cut elsewhere next time.
+        // A time limit may cut elsewhere next time, and what is repaired answers in full.
         if let (Some(kept), Some(key), false) = (&self.0, key, is_degraded) {
             kept.insert(key, answered.clone());
         }
@@ -122,7 +122,7 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let mut key = String::new();
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
     let imposed = context.rights.imposed_filter(target.uid);
-    let switches = (context.contains_filter, form.names_index);
+    let switches = (context.contains_filter, form.names_index, target.snapshot.is_degraded());
     // Whatever fields a query gets, they are part of its `Debug` form.
     write!(key, "{:?} {created_at} {} {switches:?} {imposed:?} {query:?}", target.uid, target.snapshot.generation)
         .expect("texts take everything");

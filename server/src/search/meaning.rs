@@ -32,6 +32,20 @@ pub(super) fn search_by_kind(
     context: &Context,
     request: &SearchRequest,
 ) -> ApiResult<Searched> {
+    let mut searched = search_by_asked_kind(target, query, context, request)?;
+    if target.snapshot.is_degraded() {
+        searched.result.degraded = true;
+        searched.result.limits.push(Limit::DamagedSegment);
+    }
+    Ok(searched)
+}
+
+fn search_by_asked_kind(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    request: &SearchRequest,
+) -> ApiResult<Searched> {
     let refuse = |error| refusal::search(target.uid, &error);
     match query.kind()? {
         SearchKind::Keyword => {

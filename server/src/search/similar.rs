@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
-use lamina_engine::search::{SearchError, SearchRequest, search_similar};
+use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
+use super::answer::tell_degraded;
 use super::multi::Written;
 use super::request::both;
 use super::{Context, Found, HitWriter, Reach, Target, parse_filter, refusal, unknown_embedder};
@@ -27,6 +28,8 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     let address = snapshot.find(&query.id).filter(|address| is_shown(target, imposed.as_ref(), *address));
     let Some(address) = address else {
+        // It may be in what cannot be read.
+        snapshot.check_whole()?;
         return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
     };
     let filter = match &query.filter {
@@ -66,6 +69,9 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         show_ranking_score_details: query.show_ranking_score_details,
         ..SearchQuery::default()
     };
+    if snapshot.is_degraded() {
+        found.result.limits.push(Limit::DamagedSegment);
+    }
     let writer = HitWriter::new(target, &shown, &mut found);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     writer.write_all(&found.result, &mut out.body)?;
@@ -82,6 +88,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     if query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
+    tell_degraded(&found.result.limits, &mut fields);
     fields.iter().for_each(|(key, value)| out.append_field(key, value));
     Ok(out)
 }

@@ -53,7 +53,11 @@ pub enum Content {
         to: String,
     },
     /// Write everything to an archive.
-    CreateDump,
+    CreateDump {
+        /// Whether documents in damaged segments are left out, instead of failing.
+        #[serde(default)]
+        skip_damaged: bool,
+    },
     /// Send indexes to another server.
     Export(Export),
     /// Cancel the tasks that matched when the request came.
@@ -182,7 +186,7 @@ impl Content {
             Content::CompactIndex => Kind::IndexCompaction,
             Content::CreateSnapshot => Kind::SnapshotCreation,
             Content::UpgradeDatabase { .. } => Kind::UpgradeDatabase,
-            Content::CreateDump => Kind::DumpCreation,
+            Content::CreateDump { .. } => Kind::DumpCreation,
             Content::Export(_) => Kind::Export,
             Content::CancelTasks { .. } => Kind::TaskCancelation,
             Content::DeleteTasks { .. } => Kind::TaskDeletion,

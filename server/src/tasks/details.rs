@@ -60,7 +60,7 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::UpgradeDatabase { from, to } => {
             json!({ "upgradeFrom": format!("v{from}"), "upgradeTo": format!("v{to}") })
         }
-        Content::CreateDump => json!({ "dumpUid": null }),
+        Content::CreateDump { .. } => json!({ "dumpUid": null }),
         Content::Export(asked) => export(asked),
         Content::CompactIndex | Content::CreateSnapshot => return Map::new(),
         Content::CancelTasks { filter, tasks } => {

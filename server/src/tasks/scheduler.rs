@@ -215,7 +215,7 @@ impl Worker {
     fn snapshot_at_last(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let mut attempts = Attempts::new();
         loop {
-            match (self.instance.snapshot(uid), attempts.next_pause()) {
+            match (self.instance.state(uid), attempts.next_pause()) {
                 (Err(error), Some(pause)) if error.is_momentary() => {
                     tracing::warn!(index = uid, error = error.message, ?pause, "an index will be opened after a pause");
                     std::thread::sleep(pause);
@@ -348,7 +348,7 @@ impl Worker {
     }
 
     fn facts(&self, index_uid: &str) -> IndexFacts {
-        let snapshot = self.instance.snapshot(index_uid).ok();
+        let snapshot = self.instance.state(index_uid).ok();
         let primary_key = snapshot.and_then(|snapshot| snapshot.primary_key.as_deref().map(str::to_owned));
         IndexFacts { exists: self.instance.contains(index_uid), primary_key }
     }
@@ -588,7 +588,7 @@ impl Worker {
         if !done.batch.index_changes.is_empty() || !done.created.is_empty() {
             return;
         }
-        let snapshot = live.index_uid.as_ref().and_then(|uid| self.instance.snapshot(uid).ok());
+        let snapshot = live.index_uid.as_ref().and_then(|uid| self.instance.state(uid).ok());
         let outcome = snapshot.as_ref().and_then(|snapshot| snapshot.last_outcome());
         if outcome.is_some_and(|(batch, note)| batch == u64::from(live.uid) && !note.is_empty()) {
             self.remove(&[], tasks.iter().filter_map(|task| task.content.payload_file()));

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
+use super::damaged::DamagedSegment;
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::operation::{Operation, Outcome, Selector};
@@ -55,6 +56,7 @@ pub(super) struct Transaction<'a> {
 #[derive(Clone, Debug)]
 struct State {
     segments: Vec<SegmentView>,
+    damaged: Arc<[DamagedSegment]>,
     settings: Arc<Settings>,
     fields: Arc<FieldMapSnapshot>,
     primary_key: Option<Arc<str>>,
@@ -68,6 +70,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn new(resources: Resources<'a>, base: &'a Snapshot, tokenizer: Tokenizer) -> Transaction<'a> {
         let state = State {
             segments: base.segments.clone(),
+            damaged: base.damaged.clone(),
             settings: base.settings.clone(),
             fields: base.fields.clone(),
             primary_key: base.primary_key.clone(),
@@ -83,6 +86,10 @@ impl<'a> Transaction<'a> {
         let mut results = Vec::with_capacity(operations.len());
         for operation in operations {
             threads::check(self.resources.cancelled)?;
+            if let (Some(damaged), false) = (self.state.damaged.first(), matches!(operation, Operation::Clear)) {
+                results.push(Err(OperationError::Damaged(Box::new(damaged.error()))));
+                continue;
+            }
             results.push(match operation {
                 Operation::Upsert(upsert) => self.upsert(upsert)?,
                 Operation::DeleteIds(ids) => Ok(self.delete_ids(ids)),
@@ -137,6 +144,7 @@ impl<'a> Transaction<'a> {
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             segments: self.state.segments.clone(),
+            damaged: self.state.damaged.clone(),
             settings: self.state.settings.clone(),
             fields: self.state.fields.clone(),
             primary_key: self.state.primary_key.clone(),
@@ -151,7 +159,8 @@ impl<'a> Transaction<'a> {
     }
 
     fn document_count(&self) -> u64 {
-        self.state.segments.iter().map(|segment| u64::from(segment.live_count())).sum()
+        let damaged: u64 = self.state.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();
+        self.state.segments.iter().map(|segment| u64::from(segment.live_count())).sum::<u64>() + damaged
     }
 
     fn delete_ids(&mut self, ids: &[String]) -> Outcome {
@@ -185,6 +194,9 @@ impl<'a> Transaction<'a> {
     fn clear(&mut self) -> Attempt {
         self.carry_out_plan()?;
         let deleted = self.document_count();
+        // An index that is cleared is whole again.
+        self.state.is_changed |= !self.state.damaged.is_empty();
+        self.state.damaged = Arc::new([]);
         self.state.segments.clear();
         self.state.distribution = Arc::default();
         self.state.is_changed |= deleted > 0;

@@ -38,7 +38,7 @@ impl Statistics {
             let length = lengths.get(id);
             Field { weight: field_weight(options, id), average: length.tokens as f64 / length.docs.max(1) as f64 }
         };
-        Statistics { documents: snapshot.document_count(), fields: (0..options.weights.len()).map(field).collect() }
+        Statistics { documents: snapshot.readable_count(), fields: (0..options.weights.len()).map(field).collect() }
     }
 
     /// Live documents.

@@ -10,4 +10,4 @@ mod write;
 pub use import::DumpError;
 pub(super) use import::restore;
 pub(super) use unpack::unpack;
-pub(crate) use write::create;
+pub(crate) use write::{CreatedDump, create};

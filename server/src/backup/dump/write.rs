@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lamina_engine::index::embedding::cut;
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use super::archive::Archive;
@@ -25,7 +26,17 @@ use crate::webhooks::export_webhooks;
 /// Longest name of a file or folder.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`; returns the uid.
+/// A finished dump.
+#[derive(Debug)]
+pub(crate) struct CreatedDump {
+    /// Its name, without the ending.
+    pub(crate) uid: String,
+    /// By index the number of documents that are left out, because they are in damaged segments.
+    pub(crate) skipped: Map<String, Value>,
+}
+
+/// Writes everything but `task`, the one that asks for it, to `<dumps>/<uid>.dump`. An index with a damaged segment fails
+/// the dump, unless it is to `skip_damaged`.
 ///
 /// # Errors
 /// No file of that name exists then.
@@ -34,8 +45,9 @@ pub(crate) fn create(
     store: &Store,
     places: &BackupPlaces,
     task: u32,
+    skip_damaged: bool,
     live: &LiveBatch,
-) -> Result<String, BackupError> {
+) -> Result<CreatedDump, BackupError> {
     let nanos = i128::from(live.started_at.nanos());
     let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     live.steps.enter("writing keys and switches", 0, 4);
@@ -67,8 +79,15 @@ pub(crate) fn create(
     live.steps.enter("writing indexes", 1, 4);
     let uids = instance.uids();
     live.steps.enter_inner(1, "index", uids.len() as u64);
+    let mut skipped = Map::new();
     for (number, uid) in uids.iter().enumerate() {
-        let snapshot = instance.snapshot(uid).map_err(BackupError::Api)?;
+        let snapshot = if skip_damaged { instance.state(uid) } else { instance.snapshot(uid) };
+        let snapshot = snapshot.map_err(BackupError::Api)?;
+        if snapshot.is_degraded() {
+            let lost = snapshot.document_count() - snapshot.readable_count();
+            tracing::warn!(index = uid, documents = lost, "a dump leaves out what is in damaged segments");
+            skipped.insert(uid.clone(), lost.into());
+        }
         add_index(&mut archive, &index_folder(uid, number), uid, &snapshot, live)?;
         live.steps.leave_inner(2);
     }
@@ -76,7 +95,7 @@ pub(crate) fn create(
     add_queue(&mut archive, instance, store, task, live)?;
     live.steps.enter("making the archive durable", 3, 4);
     archive.finish(&folder.join(format!("{dump_uid}.dump")))?;
-    Ok(dump_uid)
+    Ok(CreatedDump { uid: dump_uid, skipped })
 }
 
 fn json_text(value: &impl serde::Serialize) -> String {
@@ -121,7 +140,7 @@ fn add_index(
     // Secrets in clear: without them the copy would not work.
     archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&*snapshot.settings))?;
     // Read twice: first for their length.
-    live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.document_count());
+    live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.readable_count());
     let bytes = document_bytes(uid, snapshot, live)?;
     let documents = Documents {
         snapshot: Arc::clone(snapshot),

@@ -29,8 +29,12 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
     let uid = index_uid_in_path(uid)?;
     let (fields, with_vectors) = get_parameters(&request.query())?;
     let id = decode_path_segment(id);
-    let snapshot = request.state().instance.snapshot(&uid)?;
-    let address = snapshot.find(&id).ok_or_else(|| ApiError::document_not_found(&id))?;
+    let snapshot = request.state().instance.state(&uid)?;
+    let Some(address) = snapshot.find(&id) else {
+        // It may be in what cannot be read.
+        snapshot.check_whole()?;
+        return Err(ApiError::document_not_found(&id));
+    };
     let mut body = Vec::new();
     write_document(&snapshot, address, &projection(fields.as_deref()), with_vectors, &mut body)?;
     Ok(json_text(body))

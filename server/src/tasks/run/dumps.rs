@@ -1,17 +1,20 @@
 //! Batches that write everything to an archive.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::{Context, Done, failed, reported};
-use crate::backup::{BackupError, create_dump};
+use crate::backup::{BackupError, CreatedDump, create_dump};
 use crate::error::ApiError;
 
-pub(super) fn create(context: Context<'_>, task: u32) -> Option<Done> {
-    match create_dump(context.instance, context.store, context.places, task, context.live) {
-        Ok(dump_uid) => {
+pub(super) fn create(context: Context<'_>, task: u32, skip_damaged: bool) -> Option<Done> {
+    match create_dump(context.instance, context.store, context.places, task, skip_damaged, context.live) {
+        Ok(CreatedDump { uid: dump_uid, skipped }) => {
             tracing::info!(dump_uid, "wrote a dump");
             let mut report = Map::new();
             report.insert("dumpUid".to_owned(), dump_uid.into());
+            if skip_damaged {
+                report.insert("skippedDocuments".to_owned(), Value::Object(skipped));
+            }
             Some(context.stored_only(&[reported(task, report)], &[]))
         }
         Err(BackupError::Cancelled) => None,

@@ -97,7 +97,10 @@ fn set_primary_key(
 pub(super) fn delete(context: Context<'_>, uid: &str, tasks: &[Queued]) -> Done {
     let document_count = context.instance.contains(uid).then(|| {
         // An index that cannot be read can still be deleted.
-        context.instance.summary(uid).map_or(0, |summary| summary.document_count)
+        match context.instance.summary(uid) {
+            Ok(summary) => summary.document_count,
+            Err(_) => context.instance.state(uid).map_or(0, |snapshot| snapshot.document_count()),
+        }
     });
     let mut exists = document_count.is_some();
     let ended: Vec<FinishedTask> = tasks
@@ -121,7 +124,7 @@ pub(super) fn check_all(context: Context<'_>, tasks: &[Queued]) -> Done {
     let uids = context.instance.uids();
     context.live.steps.enter("opening indexes", 0, uids.len() as u64);
     let open = |uid: &String| {
-        let opened = context.instance.index(uid);
+        let opened = context.instance.snapshot(uid);
         context.live.steps.advance();
         opened.err()
     };

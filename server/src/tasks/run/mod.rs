@@ -69,7 +69,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::Edit(edit) => editions::run(context, uid, first.uid, edit),
         Content::CreateSnapshot => snapshots::create(context, tasks),
         Content::UpgradeDatabase { .. } => Some(indexes::check_all(context, tasks)),
-        Content::CreateDump => dumps::create(context, first.uid),
+        Content::CreateDump { skip_damaged } => dumps::create(context, first.uid, *skip_damaged),
         Content::Export(asked) => exports::run(context, first.uid, asked),
         Content::CompactIndex => compaction::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
