@@ -41,7 +41,7 @@ fn an_index_that_cannot_be_opened_leaves_the_others_alone() {
         assert_eq!(told["unreadable"].as_object().unwrap().len(), 1);
         let error = &told["unreadable"]["films"];
         assert_eq!(error["code"], "invalid_store_file");
-        assert!(error["message"].as_str().unwrap().starts_with("Index `films` cannot be opened: "), "{error}");
+        assert!(error["message"].as_str().unwrap().starts_with("Index `films`: a segment is damaged: "), "{error}");
     }
     assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
     server.get("/indexes/films").refused(500, "invalid_store_file");

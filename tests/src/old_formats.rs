@@ -22,6 +22,8 @@ fn answers(format: &str) -> Vec<Value> {
 /// A server on a copy of the fixture's database.
 fn started_on(format: &str) -> Server {
     let mut server = Server::start();
+    // One that answers can be stopped.
+    server.get("/health").ok();
     assert!(server.terminate().success());
     std::fs::remove_dir_all(server.data_folder()).unwrap();
     let archive = fixture(format).join("database.tar.gz");

@@ -119,10 +119,7 @@ impl From<BackupError> for ApiError {
             }
             BackupError::Store(error) => error.into(),
             BackupError::Api(error) => error,
-            BackupError::Index { uid, source } => {
-                let is_momentary = source.is_momentary();
-                ApiError::new(Code::Internal, format!("index `{uid}`: {source}")).momentary(is_momentary)
-            }
+            BackupError::Index { uid, source } => ApiError::from(source).prefixed(format_args!("Index `{uid}`: ")),
             other => ApiError::new(Code::Internal, other.to_string()),
         }
     }
