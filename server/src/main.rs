@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use lamina_server::options::{self, Command, OptionsError};
-use lamina_server::{console, evaluate, import, inspect, run};
+use lamina_server::{bus_error, console, evaluate, import, inspect, run};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -19,6 +19,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if let Err(error) = bus_error::explain() {
+        console::tell(format_args!("warning: files that are cut while they are mapped will not be named: {error}"));
+    }
     match cli.command {
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),

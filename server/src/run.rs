@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lamina_engine::index::embedding::EmbedderProvider;
 use lamina_engine::index::{IndexOptions, MergePolicy, Snapshot};
@@ -31,6 +30,7 @@ use crate::options::{MasterKeyError, Options, check_master_key, core_count, sugg
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
+use crate::stopping::Stopping;
 use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
 use crate::telemetry;
 use crate::webhooks::{Deliveries, Webhooks};
@@ -40,11 +40,6 @@ const CORES_PER_CONNECTION_THREAD: usize = 2;
 /// Indexes whose frequent words are looked up at the start, which takes megabytes for each; those of others are when they
 /// are searched.
 const WARMED_UP: usize = 8;
-/// How long the batch under way may take to finish when the server stops; it is given up after that and carried out
-/// again at the next start.
-const BATCH_GRACE: Duration = Duration::from_secs(5);
-/// How long webhooks may take to be told of what finished when the server stops.
-const DELIVERY_GRACE: Duration = Duration::from_secs(2);
 
 /// Why the server did not start.
 #[derive(Debug, Error)]
@@ -159,38 +154,58 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let telemetry = share_figures(&state);
     let service =
         Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))), Arc::clone(&state));
-    let (stop, patience) = (Stop::new()?, state.options.service.client_timeout);
-    let code = runtime.block_on(async {
-        let mut code = ExitCode::SUCCESS;
+    let stop = Stop::new()?;
+    let limit = state.options.service.shutdown_timeout;
+    let connections = ConnectionLimits {
+        patience: state.options.service.client_timeout,
+        count_max: connections_max(open_files),
+        drain: Stopping::drain_time(limit),
+    };
+    let (status, stopping) = runtime.block_on(async {
+        let mut begun = None;
         let shutdown = async {
             let mut stop = stop;
-            code = stop.wait().await;
+            let status = stop.wait().await;
+            let of_state = Arc::downgrade(&state);
+            let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
+            begun = Some((status, Stopping::begin(limit, status, running)));
+            // Whoever reads it would do so for ever.
+            logs::stop_listening(None);
             // A second signal means: now. Whatever is under way is carried out again at the next start.
             tokio::spawn(async move {
                 stop.wait().await;
                 std::process::exit(INTERRUPTED.into());
             });
         };
-        accept(
-            listeners,
-            tls,
-            ConnectionLimits { patience, count_max: connections_max(open_files) },
-            service,
-            shutdown,
-        )
-        .await;
-        code
+        accept(listeners, tls, connections, service, shutdown).await;
+        begun.expect("connections are accepted until a signal comes")
     });
     tracing::info!("waiting for the batch under way");
-    scheduler.stop(BATCH_GRACE);
-    runtime.block_on(deliveries.drain(DELIVERY_GRACE));
+    stopping.enter("the batch under way");
+    scheduler.stop(stopping.batch_grace());
+    stopping.enter("webhooks");
+    runtime.block_on(deliveries.drain(stopping.delivery_grace()));
     if let Some((stopped, sending)) = telemetry {
+        stopping.enter("usage figures");
         // The sender is gone only if it panicked, and then there is nothing to wait for.
         let _ = stopped.send(true);
         let _ = runtime.block_on(sending);
     }
+    stopping.enter("threads");
     tracing::info!("stopped");
-    Ok(code)
+    Ok(ExitCode::from(status))
+}
+
+/// What runs now, to be named when it does not end.
+fn under_way(state: &AppState) -> String {
+    let batch = state.queue.live().map(|live| {
+        let steps: Vec<String> = live.steps.open().into_iter().map(|step| step.name).collect();
+        let at = if steps.is_empty() { format!("{:?}", live.progress.phase()) } else { steps.join(" > ") };
+        format!("; batch {} of {} is at: {at}", live.uid, live.index_uid.as_deref().unwrap_or("no index"))
+    });
+    let searches = state.searches.load().running;
+    let searches = (searches > 0).then(|| format!("; searches that run: {searches}"));
+    batch.into_iter().chain(searches).collect()
 }
 
 /// Exit status after an interrupt: 128 + the number of the signal.
@@ -208,15 +223,15 @@ impl Stop {
     }
 
     /// Waits for one of them; the exit status that it asks for.
-    async fn wait(&mut self) -> ExitCode {
+    async fn wait(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => {
                 tracing::info!("terminated: finishing requests under way");
-                ExitCode::SUCCESS
+                0
             }
             _ = self.interrupt.recv() => {
                 tracing::info!("interrupted: finishing requests under way");
-                ExitCode::from(INTERRUPTED)
+                INTERRUPTED
             }
         }
     }

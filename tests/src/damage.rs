@@ -153,3 +153,31 @@ fn a_damaged_index_can_be_deleted() {
     server.done(&server.delete("/indexes/films"));
     assert_eq!(server.get("/indexes").ok()["total"], 0);
 }
+
+/// Another process cuts a segment that the server has mapped: the process ends, and says why.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_cut_while_it_is_mapped_is_named() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let mut server = Server::start();
+    server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
+    server.add("films", films());
+    let largest = segments(&server).pop().expect("a segment");
+    std::fs::File::options().write(true).open(&largest).unwrap().set_len(100).unwrap();
+    // Whatever is read first: the process is gone before there is an answer.
+    let search = server.request(reqwest::Method::POST, "/indexes/films/search").json(&json!({"q": "film"}));
+    let documents = server.request(reqwest::Method::GET, "/indexes/films/documents");
+    assert!(server.try_send(search).is_err() || server.try_send(documents).is_err(), "nothing was read");
+    let status = server.ended();
+    assert_eq!(status.signal(), Some(7), "SIGBUS: {status:?}");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("(SIGBUS)")).unwrap_or_else(|| panic!("no line in:\n{log}"));
+    let name = largest.canonicalize().unwrap();
+    assert!(line.starts_with(&format!("error: the file {} became shorter", name.display())), "{line}");
+
+    server.start_again();
+    let list = server.get("/indexes").ok();
+    assert_eq!(list["unreadable"]["films"]["code"], "invalid_store_file", "{list}");
+    assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
+}

@@ -37,6 +37,7 @@ mod restart;
 mod search;
 mod settings;
 mod starved;
+mod stopping;
 mod tasks;
 mod telemetry;
 mod tenants;

@@ -181,6 +181,18 @@ impl Server {
         self.process.wait().expect("the process can be waited for")
     }
 
+    /// How the process ended, which it does by itself.
+    pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.process.try_wait().expect("a status") {
+                return status;
+            }
+            assert!(start.elapsed() < TASK_MAX, "the process does not end:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Starts the process again on the same folder, after [`Server::kill`] or [`Server::terminate`].
     pub(crate) fn start_again(&mut self) {
         (self.process, self.url) = launch(self.folder.path(), &self.options);
@@ -267,6 +279,16 @@ impl Server {
                 return task;
             }
             assert!(start.elapsed() < TASK_MAX, "the task does not end: {task}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until the task is carried out, or has been.
+    #[track_caller]
+    pub(crate) fn wait_for_processing(&self, task_uid: u64) {
+        let start = Instant::now();
+        while self.get(&format!("/tasks/{task_uid}")).ok()["status"] == "enqueued" {
+            assert!(start.elapsed() < TASK_MAX, "the task does not begin:\n{}", self.log());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

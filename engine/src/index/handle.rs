@@ -270,10 +270,7 @@ impl Index {
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
         let resources = shared.resources(&store_dictionary, progress, cancelled, false);
         let mut transaction = Transaction::new(resources, &base, shared.tokenizer_for(&base.settings));
-        let embedded = transaction.embed_waiting()?;
-        if cancelled.load(Ordering::Relaxed) {
-            return Err(IndexError::Cancelled);
-        }
+        let embedded = unless_cancelled(cancelled, transaction.embed_waiting())?;
         if embedded.made > 0 {
             progress.enter(Phase::Committing, 0);
             writer.publish(transaction.into_completed_snapshot())?;
@@ -302,10 +299,7 @@ impl Index {
         let resources = shared.resources(&store_dictionary, progress, cancelled, embeds_later);
         let tokenizer = shared.tokenizer_for(&base.settings);
         let mut transaction = Transaction::new(resources, &base, tokenizer);
-        let results = transaction.run(operations)?;
-        if cancelled.load(Ordering::Relaxed) {
-            return Err(IndexError::Cancelled);
-        }
+        let results = unless_cancelled(cancelled, transaction.run(operations))?;
         progress.enter(Phase::Committing, 0);
         let outcome = (note.outcome)(&results);
         let tokenizer = transaction.tokenizer();
@@ -443,6 +437,11 @@ impl Drop for Index {
     fn drop(&mut self) {
         self.shared.merges.close();
     }
+}
+
+/// What work came to; of work that was given up, that it was.
+fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) -> Result<T, IndexError> {
+    if cancelled.load(Ordering::Relaxed) { Err(IndexError::Cancelled) } else { result }
 }
 
 fn now_nanos() -> u64 {

@@ -20,8 +20,6 @@ use warp::http::{Request, Response};
 use super::compress::{AnswerBody, BoxError};
 use super::slow::Impatient;
 
-/// How long connections may take to finish their requests once the server shuts down.
-const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long a client may take for a TLS handshake, at most.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// An HTTP/2 connection in silence is asked for a sign of life this often, and ends without one.
@@ -74,6 +72,8 @@ pub struct ConnectionLimits {
     pub patience: Duration,
     /// Connections at once; more wait to be accepted, so that descriptors are left for files.
     pub count_max: usize,
+    /// For all connections to finish their requests once the server shuts down.
+    pub drain: Duration,
 }
 
 /// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
@@ -135,7 +135,7 @@ pub async fn serve<S>(
         });
     }
     drop(listeners);
-    if tokio::time::timeout(DRAIN_TIME, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(limits.drain, graceful.shutdown()).await.is_err() {
         tracing::warn!("some connections did not finish in time");
     }
 }

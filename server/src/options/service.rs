@@ -43,6 +43,11 @@ pub struct Service {
     #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
     pub client_timeout: Duration,
 
+    /// Seconds after SIGTERM or Ctrl-C when the process ends, whatever still runs. What was acknowledged is carried out at the
+    /// next start.
+    #[arg(long, default_value = "20", value_name = "SECONDS", value_parser = interval::time)]
+    pub shutdown_timeout: Duration,
+
     /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
     #[arg(long, default_value = ErrorDocs::DEFAULT_BASE, value_name = "URL")]
     pub error_docs_url: String,

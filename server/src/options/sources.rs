@@ -10,13 +10,14 @@ use clap::{Arg, ArgAction};
 use super::{Options, command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 52] = [
+const VALUES: [(&str, &str); 53] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
     ("env", "production"),
     ("http_payload_size_limit", "2 GiB"),
     ("client_timeout", "2m"),
+    ("shutdown_timeout", "9"),
     ("error_docs_url", "https://example.org/errors"),
     ("telemetry_url", "https://example.org/figures"),
     ("log_level", "debug"),

@@ -113,6 +113,7 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
         ("embedding-cache-size", SIZE),
         ("experimental-s3-multipart-part-size", SIZE),
         ("client-timeout", TIME),
+        ("shutdown-timeout", TIME),
         ("experimental-drop-search-after", TIME),
         ("experimental-remote-search-timeout-seconds", TIME),
         ("schedule-snapshot", TIME),

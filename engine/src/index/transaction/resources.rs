@@ -36,13 +36,13 @@ impl Resources<'_> {
 
     /// Writes a segment and opens it. Its file goes again unless a commit names it.
     pub(super) fn finish_segment(&self, writer: SegmentWriter) -> Result<SegmentView, IndexError> {
-        let meta = writer.finish(&**self.directory, self.new_segment_id())?;
+        let meta = writer.finish_unless(self.cancelled, &**self.directory, self.new_segment_id())?;
         self.open_new_segment(&meta)
     }
 
     /// As [`finish_segment`](Self::finish_segment), of two writers, on this thread and one more.
     pub(super) fn finish_joined(&self, first: SegmentWriter, second: SegmentWriter) -> Result<SegmentView, IndexError> {
-        let meta = first.finish_joined(second, &OneMore, &**self.directory, self.new_segment_id())?;
+        let meta = first.finish_joined(second, &OneMore, self.cancelled, &**self.directory, self.new_segment_id())?;
         self.open_new_segment(&meta)
     }
 

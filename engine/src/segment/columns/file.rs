@@ -7,7 +7,7 @@ use crate::segment::format::{SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
 use crate::segment::shapes::ShapesBuilder;
 use crate::segment::vectors::VectorsBuilder;
-use crate::segment::{ColumnFileMeta, SegmentError, SegmentMeta};
+use crate::segment::{ColumnFileMeta, FileMeta, SegmentError, SegmentMeta};
 use crate::storage::Directory;
 
 /// Builds columns for the documents of an existing segment, as a file beside it.
@@ -88,16 +88,18 @@ impl ColumnFileWriter {
     /// to `meta.column_files` and reopen the segment.
     pub fn finish(self, directory: &dyn Directory, meta: &SegmentMeta) -> Result<ColumnFileMeta, SegmentError> {
         assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
-        let mut file = SectionWriter::create(directory, next_file_name(meta))?;
-        let fields = self.columns.finish(&mut file, None, self.doc_count)?;
-        if let Some(geo) = &self.geo {
-            geo.finish(&mut file, None, self.doc_count)?;
-        }
-        if let Some(shapes) = &self.shapes {
-            shapes.finish(&mut file, None)?;
-        }
         let (geo, shapes) = (self.geo.is_some(), self.shapes.is_some());
-        Ok(ColumnFileMeta { file: file.finish()?, fields, geo, shapes, embedders: Vec::new() })
+        let (file, fields) = written(directory, next_file_name(meta), |file| {
+            let fields = self.columns.finish(file, None, self.doc_count)?;
+            if let Some(geo) = &self.geo {
+                geo.finish(file, None, self.doc_count)?;
+            }
+            if let Some(shapes) = &self.shapes {
+                shapes.finish(file, None)?;
+            }
+            Ok(fields)
+        })?;
+        Ok(ColumnFileMeta { file, fields, geo, shapes, embedders: Vec::new() })
     }
 }
 
@@ -108,12 +110,25 @@ pub fn write_vector_file(
     directory: &dyn Directory,
     meta: &SegmentMeta,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let mut file = SectionWriter::create(directory, next_file_name(meta))?;
-    for (number, vectors) in (0..).zip(embedders) {
-        vectors.finish(&mut file, number, None, meta.doc_count)?;
-    }
+    let (file, ()) = written(directory, next_file_name(meta), |file| {
+        (0..).zip(embedders).try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count))
+    })?;
     let embedders = embedders.iter().map(|vectors| vectors.name().to_owned()).collect();
-    Ok(ColumnFileMeta { file: file.finish()?, fields: Vec::new(), geo: false, shapes: false, embedders })
+    Ok(ColumnFileMeta { file, fields: Vec::new(), geo: false, shapes: false, embedders })
+}
+
+/// Writes a file. One that could not be written goes again: the next try takes the same name.
+fn written<T>(
+    directory: &dyn Directory,
+    name: String,
+    write: impl FnOnce(&mut SectionWriter) -> Result<T, SegmentError>,
+) -> Result<(FileMeta, T), SegmentError> {
+    let mut file = SectionWriter::create(directory, name.clone())?;
+    let result = write(&mut file).and_then(|value| Ok((file.finish()?, value)));
+    result.inspect_err(|_| {
+        // When even this fails, recovery does it later.
+        let _ = directory.delete(&name);
+    })
 }
 
 fn next_file_name(meta: &SegmentMeta) -> String {

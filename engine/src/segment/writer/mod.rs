@@ -15,6 +15,7 @@ use crate::storage::Directory;
 use documents::{Documents, Order};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use text::TextBuilder;
 
 /// What a new segment is to hold.
@@ -41,6 +42,9 @@ pub trait TwoThreads {
     /// There is no thread to be had. Nothing ran then.
     fn run<A: Send, B>(&self, beside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> io::Result<(A, B)>;
 }
+
+/// For segments that are always finished.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// There is only the thread that is there.
 enum NoThreads {}
@@ -199,10 +203,20 @@ impl SegmentWriter {
 
     /// Writes `seg-<id>.lam` and syncs its content (the caller syncs the directory). At least one document.
     pub fn finish(self, directory: &dyn Directory, id: SegmentId) -> Result<SegmentMeta, SegmentError> {
-        self.write(None, directory, id, None::<&NoThreads>)
+        self.finish_unless(&NEVER, directory, id)
     }
 
-    /// As [`finish`](Self::finish), with the documents of another writer with the same options behind those of this one
+    /// As [`finish`](Self::finish), given up between two steps once `cancelled` is set.
+    pub fn finish_unless(
+        self,
+        cancelled: &AtomicBool,
+        directory: &dyn Directory,
+        id: SegmentId,
+    ) -> Result<SegmentMeta, SegmentError> {
+        self.write_or_remove(None, cancelled, directory, id, None::<&NoThreads>)
+    }
+
+    /// As [`finish_unless`](Self::finish_unless), with the documents of another writer with the same options behind those of this one
     /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
     /// `other` win. The dictionary and unions are held in memory until the rest is written. What joining costs: one look-up for
     /// each different word and value of `other`, and a copy of its numbers.
@@ -210,16 +224,36 @@ impl SegmentWriter {
         self,
         other: SegmentWriter,
         threads: &impl TwoThreads,
+        cancelled: &AtomicBool,
         directory: &dyn Directory,
         id: SegmentId,
     ) -> Result<SegmentMeta, SegmentError> {
         debug_assert!(self.can_join(&other));
-        self.write(Some(other), directory, id, Some(threads))
+        self.write_or_remove(Some(other), cancelled, directory, id, Some(threads))
+    }
+
+    fn write_or_remove(
+        self,
+        other: Option<SegmentWriter>,
+        cancelled: &AtomicBool,
+        directory: &dyn Directory,
+        id: SegmentId,
+        threads: Option<&impl TwoThreads>,
+    ) -> Result<SegmentMeta, SegmentError> {
+        self.write(other, cancelled, directory, id, threads).inspect_err(|error| {
+            let is_another =
+                matches!(error, SegmentError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists);
+            if !is_another {
+                // What is left of the file is of no use; when even removing it fails, recovery does it later.
+                let _ = directory.delete(&segment_file_name(id.0));
+            }
+        })
     }
 
     fn write(
         mut self,
         other: Option<SegmentWriter>,
+        cancelled: &AtomicBool,
         directory: &dyn Directory,
         id: SegmentId,
         threads: Option<&impl TwoThreads>,
@@ -246,6 +280,8 @@ impl SegmentWriter {
         let name = segment_file_name(id.0);
         let mut file = SectionWriter::create(directory, name.clone())?;
 
+        // Each step takes some seconds at most: what a batch may hold in memory is bounded.
+        let check = || if cancelled.load(Ordering::Relaxed) { Err(SegmentError::Cancelled) } else { Ok(()) };
         let sorted_text = || {
             if let Some(other) = other_text {
                 text.absorb(other);
@@ -267,12 +303,14 @@ impl SegmentWriter {
                 let text = Arc::new(sorted_text());
                 // Nobody takes it any more where the other half has failed.
                 let _ = text_sender.send(Arc::clone(&text));
+                check()?;
                 let inverted = Arc::new(text.inverted(&order.docs));
                 let _ = inverted_sender.send(Arc::clone(&inverted));
                 drop((text_sender, inverted_sender));
                 let mut sections = SectionWriter::in_memory(name.clone());
                 text.write_terms(&mut sections)?;
                 drop(text);
+                check()?;
                 inverted.write_unions(&mut sections)?;
                 Ok::<_, SegmentError>(sections)
             };
@@ -281,9 +319,11 @@ impl SegmentWriter {
                 // Nothing comes from a thread that panicked.
                 let mut counts = (0, 0);
                 if let Ok(text) = sorted.recv() {
+                    check()?;
                     counts = (text.term_count(), text.write_tokens(&mut file, &order.docs)?);
                 }
                 if let Ok(inverted) = inverted.recv() {
+                    check()?;
                     inverted.write_lists(&mut file)?;
                 }
                 Ok::<_, SegmentError>((written, counts))
@@ -294,12 +334,17 @@ impl SegmentWriter {
             file.append(&sections?)?;
             here
         } else {
+            check()?;
             let written = write_documents(&mut file)?;
+            check()?;
             let text = sorted_text();
             text.write_terms(&mut file)?;
+            check()?;
             let inverted = text.inverted(&order.docs);
             inverted.write_lists(&mut file)?;
+            check()?;
             inverted.write_unions(&mut file)?;
+            check()?;
             (written, (text.term_count(), text.write_tokens(&mut file, &order.docs)?))
         };
         let info = Info { doc_count: ids.len() as u32, term_count, token_count, raw_bytes: written.raw_bytes };

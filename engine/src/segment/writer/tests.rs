@@ -36,7 +36,7 @@ fn write_joined(directory: &dyn Directory, id: u64, docs: &[Doc], run_length: us
         std::mem::swap(&mut first, &mut second);
     }
     assert!(first.can_join(&second));
-    first.finish_joined(second, &Scoped, directory, SegmentId(id)).unwrap()
+    first.finish_joined(second, &Scoped, &NEVER, directory, SegmentId(id)).unwrap()
 }
 
 proptest! {
@@ -86,7 +86,7 @@ fn a_document_that_two_writers_have_is_that_of_the_one_taken_in() {
         });
         writer
     });
-    let meta = first.finish_joined(second, &Scoped, &directory, SegmentId(1)).unwrap();
+    let meta = first.finish_joined(second, &Scoped, &NEVER, &directory, SegmentId(1)).unwrap();
     let segment = SegmentReader::open(&directory, &meta).unwrap();
     check_segment(&segment, &new.iter().chain(&old[4..]).collect::<Vec<_>>());
 }
@@ -114,7 +114,7 @@ fn a_full_disk_stops_both_threads_that_finish_a_segment() {
             });
             writer
         });
-        match first.finish_joined(second, &Scoped, &directory, SegmentId(1)) {
+        match first.finish_joined(second, &Scoped, &NEVER, &directory, SegmentId(1)) {
             Err(refused) => assert!(matches!(refused, SegmentError::Io { .. }), "{refused}"),
             Ok(_) => break,
         }

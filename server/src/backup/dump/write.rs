@@ -158,8 +158,8 @@ fn add_index(
 fn document_bytes(uid: &str, snapshot: &Snapshot, live: &LiveBatch) -> Result<u64, BackupError> {
     let mut bytes = 0;
     for (place, segment) in (0..).zip(&snapshot.segments) {
-        give_up_if_told(live)?;
         for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
+            give_up_if_told(live)?;
             let line = document_line(snapshot, DocumentAddress { segment: place, doc });
             bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source })?.len() as u64;
             live.steps.advance();
@@ -202,6 +202,21 @@ impl Read for Documents<'_> {
     }
 }
 
+/// A file that is read until the batch is given up.
+struct Watched<'a> {
+    file: File,
+    live: &'a LiveBatch,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.live.is_cancelled() {
+            return Err(io::Error::other("given up"));
+        }
+        self.file.read(buffer)
+    }
+}
+
 /// Tasks, batches, and the documents of tasks that wait. What is registered meanwhile is not in the dump.
 fn add_queue(
     archive: &mut Archive,
@@ -218,6 +233,7 @@ fn add_queue(
         if task.uid == own {
             return Ok(());
         }
+        give_up_if_told(live)?;
         let mut line = serde_json::to_value(task.view(&docs)).expect("tasks are plain JSON");
         if let Some(content) = content {
             line["content"] = serde_json::to_value(&content).expect("contents are plain JSON");
@@ -229,8 +245,9 @@ fn add_queue(
     })?;
     archive.add_lines(TASKS, lines)?;
     for (uid, payload) in waiting {
+        let added = add_payload(archive, instance, store, uid, payload, live);
         give_up_if_told(live)?;
-        add_payload(archive, instance, store, uid, payload)?;
+        added?;
     }
     let mut lines = archive.lines()?;
     store.export_batches(|batch| lines.push(batch))?;
@@ -243,6 +260,7 @@ fn add_payload(
     store: &Store,
     uid: u32,
     payload: PayloadPlace,
+    live: &LiveBatch,
 ) -> Result<(), BackupError> {
     let name = format!("{PAYLOADS}/{uid}.jsonl");
     match payload {
@@ -254,7 +272,7 @@ fn add_payload(
             let path = instance.payload_folder().join(file);
             let file = File::open(&path).map_err(BackupError::io(&path))?;
             let bytes = file.metadata().map_err(BackupError::io(&path))?.len();
-            archive.add(&name, bytes, file)
+            archive.add(&name, bytes, Watched { file, live })
         }
     }
 }
