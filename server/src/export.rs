@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lamina_engine::bits::DocSet;
-use lamina_engine::condition::PreparedFilter;
+use lamina_engine::condition::{PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -117,7 +118,7 @@ fn send_index(
     piece_bytes: u64,
     live: &LiveBatch,
 ) -> Result<u64, ExportError> {
-    let addresses = matching(uid, snapshot, how.filter.as_ref())?;
+    let addresses = matching(uid, snapshot, how.filter.as_ref(), &live.cancelled)?;
     prepare(remote, uid, snapshot, how.override_settings)?;
     let path = match snapshot.primary_key.as_deref() {
         Some(key) => format!("/indexes/{uid}/documents?primaryKey={}", encoded(key)),
@@ -169,7 +170,12 @@ fn prepare(remote: &Remote, uid: &str, snapshot: &Snapshot, override_settings: b
 }
 
 /// In the order of the index.
-fn matching(uid: &str, snapshot: &Snapshot, filter: Option<&Value>) -> Result<Vec<DocumentAddress>, ExportError> {
+fn matching(
+    uid: &str,
+    snapshot: &Snapshot,
+    filter: Option<&Value>,
+    cancelled: &AtomicBool,
+) -> Result<Vec<DocumentAddress>, ExportError> {
     let refuse = |reason: String| {
         ExportError::Api(ApiError::new(Code::InvalidExportIndexFilter, format!("Index `{uid}`: {reason}")))
     };
@@ -180,7 +186,9 @@ fn matching(uid: &str, snapshot: &Snapshot, filter: Option<&Value>) -> Result<Ve
     let Some(filter) = filter else { return Ok(snapshot.documents(0, u64::MAX)) };
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
         .map_err(|error| refuse(error.to_string()))?;
-    let sets: Vec<DocSet> = snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect();
+    let limit = TimeLimit::unless(cancelled);
+    let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
+    let sets: Vec<DocSet> = sets.collect::<Result<_, _>>().map_err(|_| ExportError::Cancelled)?;
     Ok(snapshot.documents_among(&sets, 0, u64::MAX))
 }
 

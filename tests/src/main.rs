@@ -7,6 +7,7 @@ mod server;
 
 mod backups;
 mod bad_input;
+mod bounds;
 mod collector;
 mod command_line;
 mod connections;

@@ -1,8 +1,9 @@
 //! A prepared filter over one segment.
 
-use super::PreparedFilter;
 use super::ordinal_set::OrdinalSet;
+use super::ordinals::ValueQuestion;
 use super::prepare::Node;
+use super::{OutOfTime, PreparedFilter, TimeLimit};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::FieldId;
 use crate::index::SegmentView;
@@ -13,40 +14,21 @@ const PAIRWISE_MAX: usize = 4;
 
 impl PreparedFilter {
     /// The live documents of `segment` that pass.
-    pub fn evaluate(&self, segment: &SegmentView) -> DocSet {
-        let mut docs = documents(&self.root, &segment.reader);
+    ///
+    /// # Errors
+    /// When `limit` is over before all conditions were evaluated.
+    pub fn evaluate(&self, segment: &SegmentView, limit: TimeLimit<'_>) -> Result<DocSet, OutOfTime> {
+        let mut docs = Evaluation { reader: &segment.reader, limit }.documents(&self.root)?;
         if let Some(deleted) = segment.deleted_set() {
             docs.and_not_assign(deleted);
         }
-        docs
+        Ok(docs)
     }
 }
 
-/// The documents of a segment, deleted ones included, that pass `node`.
-fn documents(node: &Node, reader: &SegmentReader) -> DocSet {
-    let doc_count = reader.doc_count();
-    let from_column = |field: FieldId, ask: &dyn Fn(&Column) -> DocSet| {
-        // A segment without the column has no document with the field.
-        reader.columns().get(field).map_or_else(DocSet::empty, |column| ask(&column))
-    };
-    match node {
-        Node::And { all, none } => intersection(all, none, reader),
-        Node::Or(nodes) => union(nodes, reader),
-        Node::Not(node) => documents(node, reader).complement(doc_count),
-        Node::Nothing => DocSet::empty(),
-        Node::Values(field, question) => {
-            from_column(*field, &|column| question.ordinals(column).documents(column, doc_count))
-        }
-        Node::Digits(field, name, question) => {
-            from_column(*field, &|column| question.exact_documents(name, column, reader))
-        }
-        Node::Exists(field) => from_column(*field, &Column::exists),
-        Node::Null(field) => from_column(*field, &Column::null),
-        Node::Empty(field) => from_column(*field, &Column::empty),
-        Node::Vectors(question) => question.documents(reader),
-        Node::Shapes(region) => reader.shapes().map_or_else(DocSet::empty, |shapes| region.documents(shapes)),
-        Node::Region(region) => reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
-    }
+struct Evaluation<'a> {
+    reader: &'a SegmentReader,
+    limit: TimeLimit<'a>,
 }
 
 /// A condition on values, looked up in the column but not gathered yet.
@@ -56,67 +38,154 @@ struct Pending {
     pair_count: u32,
 }
 
-impl Pending {
-    /// Splits conditions on values from other nodes. `None` when one of them can't hold in this segment.
-    fn split<'n>(nodes: &'n [Node], reader: &SegmentReader) -> (Vec<Option<Pending>>, Vec<&'n Node>) {
-        let (mut pending, mut others) = (Vec::new(), Vec::new());
+/// The nodes of a conjunction, by what they cost.
+#[derive(Default)]
+struct Sorted<'n> {
+    /// A few look-ups each.
+    pending: Vec<Pending>,
+    others: Vec<&'n Node>,
+    /// They read all strings of a column, unless few documents are left to look at.
+    scans: Vec<(Column, &'n ValueQuestion)>,
+    /// One of them holds for no document of the segment.
+    has_empty: bool,
+}
+
+impl Evaluation<'_> {
+    /// The documents of a segment, deleted ones included, that pass `node`.
+    fn documents(&self, node: &Node) -> Result<DocSet, OutOfTime> {
+        self.limit.check()?;
+        let doc_count = self.reader.doc_count();
+        // A segment without the column has no document with the field.
+        let column = |field: FieldId| self.reader.columns().get(field);
+        let from_column = |field: FieldId, ask: fn(&Column) -> DocSet| {
+            column(field).map_or_else(DocSet::empty, |column| ask(&column))
+        };
+        Ok(match node {
+            Node::And { all, none } => self.intersection(all, none)?,
+            Node::Or(nodes) => self.union(nodes)?,
+            Node::Not(node) => self.documents(node)?.complement(doc_count),
+            Node::Nothing => DocSet::empty(),
+            Node::Values(field, question) => match column(*field) {
+                Some(column) => question.ordinals(&column, self.limit)?.documents(&column, doc_count),
+                None => DocSet::empty(),
+            },
+            Node::Digits(field, name, question) => match column(*field) {
+                Some(column) => question.exact_documents(name, &column, self.reader, self.limit)?,
+                None => DocSet::empty(),
+            },
+            Node::Exists(field) => from_column(*field, Column::exists),
+            Node::Null(field) => from_column(*field, Column::null),
+            Node::Empty(field) => from_column(*field, Column::empty),
+            Node::Vectors(question) => question.documents(self.reader),
+            Node::Shapes(region) => {
+                let stop = || self.limit.is_over();
+                let docs = self.reader.shapes().map_or_else(DocSet::empty, |shapes| region.documents(shapes, &stop));
+                self.limit.check()?;
+                docs
+            }
+            Node::Region(region) => self.reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
+        })
+    }
+
+    /// Sorts the nodes of a conjunction. With `needs_all`, one that holds for no document ends it.
+    fn sorted<'n>(&self, nodes: &'n [Node], needs_all: bool) -> Result<Sorted<'n>, OutOfTime> {
+        let mut sorted = Sorted::default();
         for node in nodes {
-            match node {
-                Node::Values(field, question) => pending.push(reader.columns().get(*field).and_then(|column| {
-                    let ordinals = question.ordinals(&column);
-                    let pair_count = ordinals.pair_count(&column);
-                    (pair_count > 0).then_some(Pending { column, ordinals, pair_count })
-                })),
-                other => others.push(other),
+            let Node::Values(field, question) = node else {
+                sorted.others.push(node);
+                continue;
+            };
+            let Some(column) = self.reader.columns().get(*field) else {
+                sorted.has_empty = true;
+                continue;
+            };
+            if question.reads_all() {
+                sorted.scans.push((column, question));
+                continue;
+            }
+            self.limit.check()?;
+            let ordinals = question.ordinals(&column, self.limit)?;
+            match ordinals.pair_count(&column) {
+                0 => sorted.has_empty = true,
+                pair_count => sorted.pending.push(Pending { column, ordinals, pair_count }),
+            }
+            if needs_all && sorted.has_empty {
+                break;
             }
         }
-        (pending, others)
+        Ok(sorted)
     }
-}
 
-/// Documents that pass all of `all` and none of `none`. The condition that leaves fewest documents goes first; where
-/// these are few, the other conditions look at them instead of gathering their own.
-fn intersection(all: &[Node], none: &[Node], reader: &SegmentReader) -> DocSet {
-    let (pending, others) = Pending::split(all, reader);
-    let Some(mut pending) = pending.into_iter().collect::<Option<Vec<_>>>() else { return DocSet::empty() };
-    pending.sort_by_key(|condition| condition.pair_count);
-    let mut pending = pending.into_iter();
+    /// Documents that pass all of `all` and none of `none`. The condition that leaves fewest documents goes first; where
+    /// these are few, the other conditions look at them instead of gathering their own.
+    fn intersection(&self, all: &[Node], none: &[Node]) -> Result<DocSet, OutOfTime> {
+        let Sorted { mut pending, others, scans, has_empty } = self.sorted(all, true)?;
+        if has_empty {
+            return Ok(DocSet::empty());
+        }
+        pending.sort_by_key(|condition| condition.pair_count);
+        let mut pending = pending.into_iter();
+        let mut docs = pending.next().map(|first| first.ordinals.documents(&first.column, self.reader.doc_count()));
+        for node in others {
+            if docs.as_ref().is_some_and(DocSet::is_empty) {
+                return Ok(DocSet::empty());
+            }
+            let passing = self.documents(node)?;
+            match &mut docs {
+                None => docs = Some(passing),
+                Some(docs) => docs.and_assign(&passing),
+            }
+        }
+        let mut docs = docs.unwrap_or_else(|| DocSet::full(self.reader.doc_count()));
+        self.retain(&mut docs, pending.collect(), scans, true)?;
+        let Sorted { pending, others, scans, .. } = self.sorted(none, false)?;
+        self.retain(&mut docs, pending, scans, false)?;
+        for node in others {
+            if docs.is_empty() {
+                break;
+            }
+            docs.and_not_assign(&self.documents(node)?);
+        }
+        Ok(docs)
+    }
 
-    let mut docs = pending.next().map(|first| first.ordinals.documents(&first.column, reader.doc_count()));
-    for node in others {
-        if docs.as_ref().is_some_and(DocSet::is_empty) {
-            return DocSet::empty();
+    /// Keeps the documents for which the conditions hold, or those for which none does.
+    fn retain(
+        &self,
+        docs: &mut DocSet,
+        pending: Vec<Pending>,
+        scans: Vec<(Column, &ValueQuestion)>,
+        wanted: bool,
+    ) -> Result<(), OutOfTime> {
+        for condition in pending {
+            if docs.is_empty() {
+                return Ok(());
+            }
+            self.limit.check()?;
+            condition.ordinals.retain(&condition.column, docs, wanted);
         }
-        let passing = documents(node, reader);
-        match &mut docs {
-            None => docs = Some(passing),
-            Some(docs) => docs.and_assign(&passing),
+        for (column, question) in scans {
+            if docs.is_empty() {
+                return Ok(());
+            }
+            self.limit.check()?;
+            question.ordinals_among(&column, docs, self.limit)?.retain(&column, docs, wanted);
         }
+        Ok(())
     }
-    let mut docs = docs.unwrap_or_else(|| DocSet::full(reader.doc_count()));
-    for condition in pending {
-        condition.ordinals.retain(&condition.column, &mut docs, true);
-    }
-    let (excluding, others) = Pending::split(none, reader);
-    for condition in excluding.into_iter().flatten() {
-        condition.ordinals.retain(&condition.column, &mut docs, false);
-    }
-    for node in others {
-        if docs.is_empty() {
-            break;
-        }
-        docs.and_not_assign(&documents(node, reader));
-    }
-    docs
-}
 
-fn union(nodes: &[Node], reader: &SegmentReader) -> DocSet {
-    if nodes.len() <= PAIRWISE_MAX {
-        let mut docs = DocSet::empty();
-        nodes.iter().for_each(|node| docs.or_assign(&documents(node, reader)));
-        return docs;
+    fn union(&self, nodes: &[Node]) -> Result<DocSet, OutOfTime> {
+        if nodes.len() <= PAIRWISE_MAX {
+            let mut docs = DocSet::empty();
+            for node in nodes {
+                docs.or_assign(&self.documents(node)?);
+            }
+            return Ok(docs);
+        }
+        let mut builder = BitsetBuilder::new(self.reader.doc_count());
+        for node in nodes {
+            builder.insert_set(&self.documents(node)?);
+        }
+        Ok(builder.finish())
     }
-    let mut builder = BitsetBuilder::new(reader.doc_count());
-    nodes.iter().for_each(|node| builder.insert_set(&documents(node, reader)));
-    builder.finish()
 }

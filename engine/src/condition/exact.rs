@@ -5,17 +5,23 @@
 
 use std::cmp::Ordering;
 
+use hashbrown::HashSet;
+
 use super::moment::Moment;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
+use super::time_limit::{OutOfTime, TimeLimit};
 use crate::bits::DocSet;
 use crate::document::{DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId};
 use crate::filter::Comparison;
+use crate::id::DocId;
 use crate::segment::{Column, SegmentReader};
 use crate::text::normalize_facet;
 
 /// Integers up to this size (2^53) have a float of their own.
 const INTEGER_MAX: u128 = 1 << 53;
+/// Documents that are read between two looks at the clock.
+const DOCS_BETWEEN_LOOKS: usize = 128;
 
 /// The operand as an integer, when its float may stand for others too.
 fn large_integer(operand: &Operand) -> Option<i128> {
@@ -30,24 +36,43 @@ impl ValueQuestion {
 
     /// As [`ValueQuestion::ordinals`], for a question that [needs digits](Self::needs_digits): `name` is the field's. Cost:
     /// reading the documents at the place of each large operand.
-    pub(super) fn exact_documents(&self, name: &str, column: &Column, reader: &SegmentReader) -> DocSet {
-        let mut docs = self.ordinals(column).documents(column, reader.doc_count());
+    ///
+    /// # Errors
+    /// When the time is up.
+    pub(super) fn exact_documents(
+        &self,
+        name: &str,
+        column: &Column,
+        reader: &SegmentReader,
+        limit: TimeLimit<'_>,
+    ) -> Result<DocSet, OutOfTime> {
+        let mut docs = self.ordinals(column, limit)?.documents(column, reader.doc_count());
         let large = self.operands().filter(|operand| large_integer(operand).is_some());
-        let places = large.filter_map(|operand| column.find_number(operand.number?).ok());
-        let doubtful: DocSet = places.flat_map(|ordinal| column.docs_of(ordinal)).collect();
+        let places: HashSet<u32> = large.filter_map(|operand| column.find_number(operand.number?).ok()).collect();
+        let doubtful: HashSet<DocId> = places.into_iter().flat_map(|ordinal| column.docs_of(ordinal)).collect();
+        let doubtful: DocSet = doubtful.into_iter().collect();
         if doubtful.is_empty() {
-            return docs;
+            return Ok(docs);
         }
+        let exact = Exact::new(self);
         let (mut parser, mut paths, mut json) = (DocumentParser::new(), Vec::new(), Vec::new());
-        let mut passing = doubtful.clone();
+        let (mut passing, mut steps, mut is_late) = (doubtful.clone(), 0_usize, false);
         passing.retain(|doc| {
-            let mut values = Values { question: self, name, paths: &mut paths, holds: false };
+            steps += 1;
+            is_late |= steps.is_multiple_of(DOCS_BETWEEN_LOOKS) && limit.is_over();
+            if is_late {
+                return false;
+            }
+            let mut values = Values { exact: &exact, name, paths: &mut paths, holds: false };
             // What can't be read passes no condition.
             reader.store().get(doc, &mut json).is_ok() && parser.visit(&json, &mut values).is_ok() && values.holds
         });
+        if is_late {
+            return Err(OutOfTime);
+        }
         docs.and_not_assign(&doubtful);
         docs.or_assign(&passing);
-        docs
+        Ok(docs)
     }
 
     fn operands(&self) -> impl Iterator<Item = &Operand> {
@@ -56,15 +81,15 @@ impl ValueQuestion {
             ValueQuestion::OneOf(operands) => (operands.as_slice(), None, None),
             ValueQuestion::Compare(_, operand) => (none, Some(operand), None),
             ValueQuestion::Between(from, to) => (none, Some(from), Some(to)),
-            ValueQuestion::StartsWith(_) | ValueQuestion::Contains(_) => (none, None, None),
+            ValueQuestion::StartsWith(_) | ValueQuestion::Contains(_) | ValueQuestion::Any(_) => (none, None, None),
         };
         list.iter().chain(one).chain(other)
     }
 
-    /// Whether the answer is yes for one value; `compare` tells how it stands to an operand, if they compare.
+    /// Whether the answer is yes for one value, of a question that compares; `compare` says how the value stands to an
+    /// operand, if they compare.
     fn holds_for(&self, compare: impl Fn(&Operand) -> Option<Ordering>) -> bool {
         match self {
-            ValueQuestion::OneOf(operands) => operands.iter().any(|operand| compare(operand) == Some(Ordering::Equal)),
             ValueQuestion::Compare(comparison, operand) => compare(operand).is_some_and(|order| match comparison {
                 Comparison::Greater => order.is_gt(),
                 Comparison::GreaterOrEqual => order.is_ge(),
@@ -74,14 +99,76 @@ impl ValueQuestion {
             ValueQuestion::Between(from, to) => {
                 compare(from).is_some_and(Ordering::is_ge) && compare(to).is_some_and(Ordering::is_le)
             }
-            ValueQuestion::StartsWith(_) | ValueQuestion::Contains(_) => false,
+            ValueQuestion::OneOf(_)
+            | ValueQuestion::StartsWith(_)
+            | ValueQuestion::Contains(_)
+            | ValueQuestion::Any(_) => false,
+        }
+    }
+}
+
+/// A question that needs digits, for looking at values one by one: what it costs does not depend on the number of operands.
+enum Exact<'q> {
+    Compares(&'q ValueQuestion),
+    OneOf {
+        texts: HashSet<&'q str>,
+        integers: HashSet<i128>,
+        /// By their bits: numbers of all operands, and of those that are no integers.
+        numbers: HashSet<u64>,
+        fractions: HashSet<u64>,
+    },
+}
+
+impl<'q> Exact<'q> {
+    fn new(question: &'q ValueQuestion) -> Exact<'q> {
+        let ValueQuestion::OneOf(operands) = question else { return Exact::Compares(question) };
+        let (mut integers, mut numbers, mut fractions) = (HashSet::new(), HashSet::new(), HashSet::new());
+        for operand in operands {
+            let number = operand.number.map(f64::to_bits);
+            numbers.extend(number);
+            match operand.text.parse::<i128>() {
+                Ok(integer) => drop(integers.insert(integer)),
+                Err(_) => fractions.extend(number),
+            }
+        }
+        let texts = operands.iter().map(|operand| operand.text.as_str()).collect();
+        Exact::OneOf { texts, integers, numbers, fractions }
+    }
+
+    fn holds_for_string(&self, text: &str) -> bool {
+        match self {
+            // Date-times are before and behind others in time, but equal to their own text alone.
+            Exact::OneOf { texts, .. } => texts.contains(text),
+            Exact::Compares(question) => {
+                let moment = Moment::parse(text);
+                question.holds_for(|operand| {
+                    let in_time = moment.zip(operand.moment).map(|(own, wanted)| own.cmp(&wanted));
+                    Some(in_time.unwrap_or_else(|| text.cmp(operand.text.as_str())))
+                })
+            }
+        }
+    }
+
+    fn holds_for_number(&self, number: &Number<'_>) -> bool {
+        let integer = number.text.parse::<i128>().ok();
+        // Minus zero is zero.
+        let bits = (number.value + 0.0).to_bits();
+        match self {
+            Exact::OneOf { integers, numbers, fractions, .. } => match integer {
+                Some(integer) => integers.contains(&integer) || fractions.contains(&bits),
+                None => numbers.contains(&bits),
+            },
+            Exact::Compares(question) => question.holds_for(|operand| match (integer, operand.text.parse::<i128>()) {
+                (Some(integer), Ok(wanted)) => Some(integer.cmp(&wanted)),
+                _ => number.value.partial_cmp(&operand.number?),
+            }),
         }
     }
 }
 
 /// Looks at the values of one field of a document.
 struct Values<'q> {
-    question: &'q ValueQuestion,
+    exact: &'q Exact<'q>,
     name: &'q str,
     /// By path of the parser: whether it is the field.
     paths: &'q mut Vec<bool>,
@@ -91,13 +178,7 @@ struct Values<'q> {
 impl Values<'_> {
     fn string(&mut self, path: PathId, text: &str) {
         if self.paths[path.index()] {
-            let text = normalize_facet(text);
-            // Date-times are before and behind others in time, but equal to their own text alone.
-            let moment = if matches!(self.question, ValueQuestion::OneOf(_)) { None } else { Moment::parse(&text) };
-            self.holds |= self.question.holds_for(|operand| {
-                let in_time = moment.zip(operand.moment).map(|(own, wanted)| own.cmp(&wanted));
-                Some(in_time.unwrap_or_else(|| (*text).cmp(operand.text.as_str())))
-            });
+            self.holds |= self.exact.holds_for_string(&normalize_facet(text));
         }
     }
 }
@@ -120,11 +201,7 @@ impl DocumentVisitor for Values<'_> {
 
     fn number(&mut self, leaf: Leaf, number: Number<'_>) -> Result<(), DocumentError> {
         if self.paths[leaf.path.index()] {
-            let integer = number.text.parse::<i128>().ok();
-            self.holds |= self.question.holds_for(|operand| match (integer, operand.text.parse::<i128>()) {
-                (Some(integer), Ok(wanted)) => Some(integer.cmp(&wanted)),
-                _ => number.value.partial_cmp(&operand.number?),
-            });
+            self.holds |= self.exact.holds_for_number(&number);
         }
         Ok(())
     }

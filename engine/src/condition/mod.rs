@@ -4,21 +4,28 @@
 //! refused, operands are normalised and parsed. The [`PreparedFilter`] is then evaluated segment by segment. A
 //! condition on values is a few ranges of ordinals of a column, and their documents are slices of it; nothing looks at
 //! documents one by one.
+//!
+//! Many conditions on one field joined by `OR` are one question, and what is repeated is asked once. The evaluation ends when
+//! its [`TimeLimit`] is over, and then answers nothing: a filter is never half applied.
 
 mod embedders;
 mod error;
 mod evaluate;
 mod exact;
 mod moment;
+mod needles;
 mod operand;
 mod ordinal_set;
 mod ordinals;
 mod prepare;
+mod repeated;
 #[cfg(test)]
 mod tests;
+mod time_limit;
 mod vectors;
 
 pub use error::{ConditionError, UnknownName};
 #[cfg(test)]
 pub(crate) use moment::Moment;
 pub use prepare::PreparedFilter;
+pub use time_limit::{OutOfTime, TimeLimit};

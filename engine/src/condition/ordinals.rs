@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
-
 use super::moment::Moment;
+use super::needles::Needles;
 use super::operand::Operand;
 use super::ordinal_set::OrdinalSet;
+use super::time_limit::{OutOfTime, TimeLimit};
+use crate::bits::DocSet;
 use crate::filter::Comparison;
 use crate::segment::Column;
 
 /// A question about the values of a field; true for a document when it is true for one of its values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum ValueQuestion {
     OneOf(Vec<Operand>),
     Compare(Comparison, Operand),
@@ -19,25 +20,100 @@ pub(super) enum ValueQuestion {
     Between(Operand, Operand),
     /// Strings only. Not empty.
     StartsWith(String),
-    /// Strings only.
-    Contains(String),
+    /// Strings only: one of the texts is a part of them.
+    Contains(Vec<Needles>),
+    /// One of the questions has the answer yes. None of them needs digits.
+    Any(Vec<ValueQuestion>),
 }
+
+/// Looking up the values of a document costs as much as looking at so many strings one after another.
+const DOC_COST: u32 = 8;
+/// Steps between two looks at the clock.
+const STEPS_BETWEEN_LOOKS: usize = 1024;
 
 impl ValueQuestion {
     /// The values of `column` for which the answer is yes, numbers as floats. Cost: a few binary searches per operand, for
     /// a date-time the strings within a day of it; [`ValueQuestion::Contains`] reads all distinct strings.
-    pub(super) fn ordinals(&self, column: &Column) -> OrdinalSet {
-        OrdinalSet::new(self.ranges(column))
+    ///
+    /// # Errors
+    /// When the time is up.
+    pub(super) fn ordinals(&self, column: &Column, limit: TimeLimit<'_>) -> Result<OrdinalSet, OutOfTime> {
+        self.ranges(column, limit).map(OrdinalSet::new)
     }
 
-    fn ranges(&self, column: &Column) -> Vec<Range<u32>> {
-        let (numbers, values) = (column.number_count(), column.value_count());
+    /// As [`ValueQuestion::ordinals`], but only values that `docs` have need be among them. Cost: where these are few, the
+    /// values that they have.
+    ///
+    /// # Errors
+    /// When the time is up.
+    pub(super) fn ordinals_among(
+        &self,
+        column: &Column,
+        docs: &DocSet,
+        limit: TimeLimit<'_>,
+    ) -> Result<OrdinalSet, OutOfTime> {
+        let strings = column.value_count() - column.number_count();
+        if docs.len().saturating_mul(DOC_COST) >= strings {
+            return self.ordinals(column, limit);
+        }
+        let mut ordinals = Vec::new();
+        docs.for_each(|doc| column.for_each_ordinal(doc, |ordinal| ordinals.push(ordinal)));
+        ordinals.sort_unstable();
+        ordinals.dedup();
+        self.ranges_among(column, &ordinals, limit).map(OrdinalSet::new)
+    }
+
+    fn ranges_among(
+        &self,
+        column: &Column,
+        ordinals: &[u32],
+        limit: TimeLimit<'_>,
+    ) -> Result<Vec<Range<u32>>, OutOfTime> {
+        let mut ranges = Vec::new();
         match self {
+            ValueQuestion::Contains(parts) => {
+                let strings = ordinals.iter().copied().filter(|&ordinal| ordinal >= column.number_count());
+                let strings: Vec<(u32, &str)> = strings.map(|ordinal| (ordinal, column.string(ordinal))).collect();
+                for part in parts {
+                    for strings in strings.chunks(STEPS_BETWEEN_LOOKS) {
+                        limit.check()?;
+                        let matching = strings.iter().filter(|(_, string)| part.are_in(string));
+                        ranges.extend(matching.map(|&(ordinal, _)| ordinal..ordinal + 1));
+                    }
+                }
+            }
+            ValueQuestion::Any(questions) => {
+                for question in questions {
+                    ranges.append(&mut question.ranges_among(column, ordinals, limit)?);
+                }
+            }
+            other => return other.ranges(column, limit),
+        }
+        Ok(ranges)
+    }
+
+    /// Whether [`ValueQuestion::ordinals`] reads all distinct strings.
+    pub(super) fn reads_all(&self) -> bool {
+        match self {
+            ValueQuestion::Contains(_) => true,
+            ValueQuestion::Any(questions) => questions.iter().any(ValueQuestion::reads_all),
+            _ => false,
+        }
+    }
+
+    fn ranges(&self, column: &Column, limit: TimeLimit<'_>) -> Result<Vec<Range<u32>>, OutOfTime> {
+        let (numbers, values) = (column.number_count(), column.value_count());
+        Ok(match self {
             ValueQuestion::OneOf(operands) => {
                 let number = |operand: &Operand| operand.number.and_then(|number| column.find_number(number).ok());
                 let string = |operand: &Operand| column.find_string(&operand.text).ok();
-                let found = operands.iter().flat_map(|operand| [number(operand), string(operand)]).flatten();
-                found.map(|ordinal| ordinal..ordinal + 1).collect()
+                let mut ranges = Vec::new();
+                for operands in operands.chunks(STEPS_BETWEEN_LOOKS) {
+                    limit.check()?;
+                    let found = operands.iter().flat_map(|operand| [number(operand), string(operand)]).flatten();
+                    ranges.extend(found.map(|ordinal| ordinal..ordinal + 1));
+                }
+                ranges
             }
             ValueQuestion::Compare(comparison, operand) => {
                 let strings = compared_strings(*comparison, operand, column, numbers..values);
@@ -61,13 +137,27 @@ impl ValueQuestion {
                 let range = start..first_without_prefix(column, prefix, start..values);
                 vec![range]
             }
-            ValueQuestion::Contains(part) => {
-                let finder = memmem::Finder::new(part);
-                let matching =
-                    (numbers..values).filter(|&ordinal| finder.find(column.string(ordinal).as_bytes()).is_some());
-                matching.map(|ordinal| ordinal..ordinal + 1).collect()
+            ValueQuestion::Contains(parts) => {
+                let mut ranges = Vec::new();
+                for part in parts {
+                    for start in (numbers..values).step_by(STEPS_BETWEEN_LOOKS) {
+                        limit.check()?;
+                        let end = values.min(start.saturating_add(STEPS_BETWEEN_LOOKS as u32));
+                        let matching = (start..end).filter(|&ordinal| part.are_in(column.string(ordinal)));
+                        ranges.extend(matching.map(|ordinal| ordinal..ordinal + 1));
+                    }
+                }
+                ranges
             }
-        }
+            ValueQuestion::Any(questions) => {
+                let mut ranges = Vec::new();
+                for question in questions {
+                    limit.check()?;
+                    ranges.append(&mut question.ranges(column, limit)?);
+                }
+                ranges
+            }
+        })
     }
 }
 

@@ -1,14 +1,22 @@
 //! From a parsed filter to one that knows its fields and operands.
 
+use std::cell::RefCell;
+
+use hashbrown::HashMap;
+
+use super::needles::Needles;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
+use super::repeated::{joined, without_repeated};
 use super::vectors::VectorQuestion;
 use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
 use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Region, ShapeRegion};
 use crate::id::FieldId;
-use crate::index::settings::{AvailableAttributes, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name};
+use crate::index::settings::{
+    AvailableAttributes, FilterableFeatures, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name,
+};
 use crate::text::normalize_facet;
 
 /// Names that stand for geo functions and are no fields.
@@ -44,14 +52,19 @@ pub(super) enum Node {
 
 impl PreparedFilter {
     /// Checks `filter` against `settings` and looks up its fields. Cost: linear in the length of the filter.
+    ///
+    /// # Errors
+    /// The first field or operator that the settings don't allow.
     pub fn new(filter: &Filter, settings: &Settings, fields: &FieldMapSnapshot) -> Result<Self, ConditionError> {
-        Ok(PreparedFilter { root: Preparation { settings, fields }.node(filter)? })
+        Ok(PreparedFilter { root: Preparation { settings, fields, features: RefCell::default() }.node(filter)? })
     }
 }
 
 struct Preparation<'s> {
     settings: &'s Settings,
     fields: &'s FieldMapSnapshot,
+    /// What the settings say of the fields that were looked up, which are few however many the conditions.
+    features: RefCell<HashMap<String, Option<FilterableFeatures>>>,
 }
 
 impl Preparation<'_> {
@@ -59,15 +72,22 @@ impl Preparation<'_> {
         Ok(match filter {
             Filter::And(filters) => {
                 let (mut all, mut none) = (Vec::new(), Vec::new());
-                for filter in filters {
+                for filter in without_repeated(filters) {
                     match self.node(filter)? {
                         Node::Not(node) => none.push(*node),
+                        Node::And { all: mut inner, none: mut not_inner } => {
+                            all.append(&mut inner);
+                            none.append(&mut not_inner);
+                        }
                         node => all.push(node),
                     }
                 }
-                Node::And { all, none }
+                Node::And { all, none: joined(none) }
             }
-            Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.node(filter)).collect::<Result<_, _>>()?),
+            Filter::Or(filters) => {
+                let nodes = without_repeated(filters).into_iter().map(|filter| self.node(filter));
+                any_of(joined(nodes.collect::<Result<_, _>>()?))
+            }
             Filter::Not(filter) => complement(self.node(filter)?),
             Filter::Condition { field, condition } => self.condition(field, condition)?,
             Filter::GeoRadius { center, radius_m, resolution, at } => {
@@ -122,7 +142,9 @@ impl Preparation<'_> {
             Condition::Exists => Node::Exists(id),
             Condition::Null => Node::Null(id),
             Condition::Empty => Node::Empty(id),
-            Condition::Contains(part) => values(ValueQuestion::Contains(normalize_facet(&part.value).into_owned())),
+            Condition::Contains(part) => {
+                values(ValueQuestion::Contains(Needles::parts(vec![normalize_facet(&part.value).into_owned()])))
+            }
             Condition::StartsWith(prefix) => match normalize_facet(prefix) {
                 prefix if prefix.is_empty() => Node::Exists(id),
                 prefix => values(ValueQuestion::StartsWith(prefix.into_owned())),
@@ -136,7 +158,7 @@ impl Preparation<'_> {
         if RESERVED_GEO.contains(&name) {
             return Err(ConditionError::ReservedGeo { name: name.to_owned(), at: field.at.clone() });
         }
-        let features = self.settings.filterable(name).ok_or_else(|| self.not_filterable(name, &field.at))?;
+        let features = self.features(name).ok_or_else(|| self.not_filterable(name, &field.at))?;
         let (operator, allowed) = match condition {
             Condition::Equal(_) => ("=", features.filter.equality),
             Condition::NotEqual(_) => ("!=", features.filter.equality),
@@ -172,6 +194,14 @@ impl Preparation<'_> {
         }
     }
 
+    fn features(&self, name: &str) -> Option<FilterableFeatures> {
+        let mut known = self.features.borrow_mut();
+        match known.get(name) {
+            Some(features) => *features,
+            None => *known.entry(name.to_owned()).or_insert(self.settings.filterable(name)),
+        }
+    }
+
     fn is_listed(&self, name: &str) -> bool {
         is_listed_by_name(&self.settings.filterable_attributes, name)
     }
@@ -183,6 +213,10 @@ impl Preparation<'_> {
             at: at.clone(),
         }
     }
+}
+
+fn any_of(mut nodes: Vec<Node>) -> Node {
+    if nodes.len() == 1 { nodes.remove(0) } else { Node::Or(nodes) }
 }
 
 fn complement(node: Node) -> Node {

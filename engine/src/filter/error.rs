@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CoordinatesError, Location};
+use super::{CONDITIONS_MAX, CoordinatesError, Location, VALUES_MAX};
 
 /// A syntax error. Displays as the sentence for the user, then (when the text is known) a new line and the
 /// [`Location`].
@@ -36,6 +36,10 @@ pub enum FilterErrorKind {
     InClosingBracket,
     InExpectedValue,
     DepthLimit,
+    /// More than [`CONDITIONS_MAX`](super::CONDITIONS_MAX).
+    ConditionLimit,
+    /// More than [`VALUES_MAX`](super::VALUES_MAX).
+    ValueLimit,
     NonFiniteNumber,
     GeoRadius,
     GeoRadiusArgumentCount(usize),
@@ -64,6 +68,11 @@ pub enum FilterErrorKind {
 impl FilterError {
     pub(super) fn new(kind: FilterErrorKind, at: Location) -> Self {
         FilterError(Box::new(Details { kind, at: Some(at) }))
+    }
+
+    /// About the filter as a whole.
+    pub(super) fn unplaced(kind: FilterErrorKind) -> Self {
+        FilterError(Box::new(Details { kind, at: None }))
     }
 
     pub(super) fn json(expected: &'static str, found: &serde_json::Value) -> Self {
@@ -134,6 +143,16 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
         Kind::DepthLimit => f.write_str(
             "The filter exceeded the maximum depth limit. Try rewriting the filter so that it contains fewer nested \
              conditions.",
+        ),
+        Kind::ConditionLimit => write!(
+            f,
+            "The filter has more than {CONDITIONS_MAX} conditions. Use a list (`field IN [..]`) in the place of many \
+             conditions on one field, or several requests."
+        ),
+        Kind::ValueLimit => write!(
+            f,
+            "The filter has more than {VALUES_MAX} values in its lists and polygons. Use several requests, or a field \
+             that many of the documents share."
         ),
         Kind::Foreign => f.write_str("The `_foreign` filter must be in the form: `_foreign(field, filter)`."),
         Kind::VectorsOperation

@@ -3,6 +3,9 @@
 use super::grammar::Parser;
 use super::{Coordinates, Filter, FilterError, FilterErrorKind as Kind};
 
+/// Numbers between two brackets; with more it is no function at all, whose error counts them.
+const NUMBERS_MAX: usize = 1000;
+
 /// A number and where it stands.
 #[derive(Clone, Copy)]
 struct Number {
@@ -81,6 +84,7 @@ impl Parser {
         let mut pairs = Vec::new();
         loop {
             let Some(numbers) = self.numbers("[", "]")? else { return Ok(None) };
+            self.size.add_value()?;
             match numbers[..] {
                 [latitude, longitude] => pairs.push((latitude, longitude)),
                 _ => return Err(self.reader.error_to_end(Kind::GeoPairCount(numbers.len()), start)),
@@ -106,6 +110,10 @@ impl Parser {
             self.reader.skip_spaces();
             let start = self.reader.position();
             let Some(value) = self.reader.number()? else { return Ok(None) };
+            // Neither a radius nor a pair has many.
+            if numbers.len() >= NUMBERS_MAX {
+                return Ok(None);
+            }
             numbers.push(Number { value, start, end: self.reader.position() });
             self.reader.skip_spaces();
             if self.reader.eat(close) {

@@ -1,16 +1,26 @@
 //! Recursive descent over the operators: `OR`, `AND`, `NOT`, parentheses, conditions.
 
 use super::reader::Reader;
+use super::size::Size;
 use super::{Comparison, Condition, Filter, FilterError, FilterErrorKind as Kind, Located, MAX_DEPTH};
 
 impl Filter {
     /// Parses the text of a filter; `None` when it is blank.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or too much.
     pub fn parse(text: &str) -> Result<Option<Filter>, FilterError> {
+        Filter::parse_within(text, &mut Size::default())
+    }
+
+    /// As [`Filter::parse`], for a text that is a part of a filter.
+    pub(super) fn parse_within(text: &str, size: &mut Size) -> Result<Option<Filter>, FilterError> {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let mut parser = Parser { reader: Reader::new(text), depth: 0 };
+        let mut parser = Parser { reader: Reader::new(text), depth: 0, size: *size };
         let filter = parser.or_expression()?;
+        *size = parser.size;
         parser.reader.skip_spaces();
         if !parser.reader.rest().is_empty() {
             return Err(parser.reader.error_to_end(Kind::ExpectedEnd, parser.reader.position()));
@@ -22,6 +32,7 @@ impl Filter {
 pub(super) struct Parser {
     pub(super) reader: Reader,
     depth: usize,
+    pub(super) size: Size,
 }
 
 impl Parser {
@@ -80,6 +91,7 @@ impl Parser {
         if self.reader.eat("(") {
             return self.parenthesised(start);
         }
+        self.size.add_condition()?;
         if let Some(filter) = self.vectors()? {
             return Ok(filter);
         }
@@ -231,6 +243,7 @@ impl Parser {
                 return Ok(values);
             }
             let start = self.reader.position();
+            self.size.add_value()?;
             values.push(self.reader.value().map_err(|error| match error.kind() {
                 Kind::ExpectedValue | Kind::ReservedKeyword => self.bad_list(start),
                 _ => error,

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The parser is written by hand and reads each character once, so that a list of tens of thousands of values costs
-//! what its text costs. Nesting is bounded by [`MAX_DEPTH`]; everything that recurses over a [`Filter`] may rely on it.
+//! what its text costs. Nesting is bounded by [`MAX_DEPTH`]; everything that recurses over a [`Filter`] may rely on it. So are the
+//! conditions ([`CONDITIONS_MAX`]) and the values ([`VALUES_MAX`]).
 //! Errors carry the place in the text, counted in characters, because users see it.
 
 mod ast;
@@ -16,6 +17,7 @@ mod grammar;
 mod json;
 mod location;
 mod reader;
+mod size;
 mod vectors;
 
 #[cfg(test)]
@@ -30,3 +32,7 @@ pub use location::{Located, Location};
 
 /// How deep parentheses, `NOT` and `_foreign` may nest. Chains of `AND`, `OR` and the items of lists are flat.
 pub const MAX_DEPTH: usize = 200;
+/// Conditions of one filter, in all texts of its JSON form.
+pub const CONDITIONS_MAX: usize = 100_000;
+/// Values of all lists of one filter, and corners of its polygons, taken together.
+pub const VALUES_MAX: usize = 500_000;

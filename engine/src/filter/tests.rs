@@ -294,3 +294,25 @@ fn contains_is_found_for_the_gate() {
     assert_eq!(filter.first_contains().unwrap().columns(), (18, 26));
     assert_eq!(Filter::parse("a STARTS WITH x").unwrap().unwrap().first_contains(), None);
 }
+
+#[test]
+fn filters_have_a_size() {
+    let kind = |filter: serde_json::Value| Filter::from_json(&filter).map_err(|error| error.kind().clone());
+    let chain = vec!["a = 1"; CONDITIONS_MAX].join(" OR ");
+    assert!(kind(json!(chain)).is_ok());
+    let error = Filter::parse(&format!("{chain} OR a = 1")).unwrap_err();
+    assert_eq!(error.kind(), &FilterErrorKind::ConditionLimit);
+    assert!(error.to_string().len() < 300, "the filter is not told again: {error}");
+    // All texts count together.
+    let half = vec!["a = 1"; CONDITIONS_MAX / 2 + 1].join(" OR ");
+    assert_eq!(kind(json!([half, half])), Err(FilterErrorKind::ConditionLimit));
+    assert_eq!(kind(json!([[half, half]])), Err(FilterErrorKind::ConditionLimit));
+    assert_eq!(kind(json!(vec!["a = 1"; CONDITIONS_MAX + 1])), Err(FilterErrorKind::ConditionLimit));
+    let list = |count: usize| format!("a IN [{}]", vec!["1"; count].join(","));
+    assert!(kind(json!(list(VALUES_MAX))).is_ok());
+    assert_eq!(kind(json!(list(VALUES_MAX + 1))), Err(FilterErrorKind::ValueLimit));
+    let polygon = format!("_geoPolygon({})", vec!["[1,2]"; VALUES_MAX + 1].join(","));
+    assert_eq!(kind(json!(polygon)), Err(FilterErrorKind::ValueLimit));
+    let numbers = format!("_geoRadius({})", vec!["1"; 1_000_000].join(","));
+    assert_eq!(kind(json!(numbers)), Err(FilterErrorKind::GeoRadius));
+}

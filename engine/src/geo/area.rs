@@ -16,6 +16,9 @@ pub const CIRCLE_SIDES: usize = 125;
 /// Bounds of that number.
 pub const CIRCLE_SIDES_RANGE: std::ops::RangeInclusive<usize> = 3..=1000;
 
+/// Corners from which an area is looked at only while there is time.
+const LARGE: usize = 128;
+
 /// Rings of the flat map; what lies inside an odd number of them belongs to the area. Borders belong to it.
 #[derive(Clone, Debug)]
 pub struct Area {
@@ -90,20 +93,26 @@ impl Area {
 
     /// Whether the area and the shape have a position in common.
     pub fn touches(&self, shape: &Shape) -> bool {
+        self.touches_unless(shape, &|| false)
+    }
+
+    /// As [`Area::touches`], of no meaning once `stop` says yes: it is asked for each of the shape's sides where the area has
+    /// many.
+    fn touches_unless(&self, shape: &Shape, stop: &dyn Fn() -> bool) -> bool {
         shape.parts.iter().any(|part| match part {
             Part::Point(point) => self.contains(*point),
-            Part::Line(line) => self.contains(line[0]) || self.crosses(line_sides(line)),
+            Part::Line(line) => self.contains(line[0]) || self.crosses(line_sides(line), stop),
             Part::Area(rings) => {
                 // Without crossing borders one lies inside the other, or they have nothing in common. Each of several
                 // rings may be the one that lies inside.
-                self.crosses(rings.iter().flat_map(|ring| ring_sides(ring)))
+                self.crosses(rings.iter().flat_map(|ring| ring_sides(ring)), stop)
                     || rings.iter().any(|ring| self.contains(ring[0]))
                     || self.rings.iter().any(|ring| within(rings, ring[0]))
             }
         })
     }
 
-    fn crosses<'s>(&'s self, sides: impl Iterator<Item = Side> + 's) -> bool {
+    fn crosses<'s>(&'s self, sides: impl Iterator<Item = Side> + 's, stop: &dyn Fn() -> bool) -> bool {
         let near = |(a, b): &Side| {
             a.x.min(b.x) <= self.bounds.lng_max
                 && a.x.max(b.x) >= self.bounds.lng_min
@@ -111,7 +120,15 @@ impl Area {
                 && a.y.max(b.y) >= self.bounds.lat_min
         };
         let mut sides = sides.filter(near);
-        sides.any(|side| self.rings.iter().flat_map(|ring| ring_sides(ring)).any(|own| sides_meet(side, own)))
+        let is_large = self.is_large();
+        sides.any(|side| {
+            (is_large && stop()) || self.rings.iter().flat_map(|ring| ring_sides(ring)).any(|own| sides_meet(side, own))
+        })
+    }
+
+    /// Whether a look at the clock is nothing beside a look at all sides.
+    fn is_large(&self) -> bool {
+        self.rings.iter().map(Vec::len).sum::<usize>() >= LARGE
     }
 
     /// How the positions of a box relate to the area.
@@ -134,7 +151,7 @@ impl Area {
             (points.lng_min..=points.lng_max).contains(&position.x)
                 && (points.lat_min..=points.lat_max).contains(&position.y)
         };
-        if self.rings.iter().flatten().any(inside_box) || self.crosses(ring_sides(&corners)) {
+        if self.rings.iter().flatten().any(inside_box) || self.crosses(ring_sides(&corners), &|| false) {
             BoxRelation::Crossing
         } else if self.contains(corners[0]) {
             BoxRelation::Inside
@@ -171,13 +188,18 @@ impl ShapeRegion {
         }
     }
 
-    /// The documents whose shape touches it. Cost: the shapes whose box its border crosses.
-    pub fn documents(&self, shapes: &Shapes) -> DocSet {
+    /// The documents whose shape touches it; of no meaning once `stop` says yes, which ends it soon. Cost: the shapes whose
+    /// box its border crosses.
+    pub fn documents(&self, shapes: &Shapes, stop: &dyn Fn() -> bool) -> DocSet {
         let relate = |points: &GeoBox| match self {
+            ShapeRegion::Area(area) if area.is_large() && stop() => BoxRelation::Outside,
             ShapeRegion::Area(area) => area.relate(points),
             ShapeRegion::Near { .. } => BoxRelation::Crossing,
         };
-        shapes.search(relate, |shape| self.touches(shape))
+        shapes.search(relate, |shape| match self {
+            ShapeRegion::Area(area) if area.is_large() => !stop() && area.touches_unless(shape, stop),
+            region => region.touches(shape),
+        })
     }
 }
 

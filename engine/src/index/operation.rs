@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::error::OperationError;
 use super::settings::SettingsPatch;
@@ -53,21 +54,22 @@ pub enum WriteMethod {
     Update,
 }
 
-type SelectFn = dyn Fn(&Snapshot) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
+/// One set per segment.
+type Selected = Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>>;
+type SelectFn = dyn Fn(&Snapshot, &AtomicBool) -> Selected + Send + Sync;
 
 /// Chooses documents of a snapshot that holds the effect of all earlier operations: one set per segment, in order.
 /// Sets may hold deleted documents; they are ignored.
 pub struct Selector(Box<SelectFn>);
 
 impl Selector {
-    pub fn new(
-        select: impl Fn(&Snapshot) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> + Send + Sync + 'static,
-    ) -> Selector {
+    /// `select` gives up soon after the flag that it gets is set; nothing is deleted then.
+    pub fn new(select: impl Fn(&Snapshot, &AtomicBool) -> Selected + Send + Sync + 'static) -> Selector {
         Selector(Box::new(select))
     }
 
-    pub(super) fn select(&self, snapshot: &Snapshot) -> Result<Vec<DocSet>, OperationError> {
-        (self.0)(snapshot).map_err(OperationError::Selection)
+    pub(super) fn select(&self, snapshot: &Snapshot, cancelled: &AtomicBool) -> Result<Vec<DocSet>, OperationError> {
+        (self.0)(snapshot, cancelled).map_err(OperationError::Selection)
     }
 }
 

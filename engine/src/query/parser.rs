@@ -2,10 +2,15 @@
 
 use hashbrown::HashSet;
 
+use crate::index::embedding::cut;
 use crate::text::{Language, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
+/// Excluded words and phrases beyond this count are ignored.
+pub const EXCLUDED_MAX: usize = 500;
+/// What is longer is cut: the terms that count fit in far less.
+pub const QUERY_BYTES_MAX: usize = 32 << 10;
 /// A hard separator (end of a sentence, comma) moves the next word this much further.
 const HARD_SEPARATOR_STEP: u16 = 7;
 
@@ -52,7 +57,8 @@ pub enum Excluded {
 pub struct ParsedQuery {
     pub terms: Vec<QueryTerm>,
     pub excluded: Vec<Excluded>,
-    /// There were more than [`TERMS_MAX`] terms; the rest is left out.
+    /// There were more than [`TERMS_MAX`] terms, [`EXCLUDED_MAX`] excluded ones or [`QUERY_BYTES_MAX`] bytes; the rest is left
+    /// out.
     pub is_cut: bool,
 }
 
@@ -92,7 +98,7 @@ impl PhraseBuilder {
     }
 }
 
-/// Parses `text`. Cost: linear in its length.
+/// Parses `text`, or as much of it as counts. Cost: linear in its length.
 ///
 /// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
 /// * `-word`, `-"…"` exclude, at the start of the text or after white space.
@@ -105,8 +111,9 @@ pub fn parse_query(
     stop_words: &HashSet<String>,
     prefix_search: bool,
 ) -> ParsedQuery {
+    let (text, rest) = text.split_at(cut(text, QUERY_BYTES_MAX).len());
     let tokens = tokenizer.tokens(text, languages);
-    let mut out = ParsedQuery::default();
+    let mut out = ParsedQuery { is_cut: rest.contains(|c: char| !c.is_whitespace()), ..ParsedQuery::default() };
     let mut phrase: Option<PhraseBuilder> = None;
     let mut after_space = true;
     let mut negative = false;
@@ -114,7 +121,7 @@ pub fn parse_query(
     let mut position = u16::MAX;
     for (index, token) in tokens.iter().enumerate() {
         if out.terms.len() >= TERMS_MAX {
-            out.is_cut = tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
+            out.is_cut |= tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
             break;
         }
         match token.kind {
@@ -124,7 +131,7 @@ pub fn parse_query(
                 }
                 position = position.wrapping_add(1);
                 let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.unfolded.as_ref());
-                let is_last = index + 1 == tokens.len();
+                let is_last = index + 1 == tokens.len() && rest.is_empty();
                 if let Some(phrase) = &mut phrase {
                     phrase.push((!is_stop_word).then(|| token.text.to_string()), position);
                 } else if negative {
@@ -167,5 +174,31 @@ pub fn parse_query(
     if let Some(open) = phrase {
         open.finish(&mut out);
     }
+    out.is_cut |= out.excluded.len() > EXCLUDED_MAX;
+    out.excluded.truncate(EXCLUDED_MAX);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> ParsedQuery {
+        parse_query(text, &Tokenizer::default(), &[], &HashSet::new(), true)
+    }
+
+    #[test]
+    fn megabytes_of_text_are_cut_and_that_is_said() {
+        // One phrase, and so one term: its words count by no other bound.
+        let long = parse(&format!("\"{}", "word ".repeat(1_000_000)));
+        let TermKind::Phrase(words) = &long.terms[0].kind else { panic!("a phrase") };
+        assert!(long.is_cut && long.terms.len() == 1 && words.len() <= QUERY_BYTES_MAX / 5 + 1, "{}", words.len());
+        let excluding = parse(&"-word ".repeat(1_000_000));
+        assert!(excluding.is_cut && excluding.excluded.len() == EXCLUDED_MAX);
+        let one = parse(&"é".repeat(1_000_000));
+        assert!(one.is_cut, "within a character");
+        assert!(!one.terms.iter().any(|term| matches!(term.kind, TermKind::Word { prefix: true, .. })), "not the end");
+        let spaces = parse(&format!("word{}", " ".repeat(1_000_000)));
+        assert!(!spaces.is_cut, "nothing was left out");
+    }
 }

@@ -12,12 +12,15 @@ use thiserror::Error;
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
 use crate::index::settings::{
-    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, locales_of,
+    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, lineage, locales_of,
 };
 use crate::text::{Language, TextOptions, TokenKind, Tokenizer};
 
 /// Settings kept resolved at once, over all indexes of the process.
 const CACHED_MAX: usize = 64;
+/// Alternatives of one word or phrase that a query looks for. The settings let one key have as many; only where several keys
+/// come down to the same words may there be more, and the rest is left out.
+pub const ALTERNATIVES_MAX: usize = 1000;
 /// Longest synonym key, in words: what concatenations can look up.
 const SYNONYM_KEY_WORDS_MAX: usize = 3;
 
@@ -28,6 +31,9 @@ pub struct ResolvedSettings {
     synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,
     exact_words: Arc<HashSet<String>>,
 }
+
+/// A normalised sequence of words.
+type Words = Vec<String>;
 
 /// Versions of settings and what follows from them, oldest first.
 type Cache = Vec<(Weak<Settings>, Arc<ResolvedSettings>)>;
@@ -70,19 +76,20 @@ impl ResolvedSettings {
                 .map(|t| t.text.into_owned())
                 .collect()
         };
-        let mut synonyms: HashMap<Vec<String>, Vec<Vec<String>>> = HashMap::new();
+        let mut synonyms: HashMap<Vec<String>, (Vec<Words>, HashSet<Words>)> = HashMap::new();
         for (key, values) in &settings.synonyms {
             let key = words(key);
             if key.is_empty() || key.len() > SYNONYM_KEY_WORDS_MAX {
                 continue;
             }
-            let list = synonyms.entry(key).or_default();
+            let (list, known) = synonyms.entry(key).or_default();
             for value in values.iter().map(|v| words(v)).filter(|v| !v.is_empty()) {
-                if !list.contains(&value) {
+                if list.len() < ALTERNATIVES_MAX && known.insert(value.clone()) {
                     list.push(value);
                 }
             }
         }
+        let synonyms = synonyms.into_iter().map(|(key, (list, _))| (key, list)).collect();
         let exact_words = settings.typo_tolerance.disable_on_words.iter().cloned().collect();
         ResolvedSettings {
             tokenizer,
@@ -140,12 +147,13 @@ pub fn resolve(
         }
         _ => true,
     };
-    let searchable = |field: &str| !is_never_searched(field) && settings.searchable_attributes.selects(field);
+    let positions = Positions::of(&settings.searchable_attributes);
+    let searchable = |field: &str| !is_never_searched(field) && positions.of_field(field).is_some();
     let weight = |field: &str| -> u16 {
         if !searched(field) || !searchable(field) {
             return NOT_SEARCHED;
         }
-        settings.searchable_attributes.position(field).map_or(NOT_SEARCHED, |p| p.min(NOT_SEARCHED - 1))
+        positions.of_field(field).map_or(NOT_SEARCHED, |p| p.min(NOT_SEARCHED - 1))
     };
     let typos = &settings.typo_tolerance;
     let names = || snapshot.fields.names();
@@ -171,6 +179,36 @@ pub fn resolve(
             .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
             .collect(),
     })
+}
+
+/// The places of attributes in a list of them, looked up at once where it is long.
+enum Positions<'s> {
+    Short(&'s AttributeList),
+    Long(HashMap<&'s str, u16>),
+}
+
+impl<'s> Positions<'s> {
+    fn of(list: &'s AttributeList) -> Positions<'s> {
+        const LONG: usize = 64;
+        match list {
+            AttributeList::These(names) if names.len() > LONG => {
+                let mut places = HashMap::with_capacity(names.len());
+                for (place, name) in (0u32..).zip(names) {
+                    places.entry(name.as_str()).or_insert(u16::try_from(place).unwrap_or(u16::MAX));
+                }
+                Positions::Long(places)
+            }
+            short => Positions::Short(short),
+        }
+    }
+
+    /// As [`AttributeList::position`].
+    fn of_field(&self, field: &str) -> Option<u16> {
+        match self {
+            Positions::Short(list) => list.position(field),
+            Positions::Long(places) => lineage(field).filter_map(|name| places.get(name)).min().copied(),
+        }
+    }
 }
 
 /// Languages of a query that names none: those of the rules of the searched fields; none (detection) without such rules.

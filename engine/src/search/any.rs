@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::explain::Explainer;
 use super::{
-    Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, per_segment,
-    segment_input,
+    Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, none_if_late,
+    per_segment, segment_input,
 };
 use crate::index::Snapshot;
 use crate::query::split::choose_splits;
@@ -20,7 +20,7 @@ pub(super) fn search_any(
     request: &SearchRequest,
     prepared: Prepared<'_>,
 ) -> Result<SearchResult, SearchError> {
-    let Prepared { parsed, options, filter, distinct, mut clock } = prepared;
+    let Prepared { parsed, options, filtering, distinct, mut clock } = prepared;
     clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
@@ -42,12 +42,13 @@ pub(super) fn search_any(
     if is_varied {
         choose_splits(graph, &mut queries.iter_mut().collect::<Vec<_>>());
     }
-    let segments: Vec<SegmentInput<'_>> = snapshot
+    let mut segments: Vec<SegmentInput<'_>> = snapshot
         .segments
         .par_iter()
         .zip(queries)
-        .map(|(view, query)| segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan))
+        .map(|(view, query)| segment_input(snapshot, view, query, &filtering, &parsed.excluded, &plan))
         .collect();
+    none_if_late(&filtering, &mut segments);
     clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
     let search = Bm25Search {
         graph,
@@ -68,7 +69,7 @@ pub(super) fn search_any(
         let excluded = &parsed.excluded;
         (Explainer { snapshot, request, graph, excluded, segments: &segments }, ranked.told(&plan))
     });
-    let limits = limits(parsed.is_cut, ranked.degraded);
+    let limits = limits(parsed.is_cut, ranked.degraded || filtering.is_late());
     let matching = std::mem::take(&mut ranked.matching);
     finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
 }

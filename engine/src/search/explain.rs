@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 
+use super::filtering::time_limit;
 use super::{SearchError, SearchRequest};
 use crate::bits::DocSet;
-use crate::condition::PreparedFilter;
+use crate::condition::{PreparedFilter, TimeLimit};
 use crate::filter::Filter;
 use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::index::{DocumentAddress, Snapshot};
@@ -147,19 +148,26 @@ fn seen(
         return Ok(Err(if was_seen { Standing::Deleted } else { Standing::Unknown }));
     };
     if let Some(imposed) = imposed
-        && !passes(snapshot, imposed, address)?
+        && passes(snapshot, imposed, address, time_limit(request))? != Some(true)
     {
         return Ok(Err(Standing::Unknown));
     }
     Ok(Ok(address))
 }
 
-fn passes(snapshot: &Snapshot, filter: &Filter, address: DocumentAddress) -> Result<bool, SearchError> {
+/// Whether a document passes; `None` when the time is up before that is known.
+fn passes(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    address: DocumentAddress,
+    limit: TimeLimit<'_>,
+) -> Result<Option<bool>, SearchError> {
     let prepared = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?;
-    Ok(prepared.evaluate(&snapshot.segments[address.segment as usize]).contains(address.doc))
+    let passing = prepared.evaluate(&snapshot.segments[address.segment as usize], limit);
+    Ok(passing.ok().map(|passing| passing.contains(address.doc)))
 }
 
-/// The smallest parts of the request's filter that a document does not pass.
+/// The smallest parts of the request's filter that a document does not pass, as far as there is time to find them.
 fn failing_parts(
     snapshot: &Snapshot,
     request: &SearchRequest,
@@ -167,7 +175,7 @@ fn failing_parts(
 ) -> Result<Vec<String>, SearchError> {
     let mut parts = Vec::new();
     if let Some(filter) = &request.filter {
-        failing(snapshot, filter, address, &mut parts)?;
+        failing(snapshot, filter, address, time_limit(request), &mut parts)?;
     }
     Ok(parts)
 }
@@ -177,13 +185,15 @@ fn failing(
     snapshot: &Snapshot,
     filter: &Filter,
     address: DocumentAddress,
+    limit: TimeLimit<'_>,
     out: &mut Vec<String>,
 ) -> Result<(), SearchError> {
     match filter {
-        Filter::And(parts) => parts.iter().try_for_each(|part| failing(snapshot, part, address, out)),
-        part if passes(snapshot, part, address)? => Ok(()),
+        Filter::And(parts) => parts.iter().try_for_each(|part| failing(snapshot, part, address, limit, out)),
         part => {
-            out.push(part.to_string());
+            if passes(snapshot, part, address, limit)? == Some(false) {
+                out.push(part.to_string());
+            }
             Ok(())
         }
     }

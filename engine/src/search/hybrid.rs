@@ -108,12 +108,14 @@ pub fn search_hybrid(
     if let Some(distinct) = &mut distinct {
         candidates = of_different_values(distinct, &candidates, &listed, &seen);
     }
+    let mut limits = words.limits;
+    limits.extend(near.limits.into_iter().filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
     let result = SearchResult {
         hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
         candidates,
         degraded: words.degraded || near.degraded,
-        limits: words.limits,
+        limits,
         matching_terms: words.matching_terms,
         explanation: words.explanation,
     };

@@ -3,6 +3,7 @@
 
 mod any;
 mod explain;
+mod filtering;
 mod hybrid;
 mod matching;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::bits::DocSet;
-use crate::condition::{ConditionError, PreparedFilter};
+use crate::condition::ConditionError;
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
@@ -35,6 +36,7 @@ use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
 use explain::{Clock, Explainer};
+use filtering::Filtering;
 
 pub use crate::query::MatchingStrategy;
 pub use explain::{
@@ -73,7 +75,7 @@ pub struct SearchRequest {
     pub scores: bool,
     /// Collect the forms of the query's words, for highlighting.
     pub matching_terms: bool,
-    /// Time budget, counted from `received`.
+    /// Time budget, counted from `received`. A filter is evaluated within it, or for 0.2 seconds where less is left.
     pub cutoff: Option<Duration>,
     pub received: Instant,
     /// Tell why.
@@ -147,7 +149,7 @@ pub struct SearchResult {
 /// A bound on the work of a search that was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The time budget: not all documents were ranked.
+    /// The time budget: not all documents were ranked, or the filter was not evaluated, and nothing was found.
     TimeBudget,
     /// The number of words and phrases of a query: the rest of the text was left out.
     QueryTerms,
@@ -214,10 +216,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     // Of several mistakes the one is told that servers of the protocol tell.
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
-    let filter = match &request.filter {
-        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
-        None => None,
-    };
+    let filtering = Filtering::new(snapshot, request)?;
     check_sortable(&snapshot.settings, &request.sort, true)?;
     if request.search_on.is_none() {
         warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
@@ -231,7 +230,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         None => ParsedQuery::default(),
     };
     if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
-        return any::search_any(snapshot, request, Prepared { parsed, options: &options, filter, distinct, clock });
+        return any::search_any(snapshot, request, Prepared { parsed, options: &options, filtering, distinct, clock });
     }
     clock.lap("parse", None);
     let all_words = request.matching == MatchingStrategy::All;
@@ -239,8 +238,9 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     let graph = QueryGraph::new(parsed.terms, &options);
     let mut segments: Vec<SegmentInput<'_>> = per_segment(snapshot, |view| {
         let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
-        segment_input(snapshot, view, query, filter.as_ref(), &parsed.excluded, &plan)
+        segment_input(snapshot, view, query, &filtering, &parsed.excluded, &plan)
     });
+    none_if_late(&filtering, &mut segments);
     clock.lap("match and filter", Some(documents(segments.iter().map(|segment| &segment.universe))));
     choose_splits(&graph, &mut segments.iter_mut().map(|s: &mut SegmentInput<'_>| &mut s.query).collect::<Vec<_>>());
     clock.lap("split words", None);
@@ -260,7 +260,7 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
         let excluded = &parsed.excluded;
         (Explainer { snapshot, request, graph: &graph, excluded, segments: &segments }, ranked.told())
     });
-    let mut limits = limits(parsed.is_cut, ranked.degraded);
+    let mut limits = limits(parsed.is_cut, ranked.degraded || filtering.is_late());
     limits.extend(ranked.readings_cut.then_some(Limit::QueryReadings));
     let matching = std::mem::take(&mut ranked.matching);
     finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
@@ -328,7 +328,7 @@ fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>)
 struct Prepared<'a> {
     parsed: ParsedQuery,
     options: &'a QueryOptions,
-    filter: Option<PreparedFilter>,
+    filtering: Filtering,
     distinct: Option<Distinct>,
     clock: Clock,
 }
@@ -347,31 +347,38 @@ fn segment_input<'a>(
     snapshot: &'a Snapshot,
     view: &'a SegmentView,
     query: SegmentQuery<'a>,
-    filter: Option<&PreparedFilter>,
+    filtering: &Filtering,
     excluded: &[Excluded],
     plan: &'a Plan,
 ) -> SegmentInput<'a> {
-    let mut universe = filter.map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
+    let mut universe = filtering.passing(view);
     for excluded in excluded {
         universe.and_not_assign(&query.excluded(excluded));
     }
     SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
 }
 
+/// No document matches when the filter was not evaluated in time.
+fn none_if_late(filtering: &Filtering, segments: &mut [SegmentInput<'_>]) {
+    if filtering.is_late() {
+        segments.iter_mut().for_each(|segment| segment.universe = DocSet::empty());
+    }
+}
+
 /// The live documents of each segment that pass the filter, and that hold no excluded word of the query if these count.
+/// `None` when the filter was not evaluated in time.
 fn matching_universe(
     snapshot: &Snapshot,
     request: &SearchRequest,
     excludes_words: bool,
-) -> Result<Vec<DocSet>, SearchError> {
-    let filter = match &request.filter {
-        Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
-        None => None,
-    };
-    let passing = |view: &SegmentView| filter.as_ref().map_or_else(|| view.live_set(), |filter| filter.evaluate(view));
-    let mut universe: Vec<DocSet> = per_segment(snapshot, passing);
+) -> Result<Option<Vec<DocSet>>, SearchError> {
+    let filtering = Filtering::new(snapshot, request)?;
+    let mut universe: Vec<DocSet> = per_segment(snapshot, |view| filtering.passing(view));
+    if filtering.is_late() {
+        return Ok(None);
+    }
     let text = request.query.as_deref().filter(|text| excludes_words && text.contains('-'));
-    let Some(text) = text else { return Ok(universe) };
+    let Some(text) = text else { return Ok(Some(universe)) };
     let resolved = ResolvedSettings::of(&snapshot.settings);
     let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
     let languages = match request.languages.as_slice() {
@@ -386,7 +393,7 @@ fn matching_universe(
             docs.and_not_assign(&query.excluded(excluded));
         }
     }
-    Ok(universe)
+    Ok(Some(universe))
 }
 
 /// The attribute of which hits have different values, if any. That of the settings need not be filterable.

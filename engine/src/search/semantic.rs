@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use super::explain::{Clock, Explanation, Standing, explain_near};
-use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
+use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::{Distribution, RankingRule};
@@ -57,7 +57,9 @@ pub fn search_semantic(
     let mut clock = Clock::start();
     let (queries, distribution) = query_vectors(snapshot, semantic)?;
     let distinct = distinct(snapshot, request)?;
-    let mut candidates = matching_universe(snapshot, request, semantic.excludes_words)?;
+    let universe = matching_universe(snapshot, request, semantic.excludes_words)?;
+    let limits = if universe.is_none() { vec![Limit::TimeBudget] } else { Vec::new() };
+    let mut candidates = universe.unwrap_or_else(|| vec![DocSet::empty(); snapshot.segments.len()]);
     check_sortable(&snapshot.settings, &request.sort, true)?;
     if let Some(except) = semantic.except {
         candidates[except.segment as usize].retain(|doc| doc != except.doc);
@@ -144,8 +146,8 @@ pub fn search_semantic(
         hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
         candidates,
-        degraded: false,
-        limits: Vec::new(),
+        degraded: !limits.is_empty(),
+        limits,
         matching_terms: None,
         explanation,
     })

@@ -137,6 +137,37 @@ fn a_search_whose_time_is_up_answers_what_it_has() {
     }
 }
 
+/// A filter that was not evaluated is not ignored.
+#[test]
+fn a_filter_that_takes_too_long_lets_nothing_pass() {
+    let documents: Vec<Value> =
+        (0..2000).map(|id| json!({"id": id, "text": "red", "tag": format!("{}{id}", "a".repeat(400))})).collect();
+    let snapshot = index(json!({"filterableAttributes": ["tag"]}), &[&documents]).snapshot();
+    let part = |n: usize| format!("tag CONTAINS {}", "a".repeat(n));
+    let pairs = (1..40).flat_map(|one| (260..300).map(move |other| (one, other)));
+    let slow =
+        pairs.map(|(one, other)| format!("({} AND {})", part(one), part(other))).collect::<Vec<_>>().join(" OR ");
+    for matching in [MatchingStrategy::Last, MatchingStrategy::Any] {
+        let request = |filter: &str, query: Option<&str>| SearchRequest {
+            query: query.map(str::to_owned),
+            filter: Filter::parse(filter).unwrap(),
+            cutoff: Some(Duration::ZERO),
+            matching,
+            ..SearchRequest::default()
+        };
+        for query in [Some("red"), None] {
+            let start = Instant::now();
+            let late = search(&snapshot, &request(&slow, query)).unwrap();
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+            assert_eq!((late.hits.len(), late.total, late.degraded), (0, 0, true));
+            assert_eq!(late.limits, [Limit::TimeBudget]);
+            assert!(late.candidates.iter().all(DocSet::is_empty), "facets count nothing");
+            // One of few conditions is evaluated whatever the budget.
+            assert_eq!(search(&snapshot, &request(&part(3), query)).unwrap().total, 2000);
+        }
+    }
+}
+
 #[test]
 fn words_that_are_left_out_by_frequency_are_left_out_in_every_way() {
     // The word `w<n>` is in more documents than those behind it; documents hold five words of the query.

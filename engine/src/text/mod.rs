@@ -4,6 +4,7 @@
 //! and the same word of a document always meet. Stop words are not known here: they are a query-time matter, and
 //! [`Token::unfolded`] is what they are compared with.
 
+mod known_words;
 mod language;
 mod latin;
 mod normalize;

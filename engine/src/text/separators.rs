@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use charabia::separators::{CONTEXT_SEPARATORS, DEFAULT_SEPARATORS};
 use hashbrown::{HashMap, HashSet};
 
+use super::known_words::KnownWords;
 use super::{TextOptions, TokenKind};
 
 /// Control characters that separate lines and pages; the protocol's default list leaves them out. No-break spaces and
@@ -29,13 +29,7 @@ pub(super) struct Separators {
     /// The default separators of several characters, by their first; few, so they are tried one by one.
     several: FastMap<char, Vec<(&'static str, TokenKind)>>,
     /// Separators of several characters and dictionary words from the settings. `None` without any.
-    custom: Option<Custom>,
-}
-
-struct Custom {
-    automaton: AhoCorasick,
-    /// By pattern: a separator of its kind, or a dictionary word.
-    kinds: Vec<TokenKind>,
+    custom: Option<KnownWords>,
 }
 
 /// A part of a text: a separator, a dictionary word (`known`), or text that is neither.
@@ -50,7 +44,7 @@ pub(super) struct Span {
 
 impl fmt::Debug for Separators {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let custom = self.custom.as_ref().map_or(0, |custom| custom.kinds.len());
+        let custom = self.custom.as_ref().map_or(0, KnownWords::len);
         f.debug_struct("Separators")
             .field("single", &self.single.len())
             .field("custom", &custom)
@@ -86,28 +80,17 @@ impl Separators {
         }
         let dictionary: HashSet<&str> =
             options.dictionary.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-        let (mut patterns, mut kinds) = (Vec::new(), Vec::new());
-        for word in &dictionary {
-            patterns.push(*word);
-            kinds.push(TokenKind::Word);
-        }
+        let mut words: Vec<(&str, TokenKind)> = dictionary.iter().map(|word| (*word, TokenKind::Word)).collect();
         for separator in &options.separators {
             if separator.is_empty() || removed.contains(&**separator) || dictionary.contains(&**separator) {
                 continue;
             }
             match only_char(separator) {
                 Some(c) => drop(separators.single.insert(c, kind_of(separator))),
-                None => {
-                    patterns.push(separator);
-                    kinds.push(kind_of(separator));
-                }
+                None => words.push((separator, kind_of(separator))),
             }
         }
-        if !patterns.is_empty() {
-            // Building fails only beyond the automaton's limit of states, far above any settings payload.
-            let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
-            separators.custom = automaton.ok().map(|automaton| Custom { automaton, kinds });
-        }
+        separators.custom = KnownWords::new(words);
         for &c in separators.single.keys().chain(separators.several.keys()) {
             if let Some(plain) = separators.plain.get_mut(c as usize) {
                 *plain = false;
@@ -128,16 +111,14 @@ impl Separators {
 
     /// Whether a dictionary word or a custom separator of several characters stands somewhere in `text`.
     pub(super) fn has_custom(&self, text: &str) -> bool {
-        self.custom.as_ref().is_some_and(|custom| custom.automaton.is_match(text))
+        self.custom.as_ref().is_some_and(|custom| custom.are_in(text))
     }
 
     /// Cuts `text` into spans that cover it. Spans that are neither separator nor dictionary word never touch.
     pub(super) fn spans(&self, text: &str, mut span: impl FnMut(Span)) {
         let find = |from: usize| {
-            let custom = self.custom.as_ref()?;
-            let found = custom.automaton.find(Input::new(text).range(from..))?;
-            let kind = custom.kinds[found.pattern().as_usize()];
-            Some(Span { start: found.start(), end: found.end(), kind, known: kind == TokenKind::Word })
+            let (range, kind) = self.custom.as_ref()?.first(text, from)?;
+            Some(Span { start: range.start, end: range.end, kind, known: kind == TokenKind::Word })
         };
         let mut next_custom = find(0);
         let (mut at, mut plain_from) = (0, 0);

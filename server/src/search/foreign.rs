@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::condition::PreparedFilter;
+use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::document::document_id;
 use lamina_engine::filter::{Condition, Filter, Location};
 use lamina_engine::highlight::{Projection, Selection};
@@ -12,11 +12,12 @@ use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, ForeignKey, Settings};
 use serde_json::Value;
 
+use super::request::filter_time;
 use super::{Context, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::Instance;
 
-/// Documents that one `_foreign` may stand for: their ids are read.
+/// Documents that all `_foreign` of a filter may stand for: their ids are read.
 const REFERRED_MAX: u64 = 100_000;
 
 /// The answer to `_foreign` while foreign keys are off.
@@ -30,66 +31,84 @@ pub(super) fn refused(at: &Location) -> ApiError {
 ///
 /// # Errors
 /// `code` when the field refers to no index or the inner filter can't be applied there, `feature_not_enabled` when
-/// foreign keys are off, and what the caller may not search.
+/// foreign keys are off, what the caller may not search, and when the documents referred to are too many or take too long
+/// to be found.
 pub fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
-    let resolve_all = |filters: Vec<Filter>| -> ApiResult<Vec<Filter>> {
-        filters.into_iter().map(|filter| resolve(filter, settings, context, code)).collect()
-    };
-    Ok(match filter {
-        Filter::And(filters) => Filter::And(resolve_all(filters)?),
-        Filter::Or(filters) => Filter::Or(resolve_all(filters)?),
-        Filter::Not(filter) => Filter::Not(Box::new(resolve(*filter, settings, context, code)?)),
-        Filter::Foreign { field, filter, at } => {
-            let Some(instance) = &context.foreign else { return Err(refused(&at.at)) };
-            let Some(key) = settings.foreign_keys.iter().find(|key| key.field_name == field.value) else {
-                let message = format!("Attribute `{}` is no foreign key of this index.\n{}", field.value, field.at);
-                return Err(ApiError::new(code, message));
-            };
-            let ids = referred(instance, key, *filter, context, code)?;
-            Filter::Condition { field, condition: Condition::In(ids) }
-        }
-        other => other,
-    })
+    Resolving { context, code, limit: filter_time(), left: REFERRED_MAX }.resolve(filter, settings)
 }
 
-/// The ids of the documents of the other index that pass `filter` and that the caller may see.
-fn referred(
-    instance: &Instance,
-    key: &ForeignKey,
-    filter: Filter,
-    context: &Context,
+/// The resolution of one filter.
+struct Resolving<'a> {
+    context: &'a Context,
     code: Code,
-) -> ApiResult<Vec<String>> {
-    let uid = &key.foreign_index_uid;
-    context.rights.check_index(uid)?;
-    let snapshot = instance.snapshot(uid).map_err(|error| match error.code {
-        // Not the path but a setting names the index.
-        Code::IndexNotFound => ApiError::new(code, error.message),
-        _ => error,
-    })?;
-    let Some(primary_key) = &snapshot.primary_key else { return Ok(Vec::new()) };
-    let refused = |error: &dyn std::fmt::Display| ApiError::new(code, format!("Index `{uid}`: {error}"));
-    let filter = resolve(filter, &snapshot.settings, context, code)?;
-    let filter = match context.imposed_filter(uid, code)? {
-        Some(imposed) => imposed.and(filter),
-        None => filter,
-    };
-    let prepared =
-        PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields).map_err(|error| refused(&error))?;
-    let passing: Vec<DocSet> = snapshot.segments.iter().map(|segment| prepared.evaluate(segment)).collect();
-    let count: u64 = passing.iter().map(|docs| u64::from(docs.len())).sum();
-    if count > REFERRED_MAX {
-        return Err(refused(&format_args!(
-            "`_foreign` stands for {count} documents, and may for {REFERRED_MAX} at most. Make its filter narrower."
-        )));
+    limit: TimeLimit<'static>,
+    /// Documents that the rest of it may stand for.
+    left: u64,
+}
+
+impl Resolving<'_> {
+    fn resolve(&mut self, filter: Filter, settings: &Settings) -> ApiResult<Filter> {
+        Ok(match filter {
+            Filter::And(filters) => Filter::And(self.resolve_all(filters, settings)?),
+            Filter::Or(filters) => Filter::Or(self.resolve_all(filters, settings)?),
+            Filter::Not(filter) => Filter::Not(Box::new(self.resolve(*filter, settings)?)),
+            Filter::Foreign { field, filter, at } => {
+                let context = self.context;
+                let Some(instance) = &context.foreign else { return Err(refused(&at.at)) };
+                let Some(key) = settings.foreign_keys.iter().find(|key| key.field_name == field.value) else {
+                    let message = format!("Attribute `{}` is no foreign key of this index.\n{}", field.value, field.at);
+                    return Err(ApiError::new(self.code, message));
+                };
+                let ids = self.referred(instance, key, *filter)?;
+                Filter::Condition { field, condition: Condition::In(ids) }
+            }
+            other => other,
+        })
     }
-    let addresses = snapshot.documents_among(&passing, 0, u64::MAX).into_iter();
-    let id = |address| {
-        let document = snapshot.document(address).map_err(refusal::unretrievable)?;
-        let id = document_id(&document, primary_key).map_err(refusal::unretrievable)?;
-        Ok(id.as_str().to_owned())
-    };
-    addresses.map(id).collect()
+
+    fn resolve_all(&mut self, filters: Vec<Filter>, settings: &Settings) -> ApiResult<Vec<Filter>> {
+        filters.into_iter().map(|filter| self.resolve(filter, settings)).collect()
+    }
+
+    /// The ids of the documents of the other index that pass `filter` and that the caller may see.
+    fn referred(&mut self, instance: &Instance, key: &ForeignKey, filter: Filter) -> ApiResult<Vec<String>> {
+        let (context, code, uid) = (self.context, self.code, &key.foreign_index_uid);
+        context.rights.check_index(uid)?;
+        let snapshot = instance.snapshot(uid).map_err(|error| match error.code {
+            // Not the path but a setting names the index.
+            Code::IndexNotFound => ApiError::new(code, error.message),
+            _ => error,
+        })?;
+        let Some(primary_key) = &snapshot.primary_key else { return Ok(Vec::new()) };
+        let refused = |error: &dyn std::fmt::Display| ApiError::new(code, format!("Index `{uid}`: {error}"));
+        let filter = self.resolve(filter, &snapshot.settings)?;
+        let filter = match context.imposed_filter(uid, code)? {
+            Some(imposed) => imposed.and(filter),
+            None => filter,
+        };
+        let prepared =
+            PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields).map_err(|error| refused(&error))?;
+        let passing: Vec<DocSet> = snapshot
+            .segments
+            .iter()
+            .map(|segment| prepared.evaluate(segment, self.limit).map_err(|error| refused(&error)))
+            .collect::<ApiResult<_>>()?;
+        let count: u64 = passing.iter().map(|docs| u64::from(docs.len())).sum();
+        if count > self.left {
+            return Err(refused(&format_args!(
+                "`_foreign` stands for {count} documents, and may for {REFERRED_MAX} at most, all of a filter taken \
+                 together. Make its filter narrower."
+            )));
+        }
+        self.left -= count;
+        let addresses = snapshot.documents_among(&passing, 0, u64::MAX).into_iter();
+        let id = |address| {
+            let document = snapshot.document(address).map_err(refusal::unretrievable)?;
+            let id = document_id(&document, primary_key).map_err(refusal::unretrievable)?;
+            Ok(id.as_str().to_owned())
+        };
+        addresses.map(id).collect()
+    }
 }
 
 /// Puts documents of other indexes in the place of their ids.
@@ -125,7 +144,9 @@ impl ForeignDocuments {
                     let prepared = PreparedFilter::new(&imposed, &snapshot.settings, &snapshot.fields);
                     let prepared = prepared
                         .map_err(|error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}")))?;
-                    Some(snapshot.segments.iter().map(|segment| prepared.evaluate(segment)).collect())
+                    let refused = |error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}"));
+                    let passing = snapshot.segments.iter().map(|segment| prepared.evaluate(segment, filter_time()));
+                    Some(passing.collect::<Result<_, OutOfTime>>().map_err(refused)?)
                 }
                 None => None,
             };

@@ -4,6 +4,7 @@
 //! where snapshots come from is decided by the routes.
 
 mod answer;
+mod bounds;
 mod details;
 mod embedded;
 mod explanation;
@@ -31,6 +32,7 @@ use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
 
 pub use answer::{Answer, Metadata, WrittenAnswer};
+pub use bounds::check_list;
 pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, SELECTING, run_facet_search};
 pub use facets::Facets;
@@ -42,7 +44,7 @@ pub use kept_answers::{Answered, Form, KeptAnswers};
 pub(crate) use multi::at_query;
 pub use multi::{Snapshots, Written, run_multi};
 pub use refusal::unknown_embedder;
-pub use request::{engine_request, parse_filter, parse_own_filter};
+pub use request::{engine_request, filter_time, parse_filter, parse_own_filter};
 pub use similar::run_similar;
 
 use crate::access::Rights;

@@ -1,23 +1,28 @@
 //! From the parameters of a search to the engine's request.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use lamina_engine::condition::TimeLimit;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
 use lamina_engine::search::{Explain, SearchRequest};
 use lamina_engine::sort::SortCriterion;
 use serde_json::Value;
 
-use super::{Context, Target, foreign, refusal};
+use super::{Context, Target, bounds, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::{Feature, Features};
 use crate::wire::search::{SearchQuery, Window};
 
+/// For filters that no time budget of an index bounds. Those that are of use take some milliseconds.
+const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
 ///
 /// # Errors
-/// A filter or sort that can't be read.
+/// A filter or sort that can't be read, lists that are too long.
 pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<SearchRequest> {
+    bounds::check(query)?;
     let settings = &target.snapshot.settings;
     let filter = match &query.filter {
         Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,
@@ -89,6 +94,11 @@ pub fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiR
             ),
         )),
     }
+}
+
+/// Until when a filter is evaluated that belongs to no search, or to another index than the searched one: from now.
+pub fn filter_time() -> TimeLimit<'static> {
+    TimeLimit::until(Instant::now() + FILTER_TIME_MAX)
 }
 
 /// Both filters, where there are two.

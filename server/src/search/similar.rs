@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::answer::tell_degraded;
 use super::multi::Written;
-use super::request::both;
-use super::{Context, Found, HitWriter, Reach, Target, parse_filter, refusal, unknown_embedder};
+use super::request::{both, filter_time};
+use super::{Context, Found, HitWriter, Reach, Target, bounds, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{SearchQuery, Window};
 use crate::wire::similar::SimilarQuery;
@@ -25,6 +25,8 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     if !snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
     }
+    let retrieved = query.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
+    bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)?;
     let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     let address = snapshot.find(&query.id).filter(|address| is_shown(target, imposed.as_ref(), *address));
     let Some(address) = address else {
@@ -77,6 +79,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     writer.write_all(&found.result, &mut out.body)?;
     out.body.extend_from_slice(b"]}");
     out.cut_by(found.cuts());
+    out.degraded_searches = found.result.degraded.into();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut fields = Map::new();
     fields.insert("id".into(), json!(query.id));
@@ -85,6 +88,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     fields.insert("offset".into(), json!(window.offset));
     fields.insert("estimatedTotalHits".into(), json!(total));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+    tell_degraded(&found.result.limits, &mut fields);
     if query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
@@ -98,5 +102,9 @@ fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: lamina_engine
     let Some(filter) = imposed else { return true };
     let snapshot = target.snapshot;
     let filter = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields);
-    filter.is_ok_and(|filter| filter.evaluate(&snapshot.segments[address.segment as usize]).contains(address.doc))
+    let passing = filter
+        .ok()
+        .and_then(|filter| filter.evaluate(&snapshot.segments[address.segment as usize], filter_time()).ok());
+    // What is not known to be visible is not shown.
+    passing.is_some_and(|passing| passing.contains(address.doc))
 }

@@ -46,6 +46,9 @@ pub struct IndexQuery {
 /// What a refusal calls `useNetwork`.
 pub const USING_NETWORK: &str = "passing `useNetwork` in a search query";
 
+/// Queries of one request.
+pub const QUERIES_MAX: usize = 1000;
+
 impl MultiSearch {
     /// The points in time of the request and of its queries.
     pub fn points_in_time(&self) -> impl Iterator<Item = PointInTime> {
@@ -145,7 +148,13 @@ impl MultiSearch {
             }
             Ok(())
         })?;
-        let queries = required(queries, &root, "queries", Code::BadRequest)?;
+        let queries: Vec<IndexQuery> = required(queries, &root, "queries", Code::BadRequest)?;
+        if queries.len() > QUERIES_MAX {
+            return Err(root.error(format!(
+                "Invalid value at `.queries`: {} queries, and there may be {QUERIES_MAX} at most. Use several requests.",
+                queries.len()
+            )));
+        }
         if federation.is_none() && queries.iter().any(|asked| asked.is_personalized) {
             return Err(search::personalization_unavailable());
         }
@@ -329,6 +338,9 @@ mod tests {
         assert_eq!(code, Code::InvalidSearchLimit);
         assert!(message.starts_with("Invalid value type at `.queries[0].limit`: "), "{message}");
         assert_eq!(MultiSearch::from_body(&json!({"queries": []})).unwrap().queries, []);
+        let many = vec![json!({"indexUid": "a"}); 1001];
+        assert_eq!(refused(json!({"queries": many})).0, Code::BadRequest);
+        assert_eq!(MultiSearch::from_body(&json!({"queries": many[1..]})).unwrap().queries.len(), 1000);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! A list of attributes that may stand for "all of them".
 
+use std::hash::Hash;
+
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
 /// `displayedAttributes` and `searchableAttributes`: every attribute, or these in this order.
@@ -61,15 +64,17 @@ pub fn covers(parent: &str, field: &str) -> bool {
     field.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// `field` and its ancestors, the longest first.
+pub fn lineage(field: &str) -> impl Iterator<Item = &str> {
+    let parents = field.rmatch_indices('.').map(|(end, _)| &field[..end]);
+    std::iter::once(field).chain(parents)
+}
+
 /// Keeps the first of equal values, in order.
-pub(super) fn without_duplicates<T: PartialEq>(values: Vec<T>) -> Vec<T> {
-    let mut kept: Vec<T> = Vec::with_capacity(values.len());
-    for value in values {
-        if !kept.contains(&value) {
-            kept.push(value);
-        }
-    }
-    kept
+pub(super) fn without_duplicates<T: Clone + Eq + Hash>(mut values: Vec<T>) -> Vec<T> {
+    let mut seen = HashSet::with_capacity(values.len());
+    values.retain(|value| seen.insert(value.clone()));
+    values
 }
 
 #[cfg(test)]

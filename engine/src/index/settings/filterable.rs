@@ -6,7 +6,7 @@ use super::attribute_list::covers;
 use super::attribute_pattern::AttributePattern;
 
 /// One entry of `filterableAttributes`; the first entry that matches a field decides what the field can do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FilterableAttribute {
     /// A string: the field and all its nested children, with every feature. `"*"` is a field of that name.
@@ -16,7 +16,7 @@ pub enum FilterableAttribute {
 }
 
 /// The object form of an entry. Reading fills missing features with their defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilterablePatterns {
     pub attribute_patterns: Vec<AttributePattern>,
@@ -25,7 +25,7 @@ pub struct FilterablePatterns {
 }
 
 /// What may be done with a filterable field. The default is that of an object entry without `features`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct FilterableFeatures {
     pub facet_search: bool,
@@ -33,7 +33,7 @@ pub struct FilterableFeatures {
 }
 
 /// Families of filter operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct FilterOperators {
     /// `=`, `!=`, `IN`, `NOT IN`

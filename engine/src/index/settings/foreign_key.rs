@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One such field. What it refers to is looked up when a search runs, by whoever knows the other indexes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForeignKey {
     /// The uid of the other index.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::attribute_pattern::AttributePattern;
 
 /// One rule; the first rule that matches a field decides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LocalizedAttributes {
     pub attribute_patterns: Vec<AttributePattern>,

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use unicode_normalization::UnicodeNormalization;
 
-pub use attribute_list::{AttributeList, covers};
+pub use attribute_list::{AttributeList, covers, lineage};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
 pub(crate) use change::SettingsChange;
@@ -220,7 +220,7 @@ impl Settings {
 
     /// Whether requests may sort by `field` (dotted path): it or an ancestor is listed.
     pub fn is_sortable(&self, field: &str) -> bool {
-        self.sortable_attributes.iter().any(|name| covers(name, field))
+        lineage(field).any(|name| self.sortable_attributes.contains(name))
     }
 
     /// Whether positions are read from documents, which also makes malformed ones an error.

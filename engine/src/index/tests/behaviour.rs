@@ -74,7 +74,7 @@ fn later_operations_of_a_batch_see_the_earlier_ones() {
             add(&[json!({"id": 1, "a": 1}), json!({"id": 2})]),
             delete(&["1", "9"]),
             update(&[json!({"id": 1, "b": 1}), json!({"id": 3})]),
-            Operation::DeleteMatching(Selector::new(|snapshot| {
+            Operation::DeleteMatching(Selector::new(|snapshot, _| {
                 assert_eq!(snapshot.document_count(), 3);
                 Ok(snapshot.segments.iter().map(|segment| DocSet::full(segment.reader.doc_count())).collect())
             })),

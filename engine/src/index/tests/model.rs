@@ -137,7 +137,7 @@ impl Action {
             Action::Delete(ids) => Operation::DeleteIds(ids.iter().map(u8::to_string).collect()),
             Action::DeleteMatching(number) => {
                 let number = json!(number);
-                Operation::DeleteMatching(Selector::new(move |snapshot| Ok(select(snapshot, &number))))
+                Operation::DeleteMatching(Selector::new(move |snapshot, _| Ok(select(snapshot, &number))))
             }
             Action::Clear => Operation::Clear,
             Action::Settings(patch) => settings(patch.clone()),

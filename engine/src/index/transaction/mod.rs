@@ -176,7 +176,9 @@ impl<'a> Transaction<'a> {
 
     fn delete_matching(&mut self, selector: &Selector) -> Attempt {
         self.carry_out_plan()?;
-        let sets = match selector.select(&self.snapshot()) {
+        let selected = selector.select(&self.snapshot(), self.resources.cancelled);
+        threads::check(self.resources.cancelled)?;
+        let sets = match selected {
             Ok(sets) => sets,
             Err(error) => return Ok(Err(error)),
         };

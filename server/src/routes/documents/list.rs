@@ -18,7 +18,7 @@ use crate::features::Feature;
 use crate::http::{Request, json_text};
 use crate::routes::search::context;
 use crate::routes::tell;
-use crate::search::{Context, parse_filter, resolve_foreign};
+use crate::search::{Context, check_list, filter_time, parse_filter, resolve_foreign};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{ListQuery, get_parameters};
@@ -100,6 +100,7 @@ fn unretrievable(error: impl std::fmt::Display) -> ApiError {
 
 /// The body of a list.
 fn list(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Vec<u8>> {
+    check_list(query.fields.as_deref(), query.sort.as_deref())?;
     let criteria = sort_criteria(snapshot, query)?;
     let among = candidates(snapshot, query, context)?;
     let (offset, limit) = (query.offset, query.limit);
@@ -150,7 +151,9 @@ fn matching(snapshot: &Snapshot, filter: &Value, context: &Context) -> ApiResult
     let filter = resolve_foreign(filter, &snapshot.settings, context, code)?;
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
         .map_err(|error| ApiError::new(code, error.to_string()))?;
-    Ok(Some(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect()))
+    let limit = filter_time();
+    let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
+    Ok(Some(sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.to_string()))?))
 }
 
 fn with_ids(snapshot: &Snapshot, ids: &[String]) -> Vec<DocSet> {

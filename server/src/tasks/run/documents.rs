@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::condition::PreparedFilter;
+use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{
     CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot, Upsert,
@@ -242,19 +243,22 @@ pub(super) fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> A
 /// its turn comes: an earlier task of the batch may have changed them.
 fn selector(filter: &Value) -> Selector {
     let filter = filter.clone();
-    Selector::new(move |snapshot| documents_matching(snapshot, &filter))
+    Selector::new(move |snapshot, cancelled| documents_matching(snapshot, &filter, cancelled))
 }
 
-/// The documents that a filter (as JSON) leaves, by segment.
+/// The documents that a filter (as JSON) leaves, by segment; an error soon after `cancelled` is set.
 pub(super) fn documents_matching(
     snapshot: &Snapshot,
     filter: &Value,
+    cancelled: &AtomicBool,
 ) -> Result<Vec<DocSet>, Box<dyn std::error::Error + Send + Sync>> {
     let Some(filter) = Filter::from_json(filter)? else {
         return Ok(snapshot.segments.iter().map(|_| DocSet::default()).collect());
     };
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)?;
-    Ok(snapshot.segments.iter().map(|segment| filter.evaluate(segment)).collect())
+    let limit = TimeLimit::unless(cancelled);
+    let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
+    Ok(sets.collect::<Result<_, OutOfTime>>()?)
 }
 
 fn apply(

@@ -72,8 +72,12 @@ fn change(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Result<Map
     let addresses = match &edit.filter {
         None => snapshot.documents(0, u64::MAX),
         Some(filter) => {
-            let sets = documents_matching(&snapshot, filter)
-                .map_err(|error| Failure::Alone(operation_error(uid, false, &OperationError::Selection(error))))?;
+            let sets = documents_matching(&snapshot, filter, &context.live.cancelled).map_err(|error| {
+                if context.is_cancelled() {
+                    return Failure::GivenUp;
+                }
+                Failure::Alone(operation_error(uid, false, &OperationError::Selection(error)))
+            })?;
             snapshot.documents_among(&sets, 0, u64::MAX)
         }
     };

@@ -3,6 +3,7 @@
 //! Everything decidable from the request alone is checked here and refused at once; what depends on the stored values
 //! is checked by [`merged`] when the task runs.
 
+mod bounds;
 mod embedders;
 mod filterable;
 mod foreign_keys;
@@ -298,8 +299,14 @@ impl SettingKind {
     /// The setting's own code, places being relative to the value.
     pub fn read(&self, body: &Value) -> ApiResult<SettingsPatch> {
         let mut patch = SettingsPatch::default();
-        (self.read)(At::root(body).code(self.code), &mut patch)?;
+        self.read_into(At::root(body), &mut patch)?;
         Ok(patch)
+    }
+
+    fn read_into(&self, at: At<'_>, patch: &mut SettingsPatch) -> ApiResult<()> {
+        let at = at.code(self.code);
+        bounds::check(self.key, &at)?;
+        (self.read)(at, patch)
     }
 
     /// The change that brings the setting back to its default.
@@ -323,7 +330,7 @@ pub fn read(body: &Value) -> ApiResult<SettingsPatch> {
     let accepted: Vec<&str> = known().map(|setting| setting.key).chain(GATED.map(|(key, _)| key)).collect();
     At::root(body).fields(&accepted, |name, field| {
         if let Some(setting) = known().find(|setting| setting.key == name) {
-            return (setting.read)(field.code(setting.code), &mut patch);
+            return setting.read_into(field, &mut patch);
         }
         match GATED.iter().find(|(key, _)| *key == name) {
             Some((key, feature)) if !field.value().is_null() => {

@@ -1,0 +1,55 @@
+//! The filter of a search, evaluated within its time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{SearchError, SearchRequest};
+use crate::bits::DocSet;
+use crate::condition::{PreparedFilter, TimeLimit};
+use crate::index::{SegmentView, Snapshot};
+
+/// A filter gets at least this long, however short the time budget: what has few conditions is then always evaluated, also
+/// when the search has waited for its turn.
+const TIME_MIN: Duration = Duration::from_millis(200);
+
+/// The filter of a request, and whether it was evaluated in time.
+#[derive(Debug)]
+pub(super) struct Filtering {
+    filter: Option<PreparedFilter>,
+    limit: TimeLimit<'static>,
+    is_late: AtomicBool,
+}
+
+/// Until when the filters of a request are evaluated: within its time budget.
+pub(super) fn time_limit(request: &SearchRequest) -> TimeLimit<'static> {
+    let end = request.cutoff.and_then(|cutoff| request.received.checked_add(cutoff));
+    end.map_or(TimeLimit::NONE, |end| TimeLimit::until(end.max(Instant::now() + TIME_MIN)))
+}
+
+impl Filtering {
+    /// # Errors
+    /// What the settings don't allow.
+    pub(super) fn new(snapshot: &Snapshot, request: &SearchRequest) -> Result<Filtering, SearchError> {
+        let limit = time_limit(request);
+        let filter = match &request.filter {
+            Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
+            None => None,
+        };
+        Ok(Filtering { filter, limit, is_late: AtomicBool::new(false) })
+    }
+
+    /// The live documents of a segment that pass; none when the time is up.
+    pub(super) fn passing(&self, view: &SegmentView) -> DocSet {
+        let Some(filter) = &self.filter else { return view.live_set() };
+        filter.evaluate(view, self.limit).unwrap_or_else(|_| {
+            self.is_late.store(true, Ordering::Relaxed);
+            DocSet::empty()
+        })
+    }
+
+    /// Whether the filter was not evaluated for all segments. Then no document is a hit: those that passed elsewhere would
+    /// look like all there are.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,178 @@
+//! How much a setting may hold. What is beyond is of no use, and would make every search or every indexed document slow.
+
+use lamina_engine::index::embedding::cut;
+use lamina_engine::query::resolve::ALTERNATIVES_MAX;
+use serde_json::Value;
+
+use crate::error::ApiResult;
+use crate::wire::json::At;
+
+/// Attributes and patterns of one setting, in all its rules.
+const ATTRIBUTES_MAX: usize = 10_000;
+/// Ranking rules; each is a comparison of every document that is ranked.
+const RANKING_RULES_MAX: usize = 200;
+/// Stop words, and words without typos.
+const WORDS_MAX: usize = 200_000;
+/// Words of the dictionary, and separators of one kind.
+const DICTIONARY_WORDS_MAX: usize = 1_000_000;
+/// Words and phrases that have synonyms.
+const SYNONYMS_MAX: usize = 200_000;
+/// Alternatives of all of them taken together; one has [`ALTERNATIVES_MAX`] at most.
+const SYNONYM_ALTERNATIVES_MAX: usize = 1_000_000;
+/// Embedders of an index.
+const EMBEDDERS_MAX: usize = 256;
+/// Fields that refer to other indexes.
+const FOREIGN_KEYS_MAX: usize = 256;
+/// Bytes of a word, a name or a pattern: longer words are not indexed, and field names that are longer are no names.
+const TEXT_BYTES_MAX: usize = 1000;
+
+/// Refuses a value of the setting `key` that holds too much.
+///
+/// # Errors
+/// With the code of `at`.
+pub(super) fn check(key: &str, at: &At<'_>) -> ApiResult<()> {
+    let value = at.value();
+    match key {
+        "displayedAttributes" | "searchableAttributes" | "sortableAttributes" | "filterableAttributes" => {
+            count(at, "attributes and patterns", elements(value), ATTRIBUTES_MAX)?;
+        }
+        // A rule for each language at most makes sense.
+        "localizedAttributes" => count(at, "patterns and locales", elements(value), ATTRIBUTES_MAX)?,
+        "rankingRules" => count(at, "ranking rules", elements(value), RANKING_RULES_MAX)?,
+        "stopWords" => count(at, "words", elements(value), WORDS_MAX)?,
+        "dictionary" | "separatorTokens" | "nonSeparatorTokens" => {
+            count(at, "words", elements(value), DICTIONARY_WORDS_MAX)?;
+        }
+        "synonyms" => {
+            count(at, "entries", members(value), SYNONYMS_MAX)?;
+            count(at, "alternatives", elements(value), SYNONYM_ALTERNATIVES_MAX)?;
+            let largest =
+                value.as_object().into_iter().flatten().max_by_key(|(_, alternatives)| elements(alternatives));
+            if let Some((word, alternatives)) = largest {
+                let of_word = format!("alternatives for `{}`", start_of(word));
+                count(at, &of_word, elements(alternatives), ALTERNATIVES_MAX)?;
+            }
+        }
+        "typoTolerance" => {
+            count(at, "words", elements(&value["disableOnWords"]), WORDS_MAX)?;
+            count(at, "attributes", elements(&value["disableOnAttributes"]), ATTRIBUTES_MAX)?;
+        }
+        "faceting" => count(at, "attributes", members(&value["sortFacetValuesBy"]), ATTRIBUTES_MAX)?,
+        // What is inside is read by the embedder's own rules.
+        "embedders" => return count(at, "embedders", members(value), EMBEDDERS_MAX),
+        "foreignKeys" => count(at, "entries", elements(value), FOREIGN_KEYS_MAX)?,
+        _ => return Ok(()),
+    }
+    match longest(value) {
+        text if text.len() > TEXT_BYTES_MAX => Err(at.invalid(format!(
+            "a text of {} bytes that starts with `{}`; the longest may have {TEXT_BYTES_MAX}.",
+            text.len(),
+            start_of(text)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<()> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(at.invalid(format!("{found} {what}, and there may be {most} at most.")))
+}
+
+/// Elements of all arrays in `value`.
+fn elements(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.len() + values.iter().map(elements).sum::<usize>(),
+        Value::Object(fields) => fields.values().map(elements).sum(),
+        _ => 0,
+    }
+}
+
+fn members(value: &Value) -> usize {
+    value.as_object().map_or(0, serde_json::Map::len)
+}
+
+/// The longest of all texts and keys in `value`.
+fn longest(value: &Value) -> &str {
+    let texts: Box<dyn Iterator<Item = &str>> = match value {
+        Value::String(text) => return text,
+        Value::Array(values) => Box::new(values.iter().map(longest)),
+        Value::Object(fields) => Box::new(fields.iter().flat_map(|(key, value)| [key.as_str(), longest(value)])),
+        _ => return "",
+    };
+    texts.max_by_key(|text| text.len()).unwrap_or_default()
+}
+
+/// Enough of a text to know it by.
+fn start_of(text: &str) -> &str {
+    cut(text, 50)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Code;
+    use crate::wire::settings::read;
+
+    fn refused(body: Value, code: Code) -> String {
+        let error = read(&body).expect_err("it is too much");
+        assert_eq!(error.code, code);
+        assert!(error.message.len() < 300, "{}", error.message);
+        error.message
+    }
+
+    fn numbered(count: usize) -> Vec<String> {
+        (0..count).map(|n| format!("n{n}")).collect()
+    }
+
+    #[test]
+    fn what_holds_too_much_is_refused_with_the_code_of_the_setting() {
+        let rules: Vec<String> = (0..40_000).map(|n| format!("n{n}:asc")).collect();
+        assert_eq!(
+            refused(json!({"rankingRules": rules}), Code::InvalidSettingsRankingRules),
+            "Invalid value at `.rankingRules`: 40000 ranking rules, and there may be 200 at most."
+        );
+        let synonyms = json!({"a": ["b"], "word": numbered(300_000)});
+        assert_eq!(
+            refused(json!({"synonyms": synonyms}), Code::InvalidSettingsSynonyms),
+            "Invalid value at `.synonyms`: 300000 alternatives for `word`, and there may be 1000 at most."
+        );
+        let many = numbered(100_000);
+        for (key, code) in [
+            ("displayedAttributes", Code::InvalidSettingsDisplayedAttributes),
+            ("searchableAttributes", Code::InvalidSettingsSearchableAttributes),
+            ("filterableAttributes", Code::InvalidSettingsFilterableAttributes),
+            ("sortableAttributes", Code::InvalidSettingsSortableAttributes),
+        ] {
+            refused(json!({ key: many }), code);
+        }
+        let rule = |patterns: &[String]| json!([{"attributePatterns": patterns, "locales": ["eng"]}]);
+        refused(json!({"localizedAttributes": rule(&many)}), Code::InvalidSettingsLocalizedAttributes);
+        refused(
+            json!({"filterableAttributes": [{"attributePatterns": many}]}),
+            Code::InvalidSettingsFilterableAttributes,
+        );
+        let orders: Value =
+            many.iter().map(|name| (name.clone(), json!("alpha"))).collect::<serde_json::Map<_, _>>().into();
+        refused(json!({"faceting": {"sortFacetValuesBy": orders}}), Code::InvalidSettingsFaceting);
+        refused(json!({"typoTolerance": {"disableOnAttributes": many}}), Code::InvalidSettingsTypoTolerance);
+        let embedders: Value =
+            many.iter().map(|name| (name.clone(), json!({}))).collect::<serde_json::Map<_, _>>().into();
+        refused(json!({"embedders": embedders}), Code::InvalidSettingsEmbedders);
+        let long = refused(json!({"dictionary": ["é".repeat(100_000)]}), Code::InvalidSettingsDictionary);
+        assert!(long.contains("200000 bytes") && long.contains(&"é".repeat(25)), "{long}");
+    }
+
+    #[test]
+    fn what_is_of_use_is_taken() {
+        let attributes = numbered(1000);
+        let patch = read(&json!({
+            "stopWords": numbered(100_000), "dictionary": numbered(100_000), "synonyms": {"a": numbered(1000)},
+            "searchableAttributes": attributes, "filterableAttributes": attributes, "typoTolerance": null, "faceting": null,
+        }));
+        assert!(patch.is_ok(), "{patch:?}");
+    }
+}
