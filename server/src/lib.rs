@@ -36,6 +36,7 @@ pub mod run;
 pub mod search;
 pub mod search_pool;
 mod stopping;
+pub mod stored_names;
 pub mod tasks;
 pub mod telemetry;
 pub mod timestamp;

@@ -140,13 +140,23 @@ impl Manifest {
                 inline_tombstones.push(take(bytes).ok_or_else(|| corrupt("its tombstones are cut short"))?);
             }
         }
-        Ok(Manifest { body, outcome, inline_tombstones })
+        let manifest = Manifest { body, outcome, inline_tombstones };
+        if !manifest.files().all(|file| is_own_name(&file.name)) {
+            return Err(corrupt("it names a file that no index has"));
+        }
+        Ok(manifest)
     }
 }
 
 fn read_u32(bytes: &[u8], start: usize) -> Option<u32> {
     let field = bytes.get(start..start + size_of::<u32>())?;
     Some(u32::from_le_bytes(field.try_into().expect("four bytes")))
+}
+
+/// Whether a file can be called so. A manifest may come from anywhere, and what it names is read, linked and deleted.
+fn is_own_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    name.strip_suffix(NAME_SUFFIX).is_some_and(|stem| !stem.is_empty() && stem.bytes().all(is_plain))
 }
 
 /// Name of the manifest of a generation; names sort like their generations.
@@ -219,6 +229,18 @@ mod tests {
             Manifest::from_bytes("m", &bytes),
             Err(IndexError::ManifestTooNew { found: 2, supported: 1, .. })
         ));
+    }
+
+    #[test]
+    fn only_files_of_an_index_are_named() {
+        for name in ["seg-000000000000004d.lam", "seg-000000000000004d-c1.lam", "del-000000000000004d-2.lam"] {
+            assert!(is_own_name(name), "{name}");
+        }
+        for name in
+            ["", ".", "..", ".lam", "../x.lam", "/path/x.lam", "a/b.lam", "a\\b.lam", "x\0.lam", "lock", "x.lam.tmp"]
+        {
+            assert!(!is_own_name(name), "{name:?}");
+        }
     }
 
     #[test]

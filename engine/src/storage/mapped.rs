@@ -30,15 +30,29 @@ impl MappedDirectory {
         &self.root
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        debug_assert!(!name.contains(['/', '\\']) && !name.is_empty(), "names are flat: {name}");
-        self.root.join(name)
+    /// Where a file of this name is. Names come from manifests too, which may come from anywhere.
+    fn path(&self, name: &str) -> io::Result<PathBuf> {
+        let is_flat = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0']);
+        if !is_flat {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a file")));
+        }
+        Ok(self.root.join(name))
+    }
+
+    /// A file that is there: a link would lead out of the folder.
+    fn existing(&self, name: &str) -> io::Result<(PathBuf, fs::Metadata)> {
+        let path = self.path(name)?;
+        let metadata = fs::symlink_metadata(&path)?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name:?} is not a plain file")));
+        }
+        Ok((path, metadata))
     }
 }
 
 impl Directory for MappedDirectory {
     fn open_read(&self, name: &str) -> io::Result<OwnedBytes> {
-        let file = File::open(self.path(name))?;
+        let file = File::open(self.existing(name)?.0)?;
         if file.metadata()?.len() == 0 {
             // An empty range cannot be mapped.
             return Ok(OwnedBytes::empty());
@@ -47,22 +61,27 @@ impl Directory for MappedDirectory {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn FileWriter>> {
-        let file = OpenOptions::new().write(true).create_new(true).open(self.path(name))?;
+        let file = OpenOptions::new().write(true).create_new(true).open(self.path(name)?)?;
         Ok(Box::new(MappedWriter { inner: BufWriter::with_capacity(WRITE_BUFFER_BYTES, SteadyFile::new(file)) }))
     }
 
     fn atomic_write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.path(&format!("{name}{TEMPORARY_SUFFIX}"));
-        let mut file = File::create(&temporary)?;
+        let temporary = self.path(&format!("{name}{TEMPORARY_SUFFIX}"))?;
+        if let Err(error) = fs::remove_file(&temporary)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = File::create_new(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
-        fs::rename(&temporary, self.path(name))?;
+        fs::rename(&temporary, self.path(name)?)?;
         self.sync_directory()
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
+        fs::remove_file(self.path(name)?)
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -84,11 +103,11 @@ impl Directory for MappedDirectory {
     }
 
     fn len(&self, name: &str) -> io::Result<u64> {
-        Ok(fs::metadata(self.path(name))?.len())
+        Ok(self.existing(name)?.1.len())
     }
 
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {
-        let source = self.path(name);
+        let source = self.existing(name)?.0;
         match fs::hard_link(&source, target) {
             Err(error) if matches!(error.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::Unsupported) => {
                 fs::copy(&source, target)?;

@@ -47,6 +47,34 @@ fn an_empty_file_is_a_file() {
 }
 
 #[test]
+fn names_do_not_lead_out_of_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = folder.path().join("outside.lam");
+    std::fs::write(&outside, "x").unwrap();
+    let directory = MappedDirectory::open(folder.path().join("index")).unwrap();
+    let absolute = outside.to_str().unwrap();
+    for name in ["../outside.lam", absolute, "", ".", "..", "a/../../outside.lam", "x\0y"] {
+        let kinds = [
+            directory.open_read(name).unwrap_err().kind(),
+            directory.len(name).unwrap_err().kind(),
+            directory.delete(name).unwrap_err().kind(),
+            directory.create(name).err().unwrap().kind(),
+            directory.atomic_write(name, b"y").unwrap_err().kind(),
+            directory.hard_link_to(name, &folder.path().join("copy")).unwrap_err().kind(),
+        ];
+        assert_eq!(kinds, [ErrorKind::InvalidInput; 6], "{name:?}");
+    }
+    for name in ["link.lam", "manifest.lam.tmp"] {
+        std::os::unix::fs::symlink(&outside, directory.root().join(name)).unwrap();
+    }
+    assert_eq!(directory.open_read("link.lam").unwrap_err().kind(), ErrorKind::InvalidData);
+    assert_eq!(directory.len("link.lam").unwrap_err().kind(), ErrorKind::InvalidData);
+    directory.atomic_write("manifest.lam", b"y").unwrap();
+    assert_eq!(&*directory.open_read("manifest.lam").unwrap(), b"y");
+    assert_eq!(std::fs::read(&outside).unwrap(), b"x");
+}
+
+#[test]
 fn missing_files_are_named() {
     each_directory(|directory| {
         assert_eq!(directory.open_read("no").unwrap_err().kind(), ErrorKind::NotFound);

@@ -48,6 +48,9 @@ pub enum ImportError {
         /// What a snapshot has.
         missing: &'static str,
     },
+    /// What is in it leads elsewhere.
+    #[error("`{}` is neither a file nor a folder: a snapshot holds no links", .0.display())]
+    NotPlain(PathBuf),
     /// Another version made the copy, or it is damaged.
     #[error(transparent)]
     Instance(#[from] InstanceError),
@@ -187,8 +190,23 @@ fn sync_files(folder: &Path) -> Result<(), ImportError> {
     Ok(())
 }
 
+/// Refuses a folder with anything but files and folders in it, at any depth.
+fn check_plain(folder: &Path) -> Result<(), ImportError> {
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let entry = entry.map_err(io_error(folder))?;
+        let kind = entry.file_type().map_err(io_error(folder))?;
+        if kind.is_dir() {
+            check_plain(&entry.path())?;
+        } else if !kind.is_file() {
+            return Err(ImportError::NotPlain(entry.path()));
+        }
+    }
+    Ok(())
+}
+
 /// Segments are shared with the snapshot by links; everything else is copied.
 fn restore_snapshot(snapshot: &Path, database: &Path, may_upgrade: bool) -> Result<(), ImportError> {
+    check_plain(snapshot)?;
     for missing in ["tasks.sqlite", "indexes"] {
         if !snapshot.join(missing).exists() {
             return Err(ImportError::NoSnapshot { path: snapshot.to_owned(), missing });
@@ -237,6 +255,22 @@ mod tests {
         })
         .unwrap();
         assert!(!database.join(MARKER).exists());
+    }
+
+    #[test]
+    fn links_in_a_snapshot_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (snapshot, database) = (folder.path().join("snapshot"), folder.path().join("data"));
+        fs::write(folder.path().join("secret"), "x").unwrap();
+        for name in ["VERSION", "notes", "indexes/a/seg-0000000000000001.lam", "payloads"] {
+            fs::create_dir_all(snapshot.join("indexes/a")).unwrap();
+            let link = snapshot.join(name);
+            std::os::unix::fs::symlink(folder.path().join("secret"), &link).unwrap();
+            let refused = restore_snapshot(&snapshot, &database, false);
+            assert!(matches!(refused, Err(ImportError::NotPlain(path)) if path == link), "{name}");
+            assert!(!database.exists());
+            fs::remove_dir_all(&snapshot).unwrap();
+        }
     }
 
     #[test]

@@ -69,6 +69,15 @@ pub enum InstanceError {
         /// What is wrong.
         reason: String,
     },
+    /// Links lead out of the database, where nothing of it is read, written or deleted.
+    #[error(
+        "{path:?} is not a plain file or folder: a database holds no links. Move the whole folder to another place and \
+         name it with `--db-path`, which may be a link itself"
+    )]
+    NotPlain {
+        /// The link.
+        path: PathBuf,
+    },
     /// The file system says no.
     #[error("{path:?}: {source}")]
     Io {
@@ -89,7 +98,9 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
 /// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
 /// tells the older version that wrote the folder, if it `may_upgrade`.
 pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
-    for path in [folder.to_owned(), folder.join("indexes"), folder.join("payloads")] {
+    fs::create_dir_all(folder).map_err(io_error(folder))?;
+    check_plain_database(folder)?;
+    for path in [folder.join("indexes"), folder.join("payloads")] {
         fs::create_dir_all(&path).map_err(io_error(&path))?;
     }
     let path = folder.join("lock");
@@ -121,6 +132,34 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
 pub(crate) fn holds_database(folder: &Path) -> bool {
     let has_indexes = || fs::read_dir(folder.join("indexes")).is_ok_and(|mut entries| entries.next().is_some());
     folder.join("tasks.sqlite").is_file() || has_indexes()
+}
+
+/// Below this name are models, which are only read; the tools that fetch them make links.
+const MODELS: &str = "models";
+
+/// Refuses links at the top of a database folder and in those below it whose files come and go by their names. An index is
+/// looked at when it is opened.
+fn check_plain_database(folder: &Path) -> Result<(), InstanceError> {
+    check_plain(folder, &[MODELS])?;
+    for below in ["indexes", "payloads", "embeddings"] {
+        match check_plain(&folder.join(below), &[]) {
+            Err(InstanceError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a folder that holds anything but files and folders, other than `passed_over`; not what is in folders.
+pub(super) fn check_plain(folder: &Path, passed_over: &[&str]) -> Result<(), InstanceError> {
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let entry = entry.map_err(io_error(folder))?;
+        let kind = entry.file_type().map_err(io_error(folder))?;
+        if !kind.is_file() && !kind.is_dir() && !passed_over.iter().any(|name| entry.file_name() == *name) {
+            return Err(InstanceError::NotPlain { path: entry.path() });
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
@@ -155,8 +194,8 @@ pub(super) fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError
     write().map_err(io_error(path))
 }
 
-pub(super) fn remove_all_but(folder: &Path, kept: &[String]) -> Result<(), InstanceError> {
-    let kept: std::collections::HashSet<&str> = kept.iter().map(String::as_str).collect();
+pub(super) fn remove_all_but<'a>(folder: &Path, kept: impl Iterator<Item = &'a str>) -> Result<(), InstanceError> {
+    let kept: std::collections::HashSet<&str> = kept.collect();
     for entry in fs::read_dir(folder).map_err(io_error(folder))? {
         let entry = entry.map_err(io_error(folder))?;
         if entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
@@ -204,6 +243,28 @@ mod tests {
     }
 
     #[test]
+    fn links_lead_nowhere() {
+        use std::os::unix::fs::symlink;
+        let outside = tempfile::tempdir().unwrap();
+        let kept = outside.path().join("kept");
+        for name in ["indexes", "payloads", "VERSION", "tasks.sqlite", "instance-uid", "indexes/x", "payloads/x"] {
+            fs::write(&kept, "x").unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let link = folder.path().join(name);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(if link.ends_with("x") { &kept } else { outside.path() }, &link).unwrap();
+            assert!(
+                matches!(prepare(folder.path(), false), Err(InstanceError::NotPlain { path }) if path == link),
+                "{name}"
+            );
+            assert!(kept.exists(), "{name}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        symlink(outside.path(), folder.path().join(MODELS)).unwrap();
+        prepare(folder.path(), false).unwrap();
+    }
+
+    #[test]
     fn the_uid_stays() {
         let folder = tempfile::tempdir().unwrap();
         let uid = instance_uid(folder.path()).unwrap();
@@ -239,7 +300,7 @@ mod tests {
         fs::create_dir(folder.path().join("old")).unwrap();
         fs::write(folder.path().join("old/file"), "x").unwrap();
         fs::write(folder.path().join("needed"), "x").unwrap();
-        remove_all_but(folder.path(), &["needed".to_owned()]).unwrap();
+        remove_all_but(folder.path(), ["needed"].into_iter()).unwrap();
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["needed"]);
     }

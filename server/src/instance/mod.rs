@@ -31,6 +31,7 @@ pub(crate) use version::{VERSION, check_version};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::process_limits::open_indexes_max;
+use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::{IndexChange, Store};
 
 /// The open database folder.
@@ -85,10 +86,10 @@ impl Instance {
     ///
     /// # Errors
     /// When the folder cannot be listed. What cannot be removed is logged and stays.
-    pub fn remove_orphans(&self, needed_payloads: &[String]) -> Result<(), InstanceError> {
-        let folders: Vec<String> = self.indexes.read().values().map(|entry| entry.folder.clone()).collect();
-        folder::remove_all_but(&self.folder.join("indexes"), &folders)?;
-        folder::remove_all_but(&self.payload_folder(), needed_payloads)
+    pub fn remove_orphans(&self, needed_payloads: &[PayloadName]) -> Result<(), InstanceError> {
+        let folders: Vec<FolderName> = self.indexes.read().values().map(|entry| entry.folder.clone()).collect();
+        folder::remove_all_but(&self.folder.join("indexes"), folders.iter().map(FolderName::as_str))?;
+        folder::remove_all_but(&self.payload_folder(), needed_payloads.iter().map(PayloadName::as_str))
     }
 
     /// The older version that wrote the folder: still to be brought up to this one.
@@ -115,7 +116,7 @@ impl Instance {
     }
 
     /// The indexes with the names of their folders, in byte order.
-    pub(crate) fn folders(&self) -> Vec<(String, String)> {
+    pub(crate) fn folders(&self) -> Vec<(String, FolderName)> {
         self.indexes.read().iter().map(|(uid, entry)| (uid.clone(), entry.folder.clone())).collect()
     }
 
@@ -140,7 +141,14 @@ impl Instance {
     /// `index_not_found`, or what is wrong with its files.
     pub fn index(&self, uid: &str) -> ApiResult<Arc<Index>> {
         let entry = self.entry(uid)?;
-        let open = || Index::open(&self.index_folder(&entry.folder), self.options.clone());
+        let folder = self.index_folder(&entry.folder);
+        let open = || {
+            if folder.exists() {
+                folder::check_plain(&folder, &[])
+                    .map_err(|error| IndexError::Io(io::Error::other(error.to_string())))?;
+            }
+            Index::open(&folder, self.options.clone())
+        };
         self.open.get(&entry, open).map_err(|error| unusable(uid, error))
     }
 
@@ -200,8 +208,8 @@ impl Instance {
     ///
     /// # Errors
     /// `index_creation_failed`
-    pub(crate) fn create_unnamed(&self) -> ApiResult<(String, Arc<Index>)> {
-        let folder = Uuid::new_v4().to_string();
+    pub(crate) fn create_unnamed(&self) -> ApiResult<(FolderName, Arc<Index>)> {
+        let folder = FolderName::random();
         let index = match Index::create(&self.index_folder(&folder), self.options.clone()) {
             Ok(index) => Arc::new(index),
             Err(error) => {
@@ -224,14 +232,14 @@ impl Instance {
     }
 
     /// Gives up an index that got no name.
-    pub(crate) fn discard_unnamed(&self, folder: &str, index: Arc<Index>) {
+    pub(crate) fn discard_unnamed(&self, folder: &FolderName, index: Arc<Index>) {
         drop(index);
         self.remove_index_folder(folder);
     }
 
     /// Follows a change of names. `created` are the new indexes, by folder. Returns the folder that becomes free: it
     /// is to be removed once the change is durable.
-    pub(crate) fn follow(&self, change: &IndexChange, created: &[(String, Arc<Index>)]) -> Option<String> {
+    pub(crate) fn follow(&self, change: &IndexChange, created: &[(FolderName, Arc<Index>)]) -> Option<FolderName> {
         let mut indexes = self.indexes.write();
         match change {
             IndexChange::Created { uid, folder } => {
@@ -279,12 +287,12 @@ impl Instance {
         })
     }
 
-    fn index_folder(&self, folder: &str) -> PathBuf {
+    fn index_folder(&self, folder: &FolderName) -> PathBuf {
         self.folder.join("indexes").join(folder)
     }
 
     /// Removes the folder of an index that has no name any more. Searches under way keep what they have open.
-    pub(crate) fn remove_index_folder(&self, folder: &str) {
+    pub(crate) fn remove_index_folder(&self, folder: &FolderName) {
         let path = self.index_folder(folder);
         if let Err(error) = fs::remove_dir_all(&path)
             && error.kind() != io::ErrorKind::NotFound

@@ -12,6 +12,7 @@ use lamina_engine::index::{Index, IndexError, IndexSummary, MergeStatus, Snapsho
 use parking_lot::Mutex;
 
 use super::folder;
+use crate::stored_names::FolderName;
 
 /// Beyond the bound one part in this many is closed at once, so that most openings look for nothing.
 const CLOSED_AT_ONCE_DIVISOR: usize = 16;
@@ -19,7 +20,7 @@ const CLOSED_AT_ONCE_DIVISOR: usize = 16;
 /// An index by its folder, open or not.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) folder: String,
+    pub(super) folder: FolderName,
     state: Mutex<State>,
     /// Instant of the last use, by the clock of [`OpenIndexes`].
     last_used: AtomicU64,
@@ -38,7 +39,7 @@ struct State {
 }
 
 impl Entry {
-    pub(super) fn new(folder: String, index: Option<Arc<Index>>) -> Arc<Entry> {
+    pub(super) fn new(folder: FolderName, index: Option<Arc<Index>>) -> Arc<Entry> {
         let state = Mutex::new(State { index, ..State::default() });
         Arc::new(Entry { folder, state, last_used: AtomicU64::new(0) })
     }
@@ -117,7 +118,7 @@ fn is_of(summary: &IndexSummary, snapshot: &Snapshot) -> bool {
 pub(super) struct OpenIndexes {
     bound: usize,
     clock: AtomicU64,
-    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    entries: Mutex<HashMap<FolderName, Arc<Entry>>>,
 }
 
 impl OpenIndexes {
@@ -218,7 +219,7 @@ mod tests {
     impl Indexes {
         fn new(count: usize, bound: usize) -> Indexes {
             let folder = tempfile::tempdir().unwrap();
-            let entries: Vec<Arc<Entry>> = (0..count).map(|n| Entry::new(n.to_string(), None)).collect();
+            let entries: Vec<Arc<Entry>> = (0..count).map(|_| Entry::new(FolderName::random(), None)).collect();
             for entry in &entries {
                 Index::create(&folder.path().join(&entry.folder), IndexOptions::default()).unwrap();
             }
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_closed_index_stays_known() {
         let indexes = Indexes::new(1, 1);
-        let path = indexes.folder.path().join("0");
+        let path = indexes.folder.path().join(&indexes.entries[0].folder);
         let entry = &indexes.entries[0];
         let read = entry.summary(&path).unwrap();
         assert!(!indexes.is_open(0), "a summary opens nothing");

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use lamina_engine::storage::SteadyFile;
-use uuid::Uuid;
 
+use crate::stored_names::PayloadName;
 use crate::tasks::PayloadPlace;
 
 const FILE_BUFFER_BYTES: usize = 256 * 1024;
@@ -26,7 +26,7 @@ pub(crate) struct Spill {
 
 #[derive(Debug)]
 struct SpillFile {
-    name: String,
+    name: PayloadName,
     path: PathBuf,
     writer: BufWriter<SteadyFile>,
     is_kept: bool,
@@ -65,7 +65,7 @@ impl Spill {
     }
 
     fn open(&mut self) -> io::Result<&mut SpillFile> {
-        let name = format!("{}.ndjson", Uuid::new_v4());
+        let name = PayloadName::random();
         let path = self.folder.join(&name);
         let writer = BufWriter::with_capacity(FILE_BUFFER_BYTES, SteadyFile::new(File::create_new(&path)?));
         let file = self.file.insert(SpillFile { name, path, writer, is_kept: false });

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::uid_set::UidSet;
+use crate::stored_names::PayloadName;
 
 /// The work of a task, with everything that the request said about it. Stored as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,7 +126,7 @@ pub enum PayloadPlace {
     /// In the task store: durable with the task, one fsync less.
     Inline,
     /// A file of the payload folder, synced before the task was stored.
-    File(String),
+    File(PayloadName),
 }
 
 /// Indexes to send to another server.
@@ -203,7 +204,7 @@ impl Content {
     }
 
     /// The file of the payload folder that the task needs.
-    pub fn payload_file(&self) -> Option<&str> {
+    pub fn payload_file(&self) -> Option<&PayloadName> {
         match self {
             Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. }) => Some(name),
             _ => None,

@@ -28,6 +28,7 @@ use crate::instance::{Instance, InstanceError};
 use crate::memory;
 use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
+use crate::stored_names::{FolderName, PayloadName};
 use crate::timestamp::Timestamp;
 
 /// Pause before something that failed for a reason outside of the task is tried again.
@@ -203,7 +204,7 @@ impl Worker {
             }
             tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
             let files = self.queue.store().finish(&done.batch)?;
-            self.remove(&free, files.iter().map(String::as_str));
+            self.remove(&free, files.iter());
             self.queue.batch_ended(done.batch.uid);
         }
         self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
@@ -425,7 +426,7 @@ impl Worker {
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
         let Some(files) = self.store_end(&done) else { return false };
-        self.remove(&free, files.iter().map(String::as_str));
+        self.remove(&free, files.iter());
         self.next_batch = self.next_batch.max(live.uid + 1);
         self.queue.note_end(tasks.len());
         tracing::info!(
@@ -562,13 +563,13 @@ impl Worker {
 
     /// Shows what the batch did to the names of the indexes: before its tasks are seen as finished, so that a client
     /// which sees its task finished also sees what it did. Returns the folders that no name leads to any more.
-    fn publish(&self, done: &Done) -> Vec<String> {
+    fn publish(&self, done: &Done) -> Vec<FolderName> {
         done.batch.index_changes.iter().filter_map(|change| self.instance.follow(change, &done.created)).collect()
     }
 
     /// Makes the end of a batch durable, however long that takes: nothing new may start before what the engine has
     /// committed is written down. `None` when the server stops first; the next start finds the commit in the index.
-    fn store_end(&self, done: &Done) -> Option<Vec<String>> {
+    fn store_end(&self, done: &Done) -> Option<Vec<PayloadName>> {
         loop {
             match self.queue.store().finish(&done.batch) {
                 Ok(files) => return Some(files),
@@ -596,7 +597,7 @@ impl Worker {
     }
 
     /// Removes what only the finished batch needed, where it is still there.
-    fn remove<'a>(&self, index_folders: &[String], payloads: impl Iterator<Item = &'a str>) {
+    fn remove<'a>(&self, index_folders: &[FolderName], payloads: impl Iterator<Item = &'a PayloadName>) {
         for folder in index_folders {
             self.instance.remove_index_folder(folder);
         }
@@ -605,7 +606,7 @@ impl Worker {
             if let Err(error) = std::fs::remove_file(folder.join(file))
                 && error.kind() != std::io::ErrorKind::NotFound
             {
-                tracing::warn!(%error, file, "cannot remove the payload of a finished task");
+                tracing::warn!(%error, file = file.as_str(), "cannot remove the payload of a finished task");
             }
         }
     }

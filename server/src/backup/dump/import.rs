@@ -25,6 +25,7 @@ use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::network::{self, Topology};
+use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::{Content, PayloadPlace, Status, StoreError, Task, TransferredBatch, TransferredTask};
 use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
@@ -190,14 +191,14 @@ impl Unpacked<'_> {
     }
 
     /// Creates and fills all indexes; their names and folders.
-    fn import_indexes(&self, instance: &Instance) -> Result<Vec<(String, String)>, DumpError> {
+    fn import_indexes(&self, instance: &Instance) -> Result<Vec<(String, FolderName)>, DumpError> {
         let root = self.root.join(INDEXES);
         let entries = match fs::read_dir(&root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(DumpError::Io { path: root, source }),
         };
-        let mut indexes: Vec<(String, String)> = Vec::new();
+        let mut indexes: Vec<(String, FolderName)> = Vec::new();
         for entry in entries {
             let entry = entry.map_err(io_error(&root))?;
             let Some(name) = entry.file_name().to_str().filter(|_| entry.path().is_dir()).map(str::to_owned) else {
@@ -275,7 +276,7 @@ impl Unpacked<'_> {
         };
         if let Some(Content::Upsert(upsert)) = &mut task.content {
             let source = self.root.join(PAYLOADS).join(format!("{}.jsonl", task.task.uid));
-            let name = format!("{}.ndjson", Uuid::new_v4());
+            let name = PayloadName::random();
             let target = instance.payload_folder().join(&name);
             if source.exists() {
                 normalize(&source, &target)?;

@@ -17,6 +17,7 @@ use super::record::Record;
 use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult};
+use crate::stored_names::FolderName;
 use crate::tasks::content::{Content, Method, PayloadPlace};
 use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
 use crate::wire::settings::merged;
@@ -121,7 +122,7 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
     Some(done(&outline, &ended, created))
 }
 
-fn done(outline: &Outline, tasks: &[FinishedTask], created: Vec<(String, Arc<Index>)>) -> Done {
+fn done(outline: &Outline, tasks: &[FinishedTask], created: Vec<(FolderName, Arc<Index>)>) -> Done {
     Done { batch: outline.finish(tasks), created }
 }
 
@@ -141,7 +142,7 @@ fn target(
     index_uid: &str,
     tasks: &[Queued],
     outline: &mut Outline,
-    created: &mut Vec<(String, Arc<Index>)>,
+    created: &mut Vec<(FolderName, Arc<Index>)>,
 ) -> ApiResult<Option<Arc<Index>>> {
     if context.instance.contains(index_uid) {
         return context.instance.index(index_uid).map(Some);

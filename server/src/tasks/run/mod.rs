@@ -22,6 +22,7 @@ use crate::backup::BackupPlaces;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::outbound::Outbound;
+use crate::stored_names::FolderName;
 use crate::tasks::task::StoredError;
 
 pub(super) use embedding::{Embedding, embed};
@@ -33,7 +34,7 @@ pub(super) struct Done {
     /// To be stored.
     pub(super) batch: FinishedBatch,
     /// Indexes that it created, by folder.
-    pub(super) created: Vec<(String, Arc<Index>)>,
+    pub(super) created: Vec<(FolderName, Arc<Index>)>,
 }
 
 impl Done {

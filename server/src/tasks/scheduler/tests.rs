@@ -262,7 +262,8 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
 /// Enqueues one document in a file, carries it out and frees payloads, and lets the process die before the end is stored.
 /// Whether the file was there at the end; the task.
 fn die_with_a_file(server: Server) -> (bool, u32) {
-    let payload = server.instance.payload_folder().join("late");
+    let name = PayloadName::random();
+    let payload = server.instance.payload_folder().join(&name);
     std::fs::write(&payload, "{\"id\":2}\n").unwrap();
     let content = Content::Upsert(Upsert {
         method: Method::Replace,
@@ -270,7 +271,7 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
         skip_creation: false,
         may_create_index: true,
         received: 1,
-        payload: PayloadPlace::File("late".to_owned()),
+        payload: PayloadPlace::File(name),
         payload_bytes: 9,
     });
     let uid = server.enqueue("films", content);

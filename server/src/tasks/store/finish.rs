@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Store, StoreError, listing, rows};
+use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
 use crate::tasks::details::{self, Progress};
 use crate::tasks::kind::{Kind, Status};
@@ -84,7 +85,7 @@ pub enum TaskResult {
 #[serde(rename_all = "camelCase")]
 pub enum IndexChange {
     /// A new index in this folder.
-    Created { uid: String, folder: String },
+    Created { uid: String, folder: FolderName },
     /// The folder can be removed afterwards.
     Deleted { uid: String },
     /// Another name.
@@ -100,7 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
-    pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<String>, StoreError> {
+    pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut files = Vec::new();
@@ -192,7 +193,7 @@ fn end_task(
     batch: &FinishedBatch,
     uid: u32,
     end: &End<'_>,
-    files: &mut Vec<String>,
+    files: &mut Vec<PayloadName>,
     summary: &mut Summary,
 ) -> Result<(), StoreError> {
     let (index_uid, content): (Option<String>, Option<String>) = connection
@@ -211,7 +212,7 @@ fn end_task(
     details::merge_into(&mut summary.details, &details, content.kind() == Kind::SettingsUpdate);
     summary.tasks.push((end.status, content.kind(), index_uid));
     if let Some(file) = content.payload_file() {
-        files.push(file.to_owned());
+        files.push(file.clone());
     }
     let error = end.error.map(serde_json::to_string).transpose().map_err(|source| StoreError::Corrupt {
         what: "error",
@@ -242,7 +243,7 @@ fn cancel_tasks(
     batch: &FinishedBatch,
     by: u32,
     tasks: &UidSet,
-    files: &mut Vec<String>,
+    files: &mut Vec<PayloadName>,
     summary: &mut Summary,
 ) -> Result<u64, StoreError> {
     let mut count = 0;
@@ -330,7 +331,9 @@ fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), S
     };
     match change {
         IndexChange::Created { uid, folder } => {
-            connection.prepare_cached("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)")?.execute([uid, folder])?;
+            connection
+                .prepare_cached("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)")?
+                .execute([uid.as_str(), folder.as_str()])?;
         }
         IndexChange::Deleted { uid } => {
             connection.prepare_cached("DELETE FROM indexes WHERE uid = ?1")?.execute([uid])?;

@@ -25,6 +25,8 @@ use rusqlite::Connection;
 use thiserror::Error;
 
 use crate::error::{ApiError, Code};
+use crate::stored_names::FolderName;
+use crate::wire::identifier::check_index_uid;
 use enqueue::Waiting;
 use room::Room;
 
@@ -54,6 +56,14 @@ pub enum StoreError {
         uid: u32,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// An index with a name or a folder that no index has here: the file comes from somewhere else, or is damaged.
+    #[error("task store: the row of the index {uid:?} is damaged: {reason}")]
+    Index {
+        /// As stored.
+        uid: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A request that shared its transaction with others failed with them.
     #[error(transparent)]
@@ -203,11 +213,18 @@ impl Store {
     }
 
     /// The indexes: uid and folder name.
-    pub fn indexes(&self) -> Result<Vec<(String, String)>, StoreError> {
+    ///
+    /// # Errors
+    /// What the store says; [`StoreError::Index`] for one that this program would not store.
+    pub fn indexes(&self) -> Result<Vec<(String, FolderName)>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT uid, folder FROM indexes ORDER BY uid")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let mut rows = statement.query([])?;
+            let mut indexes = Vec::new();
+            while let Some(row) = rows.next()? {
+                indexes.push(checked(row.get(0)?, row.get(1)?)?);
+            }
+            Ok(indexes)
         })
     }
 
@@ -218,6 +235,20 @@ impl Store {
         [&*self.path, Path::new(&log)].iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()
     }
 }
+
+/// A row of the indexes whose folder can become part of a path.
+fn checked(uid: String, folder: String) -> Result<(String, FolderName), StoreError> {
+    let name = check_index_uid(&uid)
+        .map_err(|_| "no index can be called so".to_owned())
+        .and_then(|()| FolderName::try_from(folder).map_err(|error| error.to_string()));
+    match name {
+        Ok(name) => Ok((uid, name)),
+        Err(reason) => Err(StoreError::Index { uid: uid.chars().take(SHOWN_MAX).collect(), reason }),
+    }
+}
+
+/// Most characters of a bad uid in a message.
+const SHOWN_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests;

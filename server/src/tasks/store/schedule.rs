@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Row};
 
 use super::{Store, StoreError, rows};
+use crate::stored_names::PayloadName;
 use crate::tasks::content::Content;
 use crate::tasks::delay::Waiting;
 use crate::tasks::kind::Kind;
@@ -139,9 +140,9 @@ impl Store {
     }
 
     /// The payload files that enqueued tasks need.
-    pub fn payload_files(&self) -> Result<Vec<String>, StoreError> {
+    pub fn payload_files(&self) -> Result<Vec<PayloadName>, StoreError> {
         let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;
-        Ok(tasks.iter().filter_map(|task| task.content.payload_file()).map(str::to_owned).collect())
+        Ok(tasks.iter().filter_map(|task| task.content.payload_file()).cloned().collect())
     }
 
     /// The lowest and the highest uid of all tasks.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::tasks::Content;
+use crate::stored_names::PayloadName;
+use crate::stored_names::tests::BAD_NAMES;
+use crate::tasks::content::{Content, Method, PayloadPlace, Upsert};
 use crate::tasks::filter::{Bounds, TaskFilter};
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
@@ -198,11 +200,55 @@ fn cancelations_end_what_waits_and_nothing_else() {
     assert_eq!(fixture.uids(TaskFilter { canceled_by: Some(vec![by]), ..Default::default() }), [1, 2]);
 }
 
+/// What another program wrote into the file of a store.
+fn tampered(fixture: &Fixture, sql: &str, value: &str) {
+    let connection = Connection::open(fixture.folder.path().join("tasks.sqlite")).unwrap();
+    assert_eq!(connection.execute(sql, [value]).unwrap(), 1);
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_damage() {
+    let fixture = Fixture::new();
+    tampered(&fixture, "INSERT INTO indexes (uid, folder) VALUES ('films', ?1)", folder_of("a").as_str());
+    assert_eq!(fixture.store.indexes().unwrap().len(), 1);
+    let upsert = |payload| {
+        Content::Upsert(Upsert {
+            method: Method::Replace,
+            primary_key: None,
+            skip_creation: false,
+            may_create_index: true,
+            received: 1,
+            payload,
+            payload_bytes: 9,
+        })
+    };
+    let task = NewTask::for_index("films", upsert(PayloadPlace::File(PayloadName::random())));
+    fixture.store.enqueue(task).unwrap();
+    assert_eq!(fixture.store.payload_files().unwrap().len(), 1);
+    for bad in BAD_NAMES {
+        tampered(&fixture, "UPDATE indexes SET folder = ?1", bad);
+        let error = fixture.store.indexes().unwrap_err();
+        assert!(matches!(error, StoreError::Index { .. }), "{bad:?}: {error}");
+        let sql = "UPDATE tasks SET content = json_set(content, '$.payload.file', ?1)";
+        tampered(&fixture, sql, bad);
+        let error = fixture.store.payload_files().unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { what: "content", .. }), "{bad:?}: {error}");
+        assert!(error.to_string().contains("is no name of a payload"), "{error}");
+    }
+    tampered(&fixture, "UPDATE indexes SET folder = ?1", folder_of("a").as_str());
+    tampered(&fixture, "UPDATE indexes SET uid = ?1", "../../x");
+    assert!(matches!(fixture.store.indexes().unwrap_err(), StoreError::Index { .. }));
+}
+
+fn folder_of(uid: &str) -> FolderName {
+    uuid::Uuid::from_u128(u128::from(uid.as_bytes()[0])).to_string().try_into().unwrap()
+}
+
 #[test]
 fn swaps_move_the_history() {
     let fixture = Fixture::new();
     fixture.enqueue(&["a", "b"]);
-    let created = |uid: &str| IndexChange::Created { uid: uid.into(), folder: format!("folder of {uid}") };
+    let created = |uid: &str| IndexChange::Created { uid: uid.into(), folder: folder_of(uid) };
     let mut batch = finished(0, &[(0, ok(0)), (1, ok(0))]);
     batch.index_changes = vec![created("a"), created("b")];
     fixture.store.finish(&batch).unwrap();
@@ -213,13 +259,13 @@ fn swaps_move_the_history() {
     fixture.store.finish(&batch).unwrap();
     let index = |uid: u32| fixture.store.task(uid).unwrap().unwrap().index_uid.unwrap();
     assert_eq!((index(0), index(1), index(later)), ("b".to_owned(), "a".to_owned(), "a".to_owned()));
-    let folder = |uid: &str| (uid.to_owned(), format!("folder of {}", if uid == "a" { "b" } else { "a" }));
+    let folder = |uid: &str| (uid.to_owned(), folder_of(if uid == "a" { "b" } else { "a" }));
     assert_eq!(fixture.store.indexes().unwrap(), [folder("a"), folder("b")]);
     let mut batch = finished(2, &[]);
     batch.index_changes =
         vec![IndexChange::Renamed { from: "a".into(), to: "c".into() }, IndexChange::Deleted { uid: "b".into() }];
     fixture.store.finish(&batch).unwrap();
-    assert_eq!(fixture.store.indexes().unwrap(), [("c".to_owned(), "folder of b".to_owned())]);
+    assert_eq!(fixture.store.indexes().unwrap(), [("c".to_owned(), folder_of("b"))]);
 }
 
 #[test]

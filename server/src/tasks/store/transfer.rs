@@ -4,6 +4,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use serde_json::{Map, Value};
 
 use super::{Store, StoreError, listing, rows};
+use crate::stored_names::FolderName;
 use crate::tasks::content::Content;
 use crate::tasks::details::{Progress, add_rename, details, has_details};
 use crate::tasks::task::{StoredError, Task};
@@ -87,7 +88,7 @@ impl Store {
     /// What the store says, or the first error of an iterator; nothing is stored then.
     pub fn import<E: From<StoreError>>(
         &self,
-        indexes: &[(String, String)],
+        indexes: &[(String, FolderName)],
         batches: impl Iterator<Item = Result<TransferredBatch, E>>,
         tasks: impl Iterator<Item = Result<TransferredTask, E>>,
     ) -> Result<(), E> {
@@ -96,7 +97,7 @@ impl Store {
             writer.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
         for (uid, folder) in indexes {
             transaction
-                .execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", [uid, folder])
+                .execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", [uid.as_str(), folder.as_str()])
                 .map_err(StoreError::from)?;
         }
         for batch in batches {
