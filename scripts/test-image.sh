@@ -106,11 +106,18 @@ writes_aside
 ends_in_grace "$engine" stop -t 30 "$name"
 "$engine" rm -v "$name" >/dev/null
 
-echo "2. compose without a key"
+echo "2. by hand without a key"
+if said=$("$engine" run --rm --name "$name" -p "127.0.0.1:$LAMINA_PORT:7700" "$LAMINA_IMAGE" 2>&1); then fail "it started: $said"; fi
+grep -q -- --unprotected <<<"$said" || fail "it does not say what to do: $said"
+"$engine" run -d --name "$name" -p "127.0.0.1:$LAMINA_PORT:7700" -e SVC_UNPROTECTED=anywhere "$LAMINA_IMAGE" >/dev/null
+await
+"$engine" rm -f -v "$name" >/dev/null
+
+echo "3. compose without a key"
 if said=$(env -u LAMINA_MASTER_KEY "${compose[@]}" up -d 2>&1); then fail "it started: $said"; fi
 grep -q LAMINA_MASTER_KEY <<<"$said" || fail "it does not say what is missing: $said"
 
-echo "3. compose with a key"
+echo "4. compose with a key"
 "${compose[@]}" up -d >/dev/null 2>&1
 await
 confined strictly
@@ -120,7 +127,7 @@ succeeds "$(ask POST /indexes/films/documents -d '[{"id": 1, "title": "Metropoli
 finds || fail "the document is not found"
 writes_aside
 
-echo "4. the volume outlives the container"
+echo "5. the volume outlives the container"
 ends_in_grace "${compose[@]}" stop
 "${compose[@]}" down >/dev/null 2>&1
 "${compose[@]}" up -d >/dev/null 2>&1

@@ -25,6 +25,7 @@ use crate::error::{ApiError, Code};
 use crate::instance::Instance;
 use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::tasks::{Export, ExportedIndex, LiveBatch};
+use crate::wire::settings::remove_secrets;
 
 /// For a request that carries little.
 const SMALL_TIME: Duration = Duration::from_secs(5);
@@ -99,7 +100,7 @@ pub(crate) fn export(
     for uid in uids {
         let Some(how) = how(&uid) else { continue };
         let snapshot = instance.snapshot(&uid)?;
-        let count = send_index(&remote, &uid, &snapshot, how, asked.payload_bytes, live)?;
+        let count = send_index(&remote, &uid, &snapshot, how, asked, live)?;
         live.steps.leave_inner(1);
         let report =
             json!({ "filter": how.filter, "overrideSettings": how.override_settings, "matchedDocuments": count });
@@ -115,11 +116,11 @@ fn send_index(
     uid: &str,
     snapshot: &Snapshot,
     how: &ExportedIndex,
-    piece_bytes: u64,
+    asked: &Export,
     live: &LiveBatch,
 ) -> Result<u64, ExportError> {
     let addresses = matching(uid, snapshot, how.filter.as_ref(), &live.cancelled)?;
-    prepare(remote, uid, snapshot, how.override_settings)?;
+    prepare(remote, uid, snapshot, how.override_settings, asked.with_secrets)?;
     let path = match snapshot.primary_key.as_deref() {
         Some(key) => format!("/indexes/{uid}/documents?primaryKey={}", encoded(key)),
         None => format!("/indexes/{uid}/documents"),
@@ -134,7 +135,7 @@ fn send_index(
         let document = snapshot
             .document_with_vectors(*address)
             .map_err(|error| ApiError::new(Code::UnretrievableDocument, error.to_string()))?;
-        if piece.bytes > 0 && piece.bytes + document.len() as u64 + 1 > piece_bytes {
+        if piece.bytes > 0 && piece.bytes + document.len() as u64 + 1 > asked.payload_bytes {
             under_way.send(std::mem::replace(&mut piece, Piece::new()).finish()?)?;
         }
         piece.push(&document)?;
@@ -148,7 +149,13 @@ fn send_index(
 }
 
 /// Makes sure that the index is there, with its settings when it is new or they are to be overridden.
-fn prepare(remote: &Remote, uid: &str, snapshot: &Snapshot, override_settings: bool) -> Result<(), ExportError> {
+fn prepare(
+    remote: &Remote,
+    uid: &str,
+    snapshot: &Snapshot,
+    override_settings: bool,
+    with_secrets: bool,
+) -> Result<(), ExportError> {
     let path = format!("/indexes/{uid}");
     let primary_key = snapshot.primary_key.as_deref();
     let reply = remote.ask(Method::GET, &path, None)?;
@@ -163,8 +170,11 @@ fn prepare(remote: &Remote, uid: &str, snapshot: &Snapshot, override_settings: b
         }
         accepted(remote.ask(Method::PATCH, &path, Some(json!({ "primaryKey": primary_key })))?)?;
     }
-    // Secrets in clear: the other server is to work like this one.
-    let settings = serde_json::to_value(&*snapshot.settings).expect("settings are plain JSON");
+    // Secrets in clear, for who may write them: the other server is to work like this one.
+    let mut settings = serde_json::to_value(&*snapshot.settings).expect("settings are plain JSON");
+    if !with_secrets {
+        remove_secrets(&mut settings);
+    }
     accepted(remote.ask(Method::PATCH, &format!("{path}/settings"), Some(settings))?)?;
     Ok(())
 }

@@ -1,4 +1,9 @@
 //! Logs: on standard error, and for one client at a time that listens over HTTP.
+//!
+//! Lines carry no keys, whatever target and level is asked for: below INFO only this program's own targets are shown, since
+//! libraries then print headers, paths and bodies, and each line is redacted where it is written.
+
+mod redaction;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
@@ -6,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tracing::Level;
+use tracing::Metadata;
 use tracing_subscriber::Registry;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{FilterExt, FilterFn, LevelFilter, Targets, filter_fn};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::reload;
@@ -16,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 use crate::options::{LogLevel, LogsMode};
+use redaction::Redacting;
 
 /// Lines that wait for a slow listener; more are dropped, because logging must not wait.
 const LINES_WAITING: usize = 4096;
@@ -33,38 +39,53 @@ struct Handles {
 
 static HANDLES: OnceLock<Handles> = OnceLock::new();
 
-/// Starts logging. Of other crates' messages only warnings are shown, unless the level is DEBUG or TRACE.
-pub(crate) fn start(level: LogLevel, mode: LogsMode) {
-    let others = if level.0 >= LevelFilter::DEBUG { level.0 } else { level.0.min(LevelFilter::WARN) };
+/// Starts logging, without the texts in `secrets`. Of other crates' messages only warnings are shown, unless the level is
+/// DEBUG or TRACE: then INFO too.
+pub(crate) fn start(level: LogLevel, mode: LogsMode, secrets: Vec<String>) {
+    redaction::remember(secrets);
+    let others = if level.0 >= LevelFilter::DEBUG { OTHERS_MAX } else { level.0.min(LevelFilter::WARN) };
     let filter =
         Targets::new().with_default(others).with_target("lamina_server", level.0).with_target("lamina_engine", level.0);
-    let (filter, stderr) = reload::Layer::new(without_secrets(filter));
+    let (filter, stderr) = reload::Layer::new(filter);
+    let writer = Redacting(io::stderr);
     let to_stderr: Box<dyn Layer<Registry> + Send + Sync> = match mode {
-        LogsMode::Human => fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).boxed(),
-        LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
+        LogsMode::Human => fmt::layer().with_writer(writer).with_ansi(io::stderr().is_terminal()).boxed(),
+        LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(writer).boxed(),
     };
     // Nothing passes these two until somebody listens.
     let lines = Lines::default();
     let (human_filter, human) = reload::Layer::new(Targets::new());
     let (json_filter, json) = reload::Layer::new(Targets::new());
-    let as_human = fmt::layer().with_writer(lines.clone()).with_ansi(false).with_filter(human_filter);
-    let as_json = fmt::layer().json().flatten_event(true).with_writer(lines.clone()).with_filter(json_filter);
+    let writer = || Redacting(lines.clone());
+    let as_human = fmt::layer().with_writer(writer()).with_ansi(false).with_filter(human_filter.and(discreet()));
+    let as_json =
+        fmt::layer().json().flatten_event(true).with_writer(writer()).with_filter(json_filter.and(discreet()));
     let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> =
-        vec![to_stderr.with_filter(filter).boxed(), as_human.boxed(), as_json.boxed()];
+        vec![to_stderr.with_filter(filter.and(discreet())).boxed(), as_human.boxed(), as_json.boxed()];
     // Fails only when logging was started before, as tests do.
     if tracing_subscriber::registry().with(layers).try_init().is_ok() {
         let _ = HANDLES.set(Handles { stderr, human, json, lines, listener: Mutex::new((0, None)) });
     }
 }
 
-/// At TRACE, the crate of the routes shows every segment of every path, and some are values of keys.
-fn without_secrets(filter: Targets) -> Targets {
-    if filter.would_enable("warp", &Level::TRACE) { filter.with_target("warp", LevelFilter::DEBUG) } else { filter }
+/// The most talkative level of other crates: below it, those of the routes and of HTTP print paths, headers and addresses.
+const OTHERS_MAX: LevelFilter = LevelFilter::INFO;
+
+/// Whether a message is of this program.
+fn is_own(target: &str) -> bool {
+    let name = target.split("::").next().unwrap_or_default();
+    matches!(name, "lamina" | "lamina_server" | "lamina_engine")
+}
+
+/// Lets nothing through that is not meant for people who run a server, whichever targets a client names.
+fn discreet() -> FilterFn<impl Fn(&Metadata<'_>) -> bool + Clone> {
+    filter_fn(|metadata| is_own(metadata.target()) || *metadata.level() <= OTHERS_MAX)
+        .with_max_level_hint(LevelFilter::TRACE)
 }
 
 /// Shows other messages on standard error until the restart. Whether logging runs at all.
 pub(crate) fn set_stderr(filter: Targets) -> bool {
-    HANDLES.get().is_some_and(|handles| handles.stderr.reload(without_secrets(filter)).is_ok())
+    HANDLES.get().is_some_and(|handles| handles.stderr.reload(filter).is_ok())
 }
 
 /// The lines of a listener. Nobody listens any more once it is dropped.
@@ -93,7 +114,7 @@ pub(crate) fn listen(filter: Targets, mode: LogsMode) -> Option<Listening> {
         LogsMode::Human => &handles.human,
         LogsMode::Json => &handles.json,
     };
-    chosen.reload(without_secrets(filter)).ok()?;
+    chosen.reload(filter).ok()?;
     listener.0 += 1;
     listener.1 = Some(listener.0);
     Some(Listening { lines, number: listener.0 })
@@ -148,6 +169,21 @@ impl Drop for Line<'_> {
         // A listener that is too slow misses lines; one that is gone needs none.
         if let Some(sender) = &*self.lines.0.lock() {
             let _ = sender.try_send(std::mem::take(&mut self.text).into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_targets_are_talkative() {
+        for target in ["lamina_server", "lamina_engine::index", "lamina"] {
+            assert!(is_own(target), "{target}");
+        }
+        for target in ["warp::filters::path", "hyper", "h2::codec", "lamina_server_of_others", "reqwest", ""] {
+            assert!(!is_own(target), "{target}");
         }
     }
 }

@@ -15,13 +15,17 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use crate::access::Holder;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::search::Snapshots;
 use crate::timestamp::Timestamp;
 use crate::wire::point_in_time::PointInTime;
 
-/// Views held at the same time: bounds the files that are kept for them.
+/// Views held at the same time: bounds the files that are kept for them. When there are so many, a key (or a tenant) that
+/// holds fewer than another one takes the place of the other's that was used least lately.
 pub const VIEWS_MAX: usize = 100;
+/// Then a view that was unused for this long ends for another one of the same key, too, however long it was to be kept.
+const IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// All views of a server.
 #[derive(Debug, Default)]
@@ -33,6 +37,8 @@ pub struct PointsInTime {
 struct View {
     snapshots: Snapshots,
     expires: Instant,
+    used: Instant,
+    holder: Holder,
 }
 
 /// What a search gets of a view.
@@ -56,7 +62,8 @@ impl Held {
 }
 
 impl PointsInTime {
-    /// The view that a search of the indexes `uids` asks for; `present` are the states that a new one holds.
+    /// The view that a search of the indexes `uids` asks for; `present` are the states that a new one holds, on behalf of
+    /// `holder`.
     ///
     /// # Errors
     /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`.
@@ -64,6 +71,7 @@ impl PointsInTime {
         &self,
         mut uids: impl Iterator<Item = &'a String>,
         asked: PointInTime,
+        holder: Holder,
         present: impl FnOnce() -> ApiResult<Snapshots>,
     ) -> ApiResult<Held> {
         // Before the lock: the first use of an index takes time.
@@ -76,15 +84,16 @@ impl PointsInTime {
             (Some(id), _) => {
                 let view = views.get_mut(&id).filter(|view| uids.all(|uid| view.snapshots.contains_key(uid)));
                 let view = view.ok_or_else(|| unknown(id))?;
-                view.expires = expires;
+                (view.expires, view.used) = (expires, now);
                 (id, view.snapshots.clone())
             }
             (None, present) => {
                 if views.len() >= VIEWS_MAX {
-                    return Err(too_many());
+                    let given_up = to_give_up(&views, &holder, now).ok_or_else(too_many)?;
+                    views.remove(&given_up);
                 }
                 let (id, snapshots) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
-                views.insert(id, View { snapshots: snapshots.clone(), expires });
+                views.insert(id, View { snapshots: snapshots.clone(), expires, used: now, holder });
                 (id, snapshots)
             }
         };
@@ -104,13 +113,14 @@ impl PointsInTime {
         self: &Arc<Self>,
         uid: &String,
         asked: Option<PointInTime>,
+        holder: Holder,
         runtime: &Handle,
         present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
         answer: impl FnOnce(&Snapshot) -> ApiResult<(Vec<u8>, T)>,
     ) -> ApiResult<(Vec<u8>, T)> {
         let Some(asked) = asked else { return answer(&*present()?) };
         let states = || Ok(Snapshots::from([(uid.clone(), present()?)]));
-        let held = self.hold(std::iter::once(uid), asked, states)?;
+        let held = self.hold(std::iter::once(uid), asked, holder, states)?;
         let (mut body, rest) = answer(&held.snapshots[uid]).inspect_err(|_| self.give_up(&held))?;
         self.watch(&held, runtime);
         append_field(&mut body, "pointInTime", held.shown().to_string().as_bytes());
@@ -167,6 +177,24 @@ impl PointsInTime {
     }
 }
 
+/// The view that makes room for one of `holder`: the one used least lately of whoever holds most. Those who hold as many as
+/// anybody give up what they do not use; whoever holds none, what nobody uses.
+fn to_give_up(views: &HashMap<Uuid, View>, holder: &Holder, now: Instant) -> Option<Uuid> {
+    let mut counts: HashMap<&Holder, usize> = HashMap::new();
+    for view in views.values() {
+        *counts.entry(&view.holder).or_default() += 1;
+    }
+    let own = counts.get(holder).copied().unwrap_or(0);
+    let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let is_behind = own + 1 < count;
+    let may_go = |view: &View| match is_behind {
+        true => view.holder == *most,
+        false => (own == 0 || view.holder == *holder) && now.saturating_duration_since(view.used) >= IDLE_TIME,
+    };
+    let those = views.iter().filter(|(_, view)| may_go(view));
+    those.min_by_key(|(_, view)| view.used).map(|(id, _)| *id)
+}
+
 fn unknown(id: Uuid) -> ApiError {
     ApiError::new(
         Code::PointInTimeNotFound,
@@ -189,6 +217,7 @@ mod tests {
     use lamina_engine::storage::MemoryDirectory;
 
     use super::*;
+    use crate::access::tests::key_rights;
 
     fn ask(id: Option<Uuid>, keep_alive_ms: u64) -> PointInTime {
         PointInTime { id, keep_alive: Duration::from_millis(keep_alive_ms) }
@@ -204,7 +233,9 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let hold = |uid: &str, asked| {
             let uid = uid.to_owned();
-            points.hold(std::iter::once(&uid), asked, || Ok(Snapshots::from([(uid.clone(), index.snapshot())])))
+            points.hold(std::iter::once(&uid), asked, Holder::default(), || {
+                Ok(Snapshots::from([(uid.clone(), index.snapshot())]))
+            })
         };
         let held = hold("films", ask(None, 60_000)).unwrap();
         let again = hold("films", ask(Some(held.id), 60_000)).unwrap();
@@ -228,8 +259,10 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let all = ["films".to_owned(), "books".to_owned()];
         let states = || Ok(all.iter().map(|uid| (uid.clone(), index.snapshot())).collect());
-        let held = points.hold(all.iter(), ask(None, 60_000), states).unwrap();
-        let again = |uids: &[String]| points.hold(uids.iter(), ask(Some(held.id), 60_000), || unreachable!());
+        let held = points.hold(all.iter(), ask(None, 60_000), Holder::default(), states).unwrap();
+        let again = |uids: &[String]| {
+            points.hold(uids.iter(), ask(Some(held.id), 60_000), Holder::default(), || unreachable!())
+        };
         assert_eq!(again(&all).unwrap().snapshots.len(), 2);
         again(&all[..1]).unwrap();
         let more = [all[0].clone(), "songs".to_owned()];
@@ -240,7 +273,7 @@ mod tests {
     fn their_number_is_bounded() {
         let (points, index) = (PointsInTime::default(), index());
         let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
-        let hold = |asked| points.hold(std::iter::once(&uid), asked, states);
+        let hold = |asked| points.hold(std::iter::once(&uid), asked, Holder::default(), states);
         let first = hold(ask(None, 60_000)).unwrap();
         for _ in 1..VIEWS_MAX {
             hold(ask(None, 60_000)).unwrap();
@@ -250,5 +283,45 @@ mod tests {
         hold(ask(Some(first.id), 0)).unwrap();
         hold(ask(None, 60_000)).expect("there is room again");
         assert_eq!(points.len(), VIEWS_MAX);
+    }
+
+    fn holder(number: u32) -> Holder {
+        key_rights(Uuid::from_u128(number.into())).holder()
+    }
+
+    #[test]
+    fn no_key_holds_what_others_need() {
+        let (points, index) = (PointsInTime::default(), index());
+        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let hold = |number, asked| points.hold(std::iter::once(&uid), asked, holder(number), states);
+        let first: Vec<Held> = (0..VIEWS_MAX).map(|_| hold(1, ask(None, 3_600_000)).unwrap()).collect();
+        assert_eq!(hold(1, ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
+        // Used again, so the second one is now the one used least lately.
+        hold(1, ask(Some(first[0].id), 3_600_000)).unwrap();
+        let other = hold(2, ask(None, 60_000)).unwrap();
+        assert_eq!(hold(1, ask(Some(first[1].id), 60_000)).unwrap_err().code, Code::PointInTimeNotFound);
+        hold(1, ask(Some(first[0].id), 3_600_000)).unwrap();
+        hold(2, ask(Some(other.id), 60_000)).unwrap();
+        // In the end both hold the same, and neither takes from the other.
+        let taken = (0..VIEWS_MAX).map_while(|_| hold(2, ask(None, 60_000)).ok()).count();
+        assert_eq!(taken + 1, VIEWS_MAX / 2);
+        assert_eq!(hold(1, ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
+        assert_eq!(points.len(), VIEWS_MAX);
+        for number in 3..VIEWS_MAX as u32 * 2 {
+            assert_eq!(hold(number, ask(None, 60_000)).is_ok(), number <= VIEWS_MAX as u32, "{number}");
+        }
+        assert_eq!(points.len(), VIEWS_MAX);
+    }
+
+    #[test]
+    fn what_nobody_uses_ends_for_another_of_the_same_key() {
+        let (points, index) = (PointsInTime::default(), index());
+        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let hold = |asked| points.hold(std::iter::once(&uid), asked, holder(1), states);
+        let held: Vec<Held> = (0..VIEWS_MAX).map(|_| hold(ask(None, 3_600_000)).unwrap()).collect();
+        points.views.lock().get_mut(&held[7].id).unwrap().used -= IDLE_TIME;
+        hold(ask(None, 60_000)).unwrap();
+        assert_eq!(hold(ask(Some(held[7].id), 60_000)).unwrap_err().code, Code::PointInTimeNotFound);
+        assert_eq!(hold(ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
     }
 }

@@ -1,6 +1,7 @@
 //! The life of a server: from its options to the last answered request.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,11 +23,11 @@ use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
-use crate::http::{ConnectionLimits, Front, TlsError, listen, serve as accept, tls_acceptor};
+use crate::http::{ConnectionLimits, Front, Origins, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION};
 use crate::logs;
 use crate::memory;
-use crate::options::{MasterKeyError, Options, check_master_key, core_count, suggested_master_key};
+use crate::options::{MasterKeyError, Options, Unprotected, check_master_key, core_count, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
@@ -73,6 +74,14 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// Everybody in the network could do everything.
+    #[error(
+        "without a master key, anybody who reaches {0} could read and change everything: set one with `--master-key` \
+         (`SVC_MASTER_KEY`), or listen on `localhost` only, or say `--unprotected anywhere` (`SVC_UNPROTECTED=anywhere`) if \
+         something else guards this server\n\nWe generated a new secure master key for you (you can safely use this \
+         token):\n\n>> --master-key {1} <<"
+    )]
+    Unprotected(SocketAddr, String),
     /// The keys cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -92,7 +101,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
-    logs::start(options.logging.log_level, options.logging.experimental_logs_mode);
+    logs::start(options.logging.log_level, options.logging.experimental_logs_mode, options.secrets());
     let open_files = raise_open_files();
     // Documents, keys and dumps are nobody else's to read, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
@@ -108,6 +117,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .block_on(listen(&options.service.http_addr))
         .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+    check_reach(&options, &addresses)?;
     let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
     let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(&options)));
     let index_options = index_options(&options, &embedders);
@@ -152,8 +162,14 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     open_indexes(&state);
     schedule_snapshots(&state);
     let telemetry = share_figures(&state);
-    let service =
-        Front::new(hyper_util::service::TowerToHyperService::new(warp::service(routes(&state))), Arc::clone(&state));
+    let origins = Origins::new(
+        state.access.keys().master_key().is_some(),
+        &state.options.service.allowed_origins.0,
+        &state.options.service.http_addr,
+        &addresses,
+    );
+    let routes = hyper_util::service::TowerToHyperService::new(warp::service(routes(&state)));
+    let service = Front::new(routes, Arc::clone(&state), origins);
     let stop = Stop::new()?;
     let limit = state.options.service.shutdown_timeout;
     let connections = ConnectionLimits {
@@ -206,6 +222,18 @@ fn under_way(state: &AppState) -> String {
     let searches = state.searches.load().running;
     let searches = (searches > 0).then(|| format!("; searches that run: {searches}"));
     batch.into_iter().chain(searches).collect()
+}
+
+/// Refuses an address that others reach where there is no master key, if the options say so.
+fn check_reach(options: &Options, addresses: &[SocketAddr]) -> Result<(), ServeError> {
+    let has_key = options.service.master_key.as_ref().is_some_and(|key| !key.is_empty());
+    if has_key || options.service.unprotected == Unprotected::Anywhere {
+        return Ok(());
+    }
+    match addresses.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
+        Some(address) => Err(ServeError::Unprotected(*address, suggested_master_key())),
+        None => Ok(()),
+    }
 }
 
 /// Exit status after an interrupt: 128 + the number of the signal.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::action::Action;
 use crate::timestamp::Timestamp;
+use crate::wire::secret::redacted;
 
 /// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,13 @@ pub struct ApiKeyView {
     expires_at: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+impl ApiKeyView {
+    /// The object for those who may read keys and no more: with as much of the secret as tells which one it is.
+    pub fn without_value(self) -> ApiKeyView {
+        ApiKeyView { key: redacted(&self.key), ..self }
+    }
 }
 
 impl ApiKey {

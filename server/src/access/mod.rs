@@ -19,7 +19,7 @@ use warp::http::{HeaderMap, Method, header};
 pub use action::Action;
 pub(crate) use key::matches;
 pub use key::{ApiKey, ApiKeyView};
-pub use rights::Rights;
+pub use rights::{Holder, Rights};
 pub use store::{KeyPage, KeyPatch, KeyStore};
 pub use tenant::{Rule, SearchRules};
 pub(crate) use transfer::{KeyLine, export_keys, import_keys};

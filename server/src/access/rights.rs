@@ -1,8 +1,10 @@
 //! What a request was allowed.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::action::Action;
 use super::key::ApiKey;
@@ -26,6 +28,10 @@ struct Restricted {
     /// Those of a tenant token signed with the key.
     rules: Option<SearchRules>,
 }
+
+/// On whose behalf something is kept: a key, a tenant of it, or whoever may do everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Holder(Option<(Uuid, Option<u64>)>);
 
 impl Rights {
     /// Everything: the master key, or a server without one.
@@ -85,6 +91,16 @@ impl Rights {
         }
     }
 
+    /// Whether this is allowed besides what the route asks for, with the indexes that the key admits. A tenant may nothing
+    /// but search.
+    pub fn may(&self, action: Action) -> bool {
+        match &self.0 {
+            Reach::Everything => true,
+            Reach::Nothing => false,
+            Reach::Some(restricted) => restricted.rules.is_none() && restricted.key.may(action),
+        }
+    }
+
     /// Whether a write to an index that is not there may create it.
     pub fn may_create_index(&self, index_uid: &str) -> bool {
         match &self.0 {
@@ -92,6 +108,17 @@ impl Rights {
             Reach::Nothing => false,
             Reach::Some(restricted) => restricted.key.may(Action::IndexesCreate) && restricted.key.admits(index_uid),
         }
+    }
+
+    /// Who asks. Tokens with the same rules are the same tenant, whenever they end.
+    pub fn holder(&self) -> Holder {
+        let Reach::Some(restricted) = &self.0 else { return Holder(None) };
+        let of_rules = |rules: &SearchRules| {
+            let mut hasher = DefaultHasher::new();
+            format!("{rules:?}").hash(&mut hasher);
+            hasher.finish()
+        };
+        Holder(Some((restricted.key.uid, restricted.rules.as_ref().map(of_rules))))
     }
 
     /// The filter that a search of this index must also obey, as its tenant token has it.
@@ -129,6 +156,7 @@ mod tests {
         let all = Rights::all();
         assert!(all.admits("x") && all.may_create_index("x") && all.visible().is_none());
         assert_eq!(all.imposed_filter("x"), None);
+        assert!(all.may(Action::KeysCreate) && !Rights::none().may(Action::Search));
         let none = Rights::none();
         assert!(!none.admits("x") && !none.may_create_index("x") && none.visible() == Some(&[][..]));
     }
@@ -145,6 +173,23 @@ mod tests {
         assert!(!rights.may_create_index("dog"));
         let creator = Rights::of_key(Arc::new(test_key(&[Action::IndexesAll], &["dog"])));
         assert!(creator.may_create_index("dog") && !creator.may_create_index("x"));
+    }
+
+    #[test]
+    fn tenants_may_nothing_of_their_own() {
+        let key = Arc::new(test_key(&[Action::All], &["*"]));
+        assert!(Rights::of_key(Arc::clone(&key)).may(Action::SettingsUpdate));
+        assert!(!Rights::of_tenant(key, rules(json!(["*"]))).may(Action::SettingsUpdate));
+    }
+
+    #[test]
+    fn tenants_are_told_apart_by_their_rules() {
+        let key = Arc::new(test_key(&[Action::Search], &["*"]));
+        let tenant = |written: Value| Rights::of_tenant(Arc::clone(&key), rules(written)).holder();
+        assert_eq!(tenant(json!({"a": {"filter": "x = 1"}})), tenant(json!({"a": {"filter": "x = 1"}})));
+        assert_ne!(tenant(json!({"a": {"filter": "x = 1"}})), tenant(json!({"a": {"filter": "x = 2"}})));
+        assert_ne!(tenant(json!(["a"])), Rights::of_key(Arc::clone(&key)).holder());
+        assert_ne!(Rights::of_key(key).holder(), Rights::all().holder());
     }
 
     #[test]

@@ -13,35 +13,70 @@ use crate::error::{ApiError, Code};
 
 /// The indexes that a tenant may search, by uid or pattern, each with what its searches must obey.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "WrittenRules")]
+#[serde(try_from = "Value")]
 pub struct SearchRules(BTreeMap<String, Rule>);
 
 /// What searches of an index must obey.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// As in a search.
-    #[serde(default)]
+    /// As in a search; never one that asks for nothing.
     pub(super) filter: Option<Value>,
 }
 
-/// The two forms.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "`searchRules` is neither an array of index patterns nor an object of them")]
-enum WrittenRules {
-    Patterns(Vec<String>),
-    ByPattern(BTreeMap<String, Option<Rule>>),
+impl TryFrom<Value> for SearchRules {
+    type Error = String;
+
+    /// From an array of index patterns, or an object with a rule for each. A rule that is not understood, or whose filter is
+    /// empty, would let its tenant see what others have: it is refused.
+    fn try_from(written: Value) -> Result<SearchRules, String> {
+        let neither = || "`searchRules` is neither an array of index patterns nor an object of them".to_owned();
+        let rules: Result<BTreeMap<String, Rule>, String> = match written {
+            Value::Array(patterns) => patterns
+                .into_iter()
+                .map(|pattern| match pattern {
+                    Value::String(pattern) => Ok((pattern, Rule::default())),
+                    _ => Err(neither()),
+                })
+                .collect(),
+            Value::Object(rules) => rules
+                .into_iter()
+                .map(|(pattern, rule)| Rule::read(&pattern, rule).map(|rule| (pattern, rule)))
+                .collect(),
+            _ => Err(neither()),
+        };
+        rules.map(SearchRules)
+    }
 }
 
-impl From<WrittenRules> for SearchRules {
-    fn from(written: WrittenRules) -> SearchRules {
-        SearchRules(match written {
-            WrittenRules::Patterns(patterns) => {
-                patterns.into_iter().map(|pattern| (pattern, Rule::default())).collect()
-            }
-            WrittenRules::ByPattern(rules) => {
-                rules.into_iter().map(|(pattern, rule)| (pattern, rule.unwrap_or_default())).collect()
-            }
-        })
+impl Rule {
+    /// `null`, `{}`, or `{"filter": …}`.
+    fn read(pattern: &str, written: Value) -> Result<Rule, String> {
+        let mut fields = match written {
+            Value::Null => return Ok(Rule::default()),
+            Value::Object(fields) => fields,
+            _ => return Err(format!("the rule of `{pattern}` in `searchRules` is neither null nor an object")),
+        };
+        let filter = fields.remove("filter");
+        if let Some(unknown) = fields.keys().next() {
+            let reason = "expected `filter` and nothing else";
+            return Err(format!("unknown field `{unknown}` in the rule of `{pattern}` in `searchRules`: {reason}"));
+        }
+        if filter.as_ref().is_some_and(is_empty) {
+            let advice = "leave it out to let the tenant see the whole index";
+            return Err(format!("the filter of `{pattern}` in `searchRules`, or a part of it, is empty: {advice}"));
+        }
+        Ok(Rule { filter })
+    }
+}
+
+/// Whether a filter, or a part of it, asks for nothing: where a value is missing in the text that a backend wrote.
+fn is_empty(filter: &Value) -> bool {
+    match filter {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(parts) => parts.is_empty() || parts.iter().any(is_empty),
+        // No filter at all, as the search that it is for says.
+        _ => false,
     }
 }
 
@@ -182,13 +217,40 @@ mod tests {
     }
 
     #[test]
+    fn rules_that_are_not_understood_open_nothing() {
+        for (rule, reason) in [
+            (json!({"filters": "x = 1"}), "unknown field `filters` in the rule of `films`"),
+            (json!({"filter": "x = 1", "Filter": "x = 2"}), "unknown field `Filter` in the rule of `films`"),
+            (json!({"filter": ""}), "is empty"),
+            (json!({"filter": " \t\n"}), "is empty"),
+            (json!({"filter": null}), "is empty"),
+            (json!({"filter": []}), "is empty"),
+            (json!({"filter": [[]]}), "is empty"),
+            (json!({"filter": ["x = 1", ""]}), "is empty"),
+            (json!({"filter": [["x = 1", " "]]}), "is empty"),
+            (json!("x = 1"), "neither null nor an object"),
+            (json!(true), "neither null nor an object"),
+            (json!([]), "neither null nor an object"),
+        ] {
+            for pattern in ["films", "*"] {
+                let error = check(json!({"searchRules": {"films": {"filter": "y = 1"}, pattern: rule}})).unwrap_err();
+                let reason = reason.replace("films", pattern);
+                assert!(error.starts_with("Could not decode tenant token, JSON error: "), "{error}");
+                assert!(error.contains(&reason), "{rule}: {error}");
+            }
+        }
+        let error = check(json!({"searchRules": ["films", {"filter": "x = 1"}]})).unwrap_err();
+        assert!(error.contains("neither an array of index patterns nor an object of them"), "{error}");
+    }
+
+    #[test]
     fn all_forms_of_rules() {
         let filter = |filter: Value| Rule { filter: Some(filter) };
         assert_eq!(rules(json!(["*"])).of("x"), Some(&Rule::default()));
         assert_eq!(rules(json!([])).of("x"), None);
         assert_eq!(rules(json!({})).of("x"), None);
         let written = json!({
-            "*": {}, "a": null, "ab*": {"filter": "x = 1"}, "abc*": {"filter": ["y = 2"]}, "abd": {"filter": null}
+            "*": {}, "a": null, "ab*": {"filter": "x = 1"}, "abc*": {"filter": ["y = 2"]}, "abd": {}
         });
         let rules = rules(written);
         for (uid, rule) in [

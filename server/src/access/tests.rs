@@ -142,3 +142,8 @@ pub(crate) fn tenant_rights(rules: Value) -> Rights {
     let key = std::sync::Arc::new(test_key(&[Action::Search], &["*"]));
     Rights::of_tenant(key, serde_json::from_value(rules).unwrap())
 }
+
+/// What a key with this uid may do: search, everywhere.
+pub(crate) fn key_rights(uid: uuid::Uuid) -> Rights {
+    Rights::of_key(std::sync::Arc::new(ApiKey { uid, ..test_key(&[Action::Search], &["*"]) }))
+}

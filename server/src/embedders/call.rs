@@ -12,6 +12,7 @@ use super::provider::Provider;
 use super::tokens::{count_tokens, cut_to_tokens};
 use crate::cancellation::unless_cancelled;
 use crate::outbound::{Outbound, OutboundError};
+use crate::wire::secret::secrets_of_url;
 
 /// Longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -170,7 +171,8 @@ async fn send(
 fn quote(body: &[u8], provider: &Provider) -> String {
     let mut text = String::from_utf8_lossy(body).trim().to_owned();
     let headers = provider.headers.iter().map(|(_, value)| value).filter(|value| value.len() >= SECRET_BYTES_MIN);
-    for secret in provider.key.iter().filter(|key| !key.is_empty()).chain(headers) {
+    let in_address = secrets_of_url(&provider.url);
+    for secret in provider.key.iter().filter(|key| !key.is_empty()).chain(headers).chain(&in_address) {
         text = text.replace(secret.as_str(), "XXX...");
     }
     text.truncate(cut(&text, QUOTE_BYTES_MAX).len());

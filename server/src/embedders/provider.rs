@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::budget::{Budget, Budgets};
 use super::fragments::uses_fragments;
 use super::template::{FRAGMENT, TEXT, Template};
+use crate::outbound::is_framing;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1/embeddings";
 const OPENAI_MODEL: &str = "text-embedding-3-small";
@@ -175,6 +176,8 @@ fn rest(
         return Err(EmbedFailure::user(CANNOT_INFER_DIMENSIONS));
     }
     let headers = field("headers").as_object().into_iter().flatten();
+    // Settings of an older version may name headers that are not theirs to set.
+    let headers = headers.filter(|(name, _)| !is_framing(name));
     let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     Ok(Provider {
         url: field("url").as_str().unwrap_or_default().to_owned(),

@@ -58,6 +58,7 @@ codes! {
     MissingAuthorizationHeader = "missing_authorization_header", Auth, 401;
     MissingMasterKey = "missing_master_key", Auth, 401;
     InvalidApiKey = "invalid_api_key", Auth, 403;
+    ForeignOrigin = "foreign_origin", Auth, 403;
     RemoteInvalidApiKey = "remote_invalid_api_key", Auth, 403;
     ApiKeyNotFound = "api_key_not_found", InvalidRequest, 404;
     ApiKeyAlreadyExists = "api_key_already_exists", InvalidRequest, 409;
@@ -387,7 +388,7 @@ mod tests {
             names.join(" ")
         };
         assert_eq!(of(401), "missing_authorization_header missing_master_key");
-        assert_eq!(of(403), "invalid_api_key remote_invalid_api_key");
+        assert_eq!(of(403), "foreign_origin invalid_api_key remote_invalid_api_key");
         assert_eq!(
             of(404),
             "api_key_not_found batch_not_found chat_not_found document_not_found dump_not_found \

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use warp::filters::BoxedFilter;
@@ -16,12 +17,15 @@ use hyper::service::Service;
 use uuid::Uuid;
 
 use crate::app::AppState;
+use crate::error::{ApiError, Code};
 use crate::features::Feature;
 use crate::observe::Seen;
 use crate::routes::{methods_of, route_of};
 use crate::telemetry::RequestFacts;
 
+use super::answer::error_answer;
 use super::compress::{AnswerBody, Compressing};
+use super::origins::{Origins, Verdict};
 use super::received::Received;
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
@@ -29,12 +33,36 @@ use super::received::Received;
 pub struct Front<S> {
     routes: S,
     state: Arc<AppState>,
+    origins: Arc<Origins>,
 }
 
 impl<S> Front<S> {
     /// Puts the front before `routes`.
-    pub fn new(routes: S, state: Arc<AppState>) -> Front<S> {
-        Front { routes, state }
+    pub fn new(routes: S, state: Arc<AppState>, origins: Origins) -> Front<S> {
+        Front { routes, state, origins: Arc::new(origins) }
+    }
+
+    /// The answer to what never reaches a route: a page that may not ask, a target that no route can have. Otherwise, what the
+    /// headers of the answer say of pages.
+    fn stopped(&self, request: &Request<Incoming>) -> Result<Verdict, Box<Response>> {
+        // The name of a host alone, as a proxy is asked for a tunnel.
+        if request.method() == Method::CONNECT {
+            return Err(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response()));
+        }
+        if request.uri().path_and_query().is_none() {
+            let message = "The target of the request has no path: it must begin with a slash.";
+            return Err(Box::new(error_answer(&self.state, &ApiError::new(Code::BadRequest, message))));
+        }
+        let verdict = self.origins.judge(request);
+        if let Verdict::Refused(reason) = verdict {
+            return Err(Box::new(refused_origin(&self.state, &reason)));
+        }
+        if is_preflight(request) {
+            let mut response = preflight(request.headers());
+            name_reader(response.headers_mut(), &verdict);
+            return Err(Box::new(response));
+        }
+        Ok(verdict)
     }
 }
 
@@ -53,10 +81,14 @@ where
 
     fn call(&self, mut request: Request<Incoming>) -> Answer {
         let compressing = Compressing::wanted_by(request.headers());
-        if is_preflight(&request) {
-            return Box::pin(std::future::ready(Ok(compressing.apply(preflight(request.headers())))));
-        }
         let request_id = request_id(request.headers());
+        let verdict = match self.stopped(&request) {
+            Ok(verdict) => verdict,
+            Err(mut answer) => {
+                answer.headers_mut().insert(REQUEST_ID, request_id);
+                return Box::pin(std::future::ready(Ok(compressing.apply(*answer))));
+            }
+        };
         if let Some(uri) = normalized(request.uri()) {
             *request.uri_mut() = uri;
         }
@@ -95,8 +127,7 @@ where
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
                 tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");
             }
-            // Sent to everybody: an answer that depends on `Origin` could not be cached.
-            answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            name_reader(answer.headers_mut(), &verdict);
             answer.headers_mut().insert(REQUEST_ID, request_id);
             Ok(compressing.apply(answer))
         })
@@ -150,11 +181,40 @@ fn is_preflight<B>(request: &Request<B>) -> bool {
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Any origin, method and header; no key is needed to ask.
+/// Says which pages may read an answer.
+fn name_reader(answer: &mut HeaderMap, verdict: &Verdict) {
+    let reader = match verdict {
+        // The same to everybody: an answer that depends on `Origin` could not be cached.
+        Verdict::Open => HeaderValue::from_static("*"),
+        Verdict::Named(origin) => {
+            answer.append(header::VARY, HeaderValue::from_static("origin"));
+            origin.clone()
+        }
+        Verdict::Own | Verdict::Refused(_) => {
+            answer.append(header::VARY, HeaderValue::from_static("origin"));
+            return;
+        }
+    };
+    answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
+}
+
+/// The answer to a page that may not ask. No page may read it; the operator reads of it once.
+fn refused_origin(state: &AppState, reason: &str) -> Response {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    let message = format!(
+        "{reason} Without a master key this server answers only web pages of the machine that it runs on. Set one with \
+         `--master-key`, or name the page with `--allowed-origins`, as in `--allowed-origins https://example.org`."
+    );
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!("refused a request. {message} Others like it are refused without another line.");
+    }
+    error_answer(state, &ApiError::new(Code::ForeignOrigin, message))
+}
+
+/// Any method and header; no key is needed to ask.
 fn preflight(headers: &HeaderMap) -> Response {
     let mut response = Response::new(Default::default());
     let answer: &mut HeaderMap = response.headers_mut();
-    answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     answer.insert(
         header::ACCESS_CONTROL_ALLOW_METHODS,
         HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS"),

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use warp::http::{Request, Response};
 
+use super::busy::{Busy, Counted};
 use super::compress::{AnswerBody, BoxError};
 use super::slow::Impatient;
 
@@ -24,6 +25,12 @@ use super::slow::Impatient;
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// An HTTP/2 connection in silence is asked for a sign of life this often, and ends without one.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
+/// Requests of an HTTP/2 connection that are under way at the same time.
+const STREAMS_MAX: u32 = 200;
+/// The head of an HTTP/2 request, unpacked. (Of HTTP/1, hyper bounds it by its buffer.)
+const HEADER_BYTES_MAX: u32 = 16 << 10;
+/// Requests that an HTTP/2 client may take back before they are looked at; with more, the connection ends.
+const RESETS_MAX: usize = 20;
 /// Pause after an accept that failed for lack of resources, which the next one would too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -90,7 +97,15 @@ pub async fn serve<S>(
     let patience = limits.patience;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(PING_INTERVAL)).keep_alive_timeout(PING_INTERVAL);
+    let ping_interval = PING_INTERVAL.min(patience);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(ping_interval))
+        .keep_alive_timeout(ping_interval)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEADER_BYTES_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX);
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     let places = Arc::new(Semaphore::new(limits.count_max.min(Semaphore::MAX_PERMITS)));
@@ -120,10 +135,10 @@ pub async fn serve<S>(
         let (builder, service, tls, watcher) = (builder.clone(), service.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
             let ended = match tls {
-                None => serve_one(&builder, Impatient::new(stream, patience), service, watcher).await,
+                None => serve_one(&builder, stream, patience, service, watcher).await,
                 // A handshake takes time: nobody else waits for it.
                 Some(tls) => match tokio::time::timeout(patience.min(HANDSHAKE_TIME), tls.accept(stream)).await {
-                    Ok(Ok(stream)) => serve_one(&builder, Impatient::new(stream, patience), service, watcher).await,
+                    Ok(Ok(stream)) => serve_one(&builder, stream, patience, service, watcher).await,
                     Ok(Err(error)) => Err(error.into()),
                     Err(_) => Err("the TLS handshake takes too long".into()),
                 },
@@ -142,7 +157,8 @@ pub async fn serve<S>(
 
 async fn serve_one<S>(
     builder: &auto::Builder<TokioExecutor>,
-    stream: Impatient<impl AsyncRead + AsyncWrite + Send + Unpin + 'static>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    patience: Duration,
     service: S,
     watcher: Watcher,
 ) -> Result<(), BoxError>
@@ -150,6 +166,9 @@ where
     S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Send + 'static,
     S::Future: Send + 'static,
 {
+    let busy = Busy::new();
+    let stream = Impatient::new(stream, patience, busy.clone());
+    let service = Counted { service, busy };
     watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned()).await
 }
 

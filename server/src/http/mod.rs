@@ -1,12 +1,15 @@
 //! Between the connection and the routes: requests with their bodies, answers, what every answer carries.
 
 mod answer;
+mod busy;
 mod compress;
 mod decode;
 mod etag;
+mod frames;
 mod front;
 mod listen;
 pub(crate) mod metadata;
+mod origins;
 mod received;
 mod replication;
 mod request;
@@ -22,6 +25,7 @@ pub(crate) use etag::EntityTag;
 pub(crate) use front::unrouted;
 pub use front::{Front, Routes};
 pub use listen::{ConnectionLimits, listen, serve};
+pub use origins::Origins;
 pub use received::Received;
 pub(crate) use replication::Replication;
 #[cfg(test)]

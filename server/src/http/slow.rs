@@ -4,33 +4,100 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that tell which version of HTTP a client speaks: the fixed text at the start of HTTP/2. Whoever reads them does
-/// not look at a clock; with them, heads of requests have a time limit of their own.
-const OPENING_BYTES: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+use super::busy::Busy;
+use super::frames::Progress;
+
+/// What tells which version of HTTP a client speaks: the fixed text at the start of HTTP/2. Whoever reads it does not look at a
+/// clock; behind it, heads of HTTP/1 requests have a time limit of their own.
+const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const OPENING_BYTES: usize = OPENING.len();
+
+/// An HTTP/2 connection is looked at so many times while the patience with it lasts.
+const LOOKS: u32 = 8;
 
 /// A connection that fails when its client says nothing at the start, or when nothing could be written, for some time.
-/// Reading is not limited later: what a client may take for heads and bodies is known where these are read.
+/// Of HTTP/1, reading is not limited later: what a client may take for heads and bodies is known where these are read. Of
+/// HTTP/2, the connection ends when nothing gets done on it though the server has done its part, and when an answer is stuck:
+/// there is one connection for all requests, so there is one end for all.
 pub(super) struct Impatient<S> {
     stream: S,
     patience: Duration,
     /// Bytes that are still to come before the version is known.
     opening_bytes: usize,
+    /// Whether they are those of HTTP/2 so far.
+    is_http2: bool,
+    /// Of HTTP/2, once it is known to be that.
+    progress: Option<Watched>,
+    busy: Busy,
     /// Runs from the beginning until then.
     opening: Pin<Box<Sleep>>,
     /// Runs while a write waits.
     writing: Option<Pin<Box<Sleep>>>,
 }
 
+/// The progress of an HTTP/2 connection, and when to look at it next.
+struct Watched {
+    progress: Progress,
+    look: Pin<Box<Sleep>>,
+}
+
 impl<S> Impatient<S> {
-    /// To be called within a runtime: the time of the client begins now.
-    pub(super) fn new(stream: S, patience: Duration) -> Impatient<S> {
+    /// To be called within a runtime: the time of the client begins now. `busy` tells what the server has to do for it.
+    pub(super) fn new(stream: S, patience: Duration, busy: Busy) -> Impatient<S> {
         let opening = Box::pin(sleep(patience));
-        Impatient { stream, patience, opening_bytes: OPENING_BYTES, opening, writing: None }
+        let (opening_bytes, is_http2) = (OPENING_BYTES, true);
+        Impatient { stream, patience, opening_bytes, is_http2, progress: None, busy, opening, writing: None }
+    }
+
+    /// Takes note of what the client sent.
+    fn received(&mut self, mut bytes: &[u8]) {
+        if self.opening_bytes > 0 {
+            let taken = self.opening_bytes.min(bytes.len());
+            let from = OPENING_BYTES - self.opening_bytes;
+            self.is_http2 &= bytes[..taken] == OPENING[from..from + taken];
+            self.opening_bytes -= taken;
+            bytes = &bytes[taken..];
+            if self.opening_bytes == 0 && self.is_http2 {
+                let look = Box::pin(sleep(self.patience / LOOKS));
+                self.progress = Some(Watched { progress: Progress::new(Instant::now()), look });
+            }
+        }
+        if let Some(watched) = &mut self.progress {
+            watched.progress.received(bytes, Instant::now());
+        }
+    }
+
+    /// Takes note of what was sent to the client: the first `count` bytes of these.
+    fn sent<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut count: usize) {
+        let Some(watched) = &mut self.progress else { return };
+        let now = Instant::now();
+        for slice in slices {
+            let taken = count.min(slice.len());
+            watched.progress.sent(&slice[..taken], now);
+            count -= taken;
+        }
+    }
+
+    /// What is wrong with an HTTP/2 connection on which nothing is to be read; wakes the reader when to look again.
+    fn overdue(&mut self, context: &mut Context<'_>) -> Option<&'static str> {
+        let Watched { progress, look } = self.progress.as_mut()?;
+        while look.as_mut().poll(context).is_ready() {
+            let now = Instant::now();
+            if self.busy.idle(now).is_some_and(|idle| idle.min(progress.idle(now)) > self.patience) {
+                return Some("the client does nothing");
+            }
+            // Which answers the server still makes is not known here, only how many.
+            if progress.stuck(now, self.patience) > self.busy.answers() {
+                return Some("the client does not read its answer");
+            }
+            look.as_mut().reset((now + self.patience / LOOKS).into());
+        }
+        None
     }
 
     fn check<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -58,19 +125,27 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
     ) -> Poll<io::Result<()>> {
         let filled = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if self.opening_bytes > 0 {
-            self.opening_bytes = self.opening_bytes.saturating_sub(buffer.filled().len() - filled);
-            if read.is_pending() && self.opening.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
-            }
+        let this = &mut *self;
+        this.received(&buffer.filled()[filled..]);
+        if read.is_pending() && this.opening_bytes > 0 && this.opening.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
         }
-        read
+        match read {
+            Poll::Pending => match this.overdue(context) {
+                Some(reason) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason))),
+                None => Poll::Pending,
+            },
+            read => read,
+        }
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if let Poll::Ready(Ok(count)) = written {
+            self.sent(std::iter::once(bytes), count);
+        }
         self.check(context, written)
     }
 
@@ -80,6 +155,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        if let Poll::Ready(Ok(count)) = written {
+            self.sent(slices.iter().map(|slice| &**slice), count);
+        }
         self.check(context, written)
     }
 
@@ -106,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_does_not_read_is_given_up() {
         let (ours, _theirs) = duplex(1000);
-        let mut stream = Impatient::new(ours, Duration::from_millis(20));
+        let mut stream = Impatient::new(ours, Duration::from_millis(20), Busy::new());
         stream.write_all(&[0; 1000]).await.unwrap();
         let error = stream.write_all(&[0; 1000]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -115,7 +193,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_one_is_waited_for() {
         let (ours, mut theirs) = duplex(100);
-        let mut stream = Impatient::new(ours, Duration::from_millis(500));
+        let mut stream = Impatient::new(ours, Duration::from_millis(500), Busy::new());
         let reader = tokio::spawn(async move {
             let (mut total, mut buffer) = (0, [0; 10]);
             while total < 300 {
@@ -131,15 +209,32 @@ mod tests {
     async fn a_silent_beginning_ends_and_a_silence_later_does_not() {
         for said in [&b""[..], b"PRI * HTTP"] {
             let (ours, mut theirs) = duplex(100);
-            let mut stream = Impatient::new(ours, Duration::from_millis(20));
+            let mut stream = Impatient::new(ours, Duration::from_millis(20), Busy::new());
             theirs.write_all(said).await.unwrap();
             let error = stream.read_to_end(&mut Vec::new()).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         }
         let (ours, mut theirs) = duplex(100);
-        let mut stream = Impatient::new(ours, Duration::from_millis(20));
+        let mut stream = Impatient::new(ours, Duration::from_millis(20), Busy::new());
         theirs.write_all(&[0; OPENING_BYTES]).await.unwrap();
         let read = tokio::time::timeout(Duration::from_millis(100), stream.read_to_end(&mut Vec::new())).await;
         assert!(read.is_err(), "it waits: {read:?}");
+    }
+
+    #[tokio::test]
+    async fn http2_ends_when_nothing_gets_done() {
+        let (ours, mut theirs) = duplex(1000);
+        let mut stream = Impatient::new(ours, Duration::from_millis(50), Busy::new());
+        theirs.write_all(OPENING).await.unwrap();
+        let pings = tokio::spawn(async move {
+            // Type 6, without end.
+            while theirs.write_all(&[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let read = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut Vec::new())).await;
+        assert_eq!(read.expect("it ends").unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(stream);
+        pings.await.unwrap();
     }
 }

@@ -22,6 +22,7 @@ pub use search::{NetworkSearch, asks_network};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::write_durably;
 use crate::outbound::parse_url;
+use crate::wire::secret::{redacted, shown_url};
 
 /// Another server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,8 +135,8 @@ pub(crate) fn import(folder: &Path, topology: &Topology) -> io::Result<()> {
 }
 
 impl Topology {
-    /// The public object. There is no sharding, so there is no leader either.
-    pub fn show(&self) -> Value {
+    /// The public object as dumps hold it: with all secrets. There is no sharding, so there is no leader either.
+    pub(crate) fn whole(&self) -> Value {
         let remotes: serde_json::Map<String, Value> = self
             .remotes
             .iter()
@@ -148,6 +149,24 @@ impl Topology {
         json!({
             "self": self.own_name, "remotes": remotes, "leader": null, "shards": {}, "version": uuid::Uuid::nil()
         })
+    }
+
+    /// The public object, with the keys of the remotes or with as much of them as tells which ones they are; passwords in
+    /// addresses are never shown.
+    pub fn show(&self, with_keys: bool) -> Value {
+        let mut shown = self.whole();
+        for (name, remote) in &self.remotes {
+            let shown = &mut shown["remotes"][name];
+            shown["url"] = shown_url(&remote.url).into();
+            for key in ["searchApiKey", "writeApiKey"] {
+                if let Value::String(key) = &mut shown[key]
+                    && !with_keys
+                {
+                    *key = redacted(key);
+                }
+            }
+        }
+        shown
     }
 
     fn apply(&mut self, patch: NetworkPatch) -> ApiResult<()> {
@@ -185,7 +204,10 @@ fn patched(name: &str, old: Option<&Remote>, patch: RemotePatch) -> ApiResult<Re
         (None, None) => return refuse(Code::MissingNetworkUrl, format!("Missing field `.remotes.{name}.url`")),
     };
     if let Err(reason) = parse_url(&url) {
-        return refuse(Code::InvalidNetworkUrl, format!("Invalid `.remotes.{name}.url` (`{url}`): {reason}"));
+        return refuse(
+            Code::InvalidNetworkUrl,
+            format!("Invalid `.remotes.{name}.url` (`{}`): {reason}", shown_url(&url)),
+        );
     }
     let kept = |new: Option<Option<String>>, old: Option<&String>| new.unwrap_or_else(|| old.cloned());
     Ok(Remote {
@@ -213,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let network = Network::open(folder.path());
         assert_eq!(
-            network.topology().show().to_string(),
+            network.topology().show(true).to_string(),
             r#"{"self":null,"remotes":{},"leader":null,"shards":{},"version":"00000000-0000-0000-0000-000000000000"}"#
         );
         network.change(NetworkPatch { own_name: Some(Some("a".into())), remotes: None }).unwrap();
@@ -232,10 +254,30 @@ mod tests {
     fn what_is_shown_can_be_taken_over() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let network = Network::open(one.path());
-        network.change(remotes(vec![("b", Some(remote(Some("http://b.org"))))])).unwrap();
-        let shown: Topology = serde_json::from_value(network.topology().show()).unwrap();
+        network.change(remotes(vec![("b", Some(remote(Some("http://user:pass@b.org"))))])).unwrap();
+        let shown: Topology = serde_json::from_value(network.topology().whole()).unwrap();
         import(other.path(), &shown).unwrap();
         assert_eq!(Network::open(other.path()).topology(), network.topology());
+    }
+
+    #[test]
+    fn secrets_are_for_those_who_may_change_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let network = Network::open(folder.path());
+        let keys = RemotePatch {
+            search_api_key: Some(Some("a search key".into())),
+            write_api_key: Some(Some("a write key that is long".into())),
+            ..remote(Some("https://user:pass@b.org"))
+        };
+        let topology = network.change(remotes(vec![("b", Some(keys)), ("c", Some(remote(Some("http://c"))))])).unwrap();
+        let full = topology.show(true);
+        assert_eq!(full["remotes"]["b"]["searchApiKey"], "a search key");
+        assert_eq!(full["remotes"]["b"]["url"], "https://user:XXX...@b.org/");
+        let masked = topology.show(false);
+        assert_eq!(masked["remotes"]["b"]["searchApiKey"], "a XXXX...");
+        assert_eq!(masked["remotes"]["b"]["writeApiKey"], "a wXXXXX...");
+        assert_eq!(masked["remotes"]["c"]["writeApiKey"], Value::Null);
+        assert_eq!(topology.remotes["b"].url, "https://user:pass@b.org");
     }
 
     #[test]

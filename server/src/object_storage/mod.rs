@@ -21,6 +21,7 @@ use tokio::sync::Mutex;
 use crate::error::{ApiError, Code};
 use crate::options::ObjectStorageOptions;
 use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
+use crate::wire::secret::shown_url;
 use account::{Account, Role};
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 
@@ -112,7 +113,8 @@ impl Bucket {
     /// [`StorageError::Parameters`]
     pub(crate) fn of(options: &ObjectStorageOptions, outbound: &Outbound) -> Result<Option<Bucket>, StorageError> {
         let Some(url) = &options.s3_bucket_url else { return Ok(None) };
-        let parsed = parse_url(url).map_err(|reason| StorageError::Parameters(format!("`{url}`: {reason}")))?;
+        let parsed =
+            parse_url(url).map_err(|reason| StorageError::Parameters(format!("`{}`: {reason}", shown_url(url))))?;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let origin = parsed.origin().ascii_serialization();
         let host = origin.split("://").nth(1).unwrap_or_default().to_owned();
@@ -122,7 +124,8 @@ impl Bucket {
             (Some(arn), Some(token_file)) => {
                 let given = options.s3_sts_url.clone();
                 let url = given.unwrap_or_else(|| format!("https://sts.{region}.amazonaws.com/"));
-                parse_url(&url).map_err(|reason| StorageError::Parameters(format!("`{url}`: {reason}")))?;
+                parse_url(&url)
+                    .map_err(|reason| StorageError::Parameters(format!("`{}`: {reason}", shown_url(&url))))?;
                 let (arn, token_file) = (arn.clone(), token_file.clone());
                 Account::Role(Arc::new(Role { arn, token_file, url, region, current: Mutex::new(None) }))
             }

@@ -41,7 +41,7 @@ pub use object_storage::ObjectStorageOptions;
 pub use outbound::OutboundRequests;
 pub use paper::{completions, manual};
 pub use searching::Searching;
-pub use service::{Environment, Service};
+pub use service::{AllowedOrigins, Environment, Service, Unprotected};
 pub use tls::Tls;
 use unavailable::Unavailable;
 
@@ -129,6 +129,14 @@ pub struct Options {
 }
 
 impl Options {
+    /// Values that are secrets, as they were given.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let store = &self.object_storage;
+        let of_store = [&store.s3_access_key, &store.s3_secret_key, &store.s3_session_token];
+        let all = of_store.into_iter().chain([&self.service.master_key]).flatten().cloned();
+        all.chain(self.outbound.secrets()).collect()
+    }
+
     /// Whether an option was given, on the command line, in the environment or in the file.
     pub fn is_specified(&self, name: &str) -> bool {
         self.specified.contains(name)

@@ -9,6 +9,7 @@ use super::{ByteSize, interval};
 use crate::embedders::RateLimits;
 use crate::outbound::{IpPolicy, parse_url};
 use crate::webhooks::Webhook;
+use crate::wire::secret::secrets_of_url;
 
 /// Webhooks, embedders, exports, remotes.
 #[derive(Clone, Debug, Args)]
@@ -54,6 +55,12 @@ pub struct OutboundRequests {
 }
 
 impl OutboundRequests {
+    /// What is sent to the receiver of the command line so that it believes.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let in_address = self.task_webhook_url.as_deref().map(secrets_of_url).unwrap_or_default();
+        self.task_webhook_authorization_header.iter().cloned().chain(in_address).collect()
+    }
+
     /// What an account of an embedding provider may be sent.
     pub fn embedder_limits(&self) -> RateLimits {
         RateLimits {

@@ -1,6 +1,7 @@
 //! Where the server is and who may ask it.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
@@ -25,6 +26,15 @@ pub struct Service {
     /// Protects all routes except `GET /health`, `GET /openapi.json` and `GET /`. At least 16 bytes, and mandatory, in production.
     #[arg(long, hide_env_values = true, value_name = "KEY")]
     pub master_key: Option<String>,
+
+    /// Web pages (`https://example.org`, several with commas) that may use a server without a master key, besides those of
+    /// its own machine; `*` for all. With a master key any page may ask.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "ORIGINS")]
+    pub allowed_origins: AllowedOrigins,
+
+    /// Where a server without a master key may listen: `anywhere`, or `local` addresses only.
+    #[arg(long, default_value = "anywhere", value_name = "WHERE")]
+    pub unprotected: Unprotected,
 
     /// `production` insists on a good master key.
     #[arg(long, default_value = "development")]
@@ -93,6 +103,52 @@ fn collector_url(text: &str) -> Result<String, String> {
         parse_url(text)?;
     }
     Ok(text.to_owned())
+}
+
+/// Web pages by their origins, as browsers write them: `https://example.org:8080`, `null`; or `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedOrigins(pub Vec<String>);
+
+impl FromStr for AllowedOrigins {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AllowedOrigins, String> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(origin).collect::<Result<_, _>>().map(AllowedOrigins)
+    }
+}
+
+fn origin(text: &str) -> Result<String, String> {
+    if text == "*" || text == "null" {
+        return Ok(text.to_owned());
+    }
+    let url = parse_url(text).map_err(|reason| format!("`{text}` is no origin: {reason}"))?;
+    let origin = url.origin().ascii_serialization();
+    // A slash at the end is what people copy from the line of a browser.
+    if origin.eq_ignore_ascii_case(text.trim_end_matches('/')) {
+        Ok(origin)
+    } else {
+        Err(format!("`{text}` is no origin, which has a scheme, a host, perhaps a port, and no more: `{origin}`"))
+    }
+}
+
+/// Where a server that anybody may use can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Unprotected {
+    /// Wherever the options say.
+    Anywhere,
+    /// On this machine.
+    Local,
+}
+
+impl Unprotected {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unprotected::Anywhere => "anywhere",
+            Unprotected::Local => "local",
+        }
+    }
 }
 
 /// How careful to be.

@@ -10,10 +10,12 @@ use clap::{Arg, ArgAction};
 use super::{Options, command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 53] = [
+const VALUES: [(&str, &str); 55] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
+    ("allowed_origins", "https://example.org:8080,null"),
+    ("unprotected", "local"),
     ("env", "production"),
     ("http_payload_size_limit", "2 GiB"),
     ("client_timeout", "2m"),

@@ -93,6 +93,20 @@ fn bad_values_are_refused() {
 }
 
 #[test]
+fn origins_are_what_browsers_write() {
+    let read = |text: &str| options(None, &["--allowed-origins", text]).service.allowed_origins.0;
+    assert_eq!(read(""), [""; 0]);
+    assert_eq!(
+        read("https://Example.org/, http://a:8080,*,null"),
+        ["https://example.org", "http://a:8080", "*", "null"]
+    );
+    for bad in ["example.org", "https://example.org/app", "https://user@example.org", "ftp://example.org"] {
+        let said = error(None, &["--allowed-origins", bad]);
+        assert!(said.contains("is no origin"), "{said}");
+    }
+}
+
+#[test]
 fn a_secret_that_is_refused_is_not_shown() {
     let said = error(None, &["--task-webhook-authorization-header", "Bearer secret\n"]);
     assert!(said.contains("`--task-webhook-authorization-header`") && !said.contains("secret"), "{said}");

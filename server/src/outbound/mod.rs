@@ -8,6 +8,7 @@
 
 mod authorities;
 mod policy;
+mod redirects;
 mod resolver;
 mod tally;
 
@@ -22,16 +23,19 @@ use thiserror::Error;
 
 pub use authorities::{NoCaCertificates, with_ca_certificates};
 pub use policy::{IpPolicy, IpPolicyError};
+pub use redirects::is_framing;
 pub use tally::Tally;
 
 use policy::Rejected;
+use redirects::REDIRECTS_MAX;
 use resolver::GuardedResolver;
+
+use crate::wire::secret::shown_url;
 
 /// How long a connection may take to be made, name resolution included.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Longest silence of a peer that answers. Overall limits are set per request.
 const READ_TIME: Duration = Duration::from_secs(30);
-const REDIRECTS_MAX: usize = 5;
 
 /// The one client. Cheap to clone: clones share their connections.
 #[derive(Clone, Debug)]
@@ -61,7 +65,7 @@ pub enum OutboundError {
     /// Not an address that can be asked.
     #[error("invalid URL `{url}`: {reason}")]
     Url {
-        /// As given.
+        /// Without the secrets in it.
         url: String,
         /// What is wrong.
         reason: String,
@@ -81,6 +85,9 @@ pub enum OutboundError {
         /// The limit.
         bytes_max: usize,
     },
+    /// It goes round in circles, or nearly so.
+    #[error("more than {REDIRECTS_MAX} redirects")]
+    TooManyRedirects,
     /// No connection, or one that broke off. URLs are left out: they may hold secrets.
     #[error("{}", with_causes(.0))]
     Http(reqwest::Error),
@@ -139,25 +146,13 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
 }
 
 fn client(policy: &Arc<IpPolicy>, has_ca_certificates: bool) -> reqwest::Result<Client> {
-    let of_redirects = Arc::clone(policy);
-    let redirects = redirect::Policy::custom(move |attempt| {
-        if attempt.previous().len() > REDIRECTS_MAX {
-            return attempt.error(format!("more than {REDIRECTS_MAX} redirects"));
-        }
-        if !has_ca_certificates && attempt.url().scheme() == "https" {
-            return attempt.error(NoCaCertificates);
-        }
-        match of_redirects.check_url(attempt.url()) {
-            Ok(()) => attempt.follow(),
-            Err(rejected) => attempt.error(rejected),
-        }
-    });
     let builder = Client::builder()
         .user_agent(concat!("Lamina/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIME)
         .read_timeout(READ_TIME)
         .no_proxy()
-        .redirect(redirects)
+        // They are followed in `redirects`: with fewer headers where they lead to another origin.
+        .redirect(redirect::Policy::none())
         .dns_resolver(Arc::new(GuardedResolver::new(Arc::clone(policy))));
     if has_ca_certificates { builder.build() } else { builder.tls_certs_only([]).build() }
 }
@@ -201,18 +196,25 @@ impl Outbound {
     /// [`OutboundError::Url`], [`OutboundError::Rejected`] when the URL holds a forbidden address itself, or
     /// [`OutboundError::NoCaCertificates`].
     pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
-        let url = parse_url(url).map_err(|reason| OutboundError::Url { url: url.to_owned(), reason })?;
-        self.policy.check_url(&url)?;
+        let url = parse_url(url).map_err(|reason| OutboundError::Url { url: shown_url(url), reason })?;
+        self.check(&url)?;
+        Ok(self.client.request(method, url))
+    }
+
+    /// Whether an address may be asked, as far as it says so itself.
+    fn check(&self, url: &Url) -> Result<(), OutboundError> {
+        self.policy.check_url(url)?;
         if url.scheme() == "https" {
             self.check_https()?;
         }
-        Ok(self.client.request(method, url))
+        Ok(())
     }
 
     /// Sends, and reads an answer of at most `body_bytes_max`.
     ///
     /// # Errors
-    /// When there is no whole answer; one that says no is a [`Reply`].
+    /// When there is no whole answer; one that says no is a [`Reply`]. Redirects are followed, to other origins without the
+    /// headers that say who asks.
     pub async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
         let sent = self.send_uncounted(request, body_bytes_max).await;
         if let Some(tally) = &self.tally {
@@ -226,7 +228,7 @@ impl Outbound {
     }
 
     async fn send_uncounted(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
-        let mut response = request.send().await?;
+        let mut response = self.follow(request).await?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let mut body = BytesMut::new();
         while let Some(piece) = response.chunk().await? {

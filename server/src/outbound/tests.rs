@@ -82,6 +82,61 @@ async fn redirects_within_what_is_allowed_are_followed_but_not_for_ever() {
     assert!(error.to_string().contains("redirects"), "{error}");
 }
 
+/// Answers as [`peer`], and sends on what it was asked.
+fn listening_peer(answers: Vec<String>) -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let length = stream.read(&mut head).unwrap();
+            let _ = sender.send(String::from_utf8_lossy(&head[..length]).to_lowercase());
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (port, receiver)
+}
+
+fn moved(status: &str, url: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nConnection: close\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n")
+}
+
+#[tokio::test]
+async fn secrets_stay_with_the_origin_they_are_meant_for() {
+    for status in
+        ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"]
+    {
+        let (end, at_end) = listening_peer(vec![answer("there")]);
+        let elsewhere = format!("http://user:own@127.0.0.1:{end}/elsewhere");
+        let (start, at_start) = listening_peer(vec![moved(status, "/here"), moved(status, &elsewhere)]);
+        let outbound = Outbound::new("127.0.0.0/8".parse().unwrap()).unwrap();
+        let request = outbound
+            .request(Method::POST, &format!("http://user:s3cret@127.0.0.1:{start}/"))
+            .unwrap()
+            .timeout(Duration::from_secs(5))
+            .header("X-Anything", "s3cret")
+            .header("Cookie", "s3cret")
+            .header("Content-Type", "text/x-kept")
+            .body("body");
+        let reply = outbound.send(request, 1000).await.unwrap();
+        assert_eq!(&reply.body[..], b"there", "{status}");
+        for path in ["post / ", " /here "] {
+            let asked = at_start.recv().unwrap();
+            assert!(asked.contains(path) && asked.contains("x-anything: s3cret"), "{status}: {asked}");
+            assert!(asked.contains("authorization: basic"), "{status}: {asked}");
+        }
+        let asked = at_end.recv().unwrap();
+        let is_kept = status.starts_with("307") || status.starts_with("308");
+        assert!(asked.starts_with(if is_kept { "post /elsewhere" } else { "get /elsewhere" }), "{status}: {asked}");
+        assert_eq!(asked.contains("text/x-kept"), is_kept, "{status}: {asked}");
+        for secret in ["s3cret", "authorization", "x-anything", "cookie", "referer", "own@"] {
+            assert!(!asked.contains(secret), "{status}, {secret}: {asked}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn answers_are_bounded_in_length_and_time() {
     let port = peer(vec![answer(&"x".repeat(1001))]);

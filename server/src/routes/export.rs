@@ -7,11 +7,12 @@ use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue_as;
+use crate::access::Action;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
 use crate::http::{Request, Routes, request, respond};
-use crate::tasks::{Content, NewTask};
+use crate::tasks::{Content, Export, NewTask};
 use crate::wire::export::export;
 
 /// Smallest piece that is chosen without being asked for.
@@ -28,6 +29,8 @@ async fn create(request: Request) -> ApiResult<Response> {
     // The other server is likely to have the limit that this one has.
     let piece_bytes = state.options.service.payload_bytes_max().saturating_sub(1 << 20).max(PIECE_BYTES_MIN);
     let contains_allowed = state.features.is_on(Feature::ContainsFilter);
-    let asked = export(&request.json().await?, piece_bytes, contains_allowed)?;
+    // The keys of embedders go to an address that the client chooses: only with a key that could have set them.
+    let with_secrets = request.rights().may(Action::SettingsUpdate);
+    let asked = Export { with_secrets, ..export(&request.json().await?, piece_bytes, contains_allowed)? };
     enqueue_as(StatusCode::OK, &state, NewTask::global(Content::Export(asked))).await
 }

@@ -7,7 +7,7 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use crate::access::{ApiKey, ApiKeyView};
+use crate::access::{Action, ApiKey, ApiKeyView, Rights};
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::http::{Request, Routes, json_answer, no_content, request, respond};
@@ -30,19 +30,22 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     list.or(create).unify().or(get).unify().or(patch).unify().or(delete).unify().boxed()
 }
 
-/// With its value, which only a server with a master key can tell; others do not come here.
-fn view(state: &AppState, key: &ApiKey) -> ApiResult<ApiKeyView> {
+/// With its value for those who could make a key that may as much; others see which key it is. Only a server with a master
+/// key has values; others do not come here.
+fn view(state: &AppState, key: &ApiKey, rights: &Rights) -> ApiResult<ApiKeyView> {
     let master_key = state.access.keys().master_key();
-    master_key
+    let view = master_key
         .map(|master| key.view(master))
-        .ok_or_else(|| ApiError::internal("keys have no value without a master key"))
+        .ok_or_else(|| ApiError::internal("keys have no value without a master key"))?;
+    Ok(if rights.may(Action::KeysCreate) { view } else { view.without_value() })
 }
 
 fn list(request: &Request) -> ApiResult<Response> {
     let state = request.state();
     let (offset, limit) = list_parameters(&request.query())?;
     let page = state.access.keys().page(offset, limit);
-    let results: Vec<ApiKeyView> = page.keys.iter().map(|key| view(state, key)).collect::<ApiResult<_>>()?;
+    let results: Vec<ApiKeyView> =
+        page.keys.iter().map(|key| view(state, key, request.rights())).collect::<ApiResult<_>>()?;
     let body = json!({ "results": results, "offset": offset, "limit": limit, "total": page.total });
     Ok(json_answer(StatusCode::OK, &body))
 }
@@ -50,21 +53,22 @@ fn list(request: &Request) -> ApiResult<Response> {
 fn get_one(key: &str, request: &Request) -> ApiResult<Response> {
     let state = request.state();
     let key = state.access.keys().find(&decode_path_segment(key))?;
-    Ok(json_answer(StatusCode::OK, &view(state, &key)?))
+    Ok(json_answer(StatusCode::OK, &view(state, &key, request.rights())?))
 }
 
 async fn create(request: Request) -> ApiResult<Response> {
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let key = creation(&request.json().await?)?;
-    let shown = blocking(move || state.access.keys().create(key).and_then(|key| view(&state, &key))).await??;
+    let shown = blocking(move || state.access.keys().create(key).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::CREATED, &shown))
 }
 
 async fn update(key: &str, request: Request) -> ApiResult<Response> {
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let key = decode_path_segment(key);
     let patch = change(&request.json().await?)?;
-    let shown = blocking(move || state.access.keys().update(&key, patch).and_then(|key| view(&state, &key))).await??;
+    let shown =
+        blocking(move || state.access.keys().update(&key, patch).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::OK, &shown))
 }
 

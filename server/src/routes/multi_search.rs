@@ -12,6 +12,7 @@ use super::embed::{embed, wanted};
 use super::limits::tell_limits;
 use super::search::{asks_metadata, context};
 use super::tell;
+use crate::access::Holder;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
@@ -91,7 +92,7 @@ async fn local(
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let written = state.searches.run(move || {
-        let views = Views::hold(&asked, &instance, &points)?;
+        let views = Views::hold(&asked, &instance, &points, &context.rights.holder())?;
         let written = match &asked.federation {
             Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
             None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
@@ -117,9 +118,10 @@ struct Views {
 }
 
 impl Views {
-    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime) -> ApiResult<Views> {
+    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime, holder: &Holder) -> ApiResult<Views> {
         let present = || snapshots(instance, indexes(asked));
-        let whole = asked.point_in_time.map(|point| points.hold(indexes(asked), point, present)).transpose()?;
+        let whole =
+            asked.point_in_time.map(|point| points.hold(indexes(asked), point, holder.clone(), present)).transpose()?;
         let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
         let mut views = Views { shared, whole, own: BTreeMap::new() };
         // Merged lists refuse them.
@@ -127,7 +129,7 @@ impl Views {
         for (position, query) in apart.enumerate() {
             let Some(point) = query.query.point_in_time else { continue };
             let uid = || std::iter::once(&query.index_uid);
-            match points.hold(uid(), point, || snapshots(instance, uid())) {
+            match points.hold(uid(), point, holder.clone(), || snapshots(instance, uid())) {
                 Ok(held) => drop(views.own.insert(position, held)),
                 Err(error) => {
                     views.held().for_each(|held| points.give_up(held));

@@ -7,6 +7,7 @@ use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::tell;
+use crate::access::{Action, Rights};
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
@@ -32,16 +33,20 @@ fn check_feature(state: &AppState) -> ApiResult<()> {
 
 fn show(request: &Request) -> ApiResult<Response> {
     check_feature(request.state())?;
-    Ok(json_answer(StatusCode::OK, &request.state().network.topology().show()))
+    Ok(json_answer(StatusCode::OK, &request.state().network.topology().show(may_see_keys(request.rights()))))
+}
+
+fn may_see_keys(rights: &Rights) -> bool {
+    rights.may(Action::NetworkUpdate)
 }
 
 async fn change(request: Request) -> ApiResult<Response> {
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let patch = patch(&request.json().await?)?;
     check_feature(&state)?;
     let is_told = state.telemetry.is_on();
     let topology = blocking(move || state.network.change(patch)).await??;
-    let mut answer = json_answer(StatusCode::OK, &topology.show());
+    let mut answer = json_answer(StatusCode::OK, &topology.show(may_see_keys(&rights)));
     let facts = || Facts::Network { has_self: topology.own_name.is_some(), size: topology.remotes.len() };
     tell(&mut answer, is_told.then(facts));
     Ok(answer)

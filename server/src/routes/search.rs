@@ -159,6 +159,7 @@ async fn search(
         points.within(
             &uid,
             query.point_in_time,
+            context.rights.holder(),
             &runtime,
             || instance.searchable(&uid),
             |snapshot| {
@@ -211,6 +212,7 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
         points.within(
             &uid,
             asked.query.point_in_time,
+            context.rights.holder(),
             &runtime,
             || instance.searchable(&uid),
             |snapshot| {

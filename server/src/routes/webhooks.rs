@@ -7,6 +7,7 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use crate::access::{Action, Rights};
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{Request, Routes, json_answer, no_content, request, respond};
@@ -37,7 +38,7 @@ fn list(request: &Request) -> ApiResult<Response> {
     let (offset, limit) = list_parameters(&request.query())?;
     let all = request.state().webhooks.all();
     let shown = all.iter().skip(offset).take(limit.unwrap_or(usize::MAX));
-    let results: Vec<WebhookView> = shown.map(|webhook| webhook.view()).collect();
+    let results: Vec<WebhookView> = shown.map(|webhook| webhook.view(is_writer(request.rights()))).collect();
     let limit = limit.unwrap_or(results.len().max(LIMIT));
     let body = json!({ "results": results, "offset": offset, "limit": limit, "total": all.len() });
     Ok(json_answer(StatusCode::OK, &body))
@@ -45,14 +46,19 @@ fn list(request: &Request) -> ApiResult<Response> {
 
 fn get_one(uuid: &str, request: &Request) -> ApiResult<Response> {
     let webhook = request.state().webhooks.find(uuid_in_path(uuid)?)?;
-    Ok(json_answer(StatusCode::OK, &webhook.view()))
+    Ok(json_answer(StatusCode::OK, &webhook.view(is_writer(request.rights()))))
+}
+
+/// Whether whoever asks may write webhooks, and so see of them what is no secret by its name.
+fn is_writer(rights: &Rights) -> bool {
+    rights.may(Action::WebhooksUpdate) || rights.may(Action::WebhooksCreate)
 }
 
 async fn create(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
     let patch = patch(&request.json().await?)?;
     let webhook = blocking(move || state.webhooks.create(patch)).await??;
-    Ok(json_answer(StatusCode::CREATED, &webhook.view()))
+    Ok(json_answer(StatusCode::CREATED, &webhook.view(true)))
 }
 
 async fn update(uuid: &str, request: Request) -> ApiResult<Response> {
@@ -60,7 +66,7 @@ async fn update(uuid: &str, request: Request) -> ApiResult<Response> {
     let patch = patch(&request.json().await?)?;
     let uuid = uuid_in_path(uuid)?;
     let webhook = blocking(move || state.webhooks.update(uuid, patch)).await??;
-    Ok(json_answer(StatusCode::OK, &webhook.view()))
+    Ok(json_answer(StatusCode::OK, &webhook.view(true)))
 }
 
 async fn remove(uuid: &str, request: Request) -> ApiResult<Response> {

@@ -143,6 +143,9 @@ pub struct Export {
     pub shows_payload_size: bool,
     /// An index is sent as the first pattern says that it matches.
     pub indexes: Vec<ExportedIndex>,
+    /// Whether settings are sent with the secrets of their embedders. Not so where an older version stored the task.
+    #[serde(default)]
+    pub with_secrets: bool,
 }
 
 impl std::fmt::Debug for Export {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Content, Export, Swap};
 use crate::options::human_size;
-use crate::wire::secret::redacted;
+use crate::wire::secret::{redacted, shown_url};
 
 /// How far the work that `details` counts is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_ui
 /// The key is made unreadable; what was not given is left out.
 fn export(asked: &Export) -> Value {
     let mut details = Map::new();
-    details.insert("url".to_owned(), asked.url.clone().into());
+    details.insert("url".to_owned(), shown_url(&asked.url).into());
     if let Some(key) = &asked.api_key {
         details.insert("apiKey".to_owned(), redacted(key).into());
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::body::Lines;
 use super::{Webhook, Webhooks};
 use crate::error::ErrorDocs;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::{Outbound, OutboundError, is_framing};
 use crate::tasks::TaskQueue;
 
 /// For one attempt, from the connection to the end of the answer.
@@ -152,7 +152,10 @@ fn failure(error: OutboundError) -> Failure {
 fn headers(webhook: &Webhook, with_gzip: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &webhook.headers {
-        // They were checked when the webhook was made.
+        // They were checked when the webhook was made, if not by an older version.
+        if is_framing(name) {
+            continue;
+        }
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             headers.insert(name, value);
         }

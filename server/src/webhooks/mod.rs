@@ -17,7 +17,7 @@ pub use delivery::Deliveries;
 pub use store::{WebhookPatch, Webhooks};
 pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
-use crate::wire::secret::{AUTHORIZATION, shown_header};
+use crate::wire::secret::{AUTHORIZATION, redacted, shown_header, shown_url};
 
 /// An address and what is sent along.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,10 +56,17 @@ impl Webhook {
         Webhook { uuid: Uuid::nil(), url, headers, is_editable: false }
     }
 
-    /// The public object; the value of an `Authorization` header is made unreadable.
-    pub fn view(&self) -> WebhookView {
-        let shown = self.headers.iter().map(|(name, value)| (name.clone(), shown_header(name, value)));
-        WebhookView { uuid: self.uuid, is_editable: self.is_editable, url: self.url.clone(), headers: shown.collect() }
+    /// The public object. Values of headers that are secrets by their names are made unreadable; those of all headers unless
+    /// it is `for_writers`. Passwords in addresses are never shown.
+    pub fn view(&self, for_writers: bool) -> WebhookView {
+        let show = |name: &str, value: &str| if for_writers { shown_header(name, value) } else { redacted(value) };
+        let shown = self.headers.iter().map(|(name, value)| (name.clone(), show(name, value)));
+        WebhookView {
+            uuid: self.uuid,
+            is_editable: self.is_editable,
+            url: shown_url(&self.url),
+            headers: shown.collect(),
+        }
     }
 }
 
@@ -73,9 +80,12 @@ mod tests {
         webhook.headers.insert("authorization".into(), "Bearer 1234567890".into());
         webhook.headers.insert("X-Other".into(), "shown".into());
         assert_eq!(
-            serde_json::to_string(&webhook.view()).unwrap(),
+            serde_json::to_string(&webhook.view(true)).unwrap(),
             r#"{"uuid":"00000000-0000-0000-0000-000000000000","isEditable":false,"url":"https://example.org","headers":{"Authorization":"XXX...","X-Other":"shown","authorization":"Bearer 12XXXX..."}}"#
         );
+        webhook.url = "https://user:s3cret@example.org/?token=s3cret".into();
+        let shown = serde_json::to_string(&webhook.view(false)).unwrap();
+        assert!(!shown.contains("s3cret") && !shown.contains("shown"), "{shown}");
         assert!(!format!("{webhook:?}").contains("TOKEN"));
     }
 }

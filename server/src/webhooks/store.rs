@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use super::Webhook;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::outbound::parse_url;
+use crate::outbound::{is_framing, parse_url};
 use crate::tasks::StoreError;
+use crate::wire::secret::shown_url;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS webhooks (
@@ -24,9 +25,6 @@ CREATE TABLE IF NOT EXISTS webhooks (
 
 const WEBHOOKS_MAX: usize = 20;
 const HEADERS_MAX: usize = 200;
-
-/// Headers that frame the body: another value would break the request.
-const FRAMING: [&str; 5] = ["connection", "content-encoding", "content-length", "transfer-encoding", "upgrade"];
 
 /// Values by the name of a header; a null value removes one.
 pub(super) type HeaderPatches = Vec<(String, Option<String>)>;
@@ -240,7 +238,7 @@ fn check(webhook: &Webhook) -> ApiResult<()> {
     for (name, value) in &webhook.headers {
         match HeaderName::from_str(name) {
             Err(error) => return bad_headers(format!("Invalid header name `{}`: {error}", excerpt(name))),
-            Ok(known) if FRAMING.contains(&known.as_str()) => {
+            Ok(known) if is_framing(known.as_str()) => {
                 return bad_headers(format!("Invalid header name `{name}`: the server sets it itself"));
             }
             Ok(_) => {}
@@ -254,7 +252,9 @@ fn check(webhook: &Webhook) -> ApiResult<()> {
     }
     match parse_url(&webhook.url) {
         Ok(_) => Ok(()),
-        Err(reason) => Err(ApiError::new(Code::InvalidWebhookUrl, format!("Invalid URL `{}`: {reason}", webhook.url))),
+        Err(reason) => {
+            Err(ApiError::new(Code::InvalidWebhookUrl, format!("Invalid URL `{}`: {reason}", shown_url(&webhook.url))))
+        }
     }
 }
 
@@ -350,7 +350,11 @@ mod tests {
             create(patch(URL, &[("good-name", Some("a\nb"))])),
             (Code::InvalidWebhookHeaders, "Invalid header value `good-name`: failed to parse header value".into())
         );
-        assert_eq!(create(patch(URL, &[("Content-Length", Some("1"))])).0, Code::InvalidWebhookHeaders);
+        for name in ["Content-Length", "Host", "hOst", "TE", "Proxy-Authorization", "Keep-Alive"] {
+            assert_eq!(create(patch(URL, &[(name, Some("1"))])).0, Code::InvalidWebhookHeaders, "{name}");
+        }
+        let (_, message) = create(patch("http://user:s3cret@x:port/", &[]));
+        assert!(!message.contains("s3cret"), "{message}");
         let odd = create(patch(URL, &[("a\r\nb\u{7}\u{202e}", Some("x"))])).1;
         assert_eq!(odd, "Invalid header name `a\\r\\nb\\u{7}\\u{202e}`: invalid HTTP header name");
         let long = create(patch(URL, &[(&"é".repeat(10_000), Some("x"))])).1;

@@ -43,6 +43,7 @@ pub fn export(body: &Value, default_bytes: u64, contains_allowed: bool) -> ApiRe
         payload_bytes: payload_bytes.unwrap_or(default_bytes),
         shows_payload_size: payload_bytes.is_some(),
         indexes: indexes.unwrap_or_else(all),
+        with_secrets: false,
     })
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn create(
     archive.add_text(WEBHOOKS, &json_text(&webhooks))?;
     add_features(&mut archive, instance.folder())?;
     let network = Network::open(instance.folder()).topology();
-    archive.add_text(NETWORK, &network.show().to_string())?;
+    archive.add_text(NETWORK, &network.whole().to_string())?;
     live.steps.enter("writing indexes", 1, 4);
     let uids = instance.uids();
     live.steps.enter_inner(1, "index", uids.len() as u64);

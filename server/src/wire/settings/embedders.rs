@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::embedders::{check_fragments, check_templates};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::outbound::is_framing;
 use crate::wire::json::At;
-use crate::wire::secret::{redacted, shown_header};
+use crate::wire::secret::shown_url;
 
 /// Where vectors come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +131,19 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
         "url" => {
             let url = field.string()?;
             if let Err(reason) = reqwest::Url::parse(&url) {
-                return Err(field.error(format!("`{}`: could not parse `{url}`: {reason}", place(&field))));
+                return Err(field.error(format!(
+                    "`{}`: could not parse `{}`: {reason}",
+                    place(&field),
+                    shown_url(&url)
+                )));
             }
         }
-        "headers" => field.entries(|_, header| header.string().map(drop))?,
+        "headers" => field.entries(|name, header| {
+            if is_framing(name) {
+                return Err(header.error(format!("`{}`: the server sets this header itself", place(&header))));
+            }
+            header.string().map(drop)
+        })?,
         "distribution" => distribution(field)?,
         "indexingFragments" | "searchFragments" => {
             field.entries(|_, fragment| {
@@ -391,7 +401,7 @@ pub(super) fn show(configuration: &Value) -> Value {
         }
     }
     let mut shown = Value::Object(shown);
-    redact(&mut shown);
+    super::secrets::redact(&mut shown);
     shown
 }
 
@@ -409,24 +419,5 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
         ("documentTemplateMaxBytes", _) => Some(json!(400)),
         ("headers", Source::Rest) => Some(json!({})),
         _ => None,
-    }
-}
-
-/// Replaces the secrets of a configuration by something that shows which ones they are without giving them away.
-pub(super) fn redact(configuration: &mut Value) {
-    if let Some(Value::String(key)) = configuration.get_mut("apiKey") {
-        *key = redacted(key);
-    }
-    if let Some(Value::Object(headers)) = configuration.get_mut("headers") {
-        for (name, value) in headers.iter_mut() {
-            if let Value::String(text) = value {
-                *text = shown_header(name, text);
-            }
-        }
-    }
-    for nested in ["searchEmbedder", "indexingEmbedder"] {
-        if let Some(nested) = configuration.get_mut(nested) {
-            redact(nested);
-        }
     }
 }

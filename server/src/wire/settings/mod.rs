@@ -9,6 +9,7 @@ mod filterable;
 mod foreign_keys;
 mod localized;
 mod ranking_rules;
+mod secrets;
 mod typo_tolerance;
 
 #[cfg(test)]
@@ -20,6 +21,8 @@ use lamina_engine::index::settings::{
 };
 use lamina_engine::index::{Setting, Settings, SettingsPatch};
 use serde_json::{Map, Value};
+
+pub(crate) use secrets::remove_secrets;
 
 use super::json::At;
 use super::search::MATCHING_STRATEGIES;
@@ -392,7 +395,7 @@ pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
         }
     }
     if let Some(Value::Object(embedders)) = sent.get_mut("embedders") {
-        embedders.values_mut().for_each(embedders::redact);
+        embedders.values_mut().for_each(secrets::redact);
     }
     // Clients of the protocol do not know it: it is told while it is set, here as in the settings.
     if sent.get("matchingStrategy").is_some_and(Value::is_null) {

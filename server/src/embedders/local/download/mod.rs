@@ -17,7 +17,8 @@ use reqwest::{Method, Response};
 
 use super::files::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 use crate::cancellation::unless_cancelled;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::Outbound;
+use crate::wire::secret::shown_url;
 
 /// Longest file, in bytes. Small models have a tenth of a gigabyte, large ones two.
 const FILE_BYTES_MAX: u64 = 8 << 30;
@@ -70,8 +71,9 @@ impl Hub {
         Hub { url: url.trim_end_matches('/').to_owned(), token, outbound }
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    /// For people: without a password.
+    pub(super) fn url(&self) -> String {
+        shown_url(&self.url)
     }
 
     /// Puts the files of a model into `folder`. Blocks, for minutes when they are large.
@@ -154,10 +156,9 @@ impl Hub {
         if let Some(etag) = part.etag().filter(|_| so_far > 0) {
             request = request.header(RANGE, format!("bytes={so_far}-")).header(IF_RANGE, etag);
         }
-        let mut answer = request.send().await.map_err(|error| {
-            let error = OutboundError::from(error);
-            Trouble { is_passing: error.is_transient(), reason: error.to_string() }
-        })?;
+        let sent = self.outbound.follow(request).await;
+        let mut answer =
+            sent.map_err(|error| Trouble { is_passing: error.is_transient(), reason: error.to_string() })?;
         let local = |error: io::Error| Trouble::lasting(format!("{}: {error}", to.display()));
         let (mut file, mut length) = match answer.status().as_u16() {
             200 => (part.start(answer.headers()).map_err(local)?, 0),
@@ -193,7 +194,7 @@ impl Hub {
             && sha256(&part.file).map_err(local)? != expected
         {
             part.forget().map_err(local)?;
-            return Err(Trouble::passing(format!("what came for {url} is not what the hub has")));
+            return Err(Trouble::passing(format!("what came for {} is not what the hub has", shown_url(url))));
         }
         part.finish(to).map_err(local)?;
         let commit = answer.headers().get(COMMIT_HEADER).and_then(|commit| commit.to_str().ok());
