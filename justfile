@@ -28,6 +28,10 @@ e2e filter="":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
 
+# Flipped bits in every section of an index, e.g. `just flips 200` for each section: answers are right, or errors.
+flips count="50":
+    LAMINA_FLIPS={{count}} cargo test --release -p lamina-engine --lib -- index::tests::damage
+
 # Mixed load with restarts for some minutes, and invariants at the end.
 soak minutes="10":
     cargo build --release --bin lamina

@@ -12,6 +12,7 @@ use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::points_in_time::PointsInTime;
+use crate::scrub::Scrubber;
 use crate::search::KeptAnswers;
 use crate::search_pool::SearchPool;
 use crate::tasks::TaskQueue;
@@ -51,6 +52,8 @@ pub struct AppState {
     pub network: Network,
     /// Who is told of finished batches.
     pub webhooks: Arc<Webhooks>,
+    /// What compares files with their checksums.
+    pub scrubber: Arc<Scrubber>,
 }
 
 impl AppState {
@@ -72,6 +75,7 @@ impl AppState {
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),
+            scrubber: Arc::default(),
             observations: Observations::default(),
             telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,

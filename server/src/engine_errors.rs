@@ -153,7 +153,12 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
         )),
         OperationError::Selection(source) => {
             let is_about_the_filter = source.is::<ConditionError>() || source.is::<FilterError>();
-            let code = if is_about_the_filter { Code::InvalidDocumentFilter } else { Code::Internal };
+            let is_damaged = || matches!(source.downcast_ref(), Some(IndexError::Segment(_)));
+            let code = match is_about_the_filter {
+                true => Code::InvalidDocumentFilter,
+                false if is_damaged() => Code::InvalidStoreFile,
+                false => Code::Internal,
+            };
             named(ApiError::new(code, source.to_string()))
         }
         other => named(ApiError::internal(other.to_string())),

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
-use lamina_engine::index::{DocumentAddress, Snapshot};
+use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -119,6 +119,9 @@ fn send_index(
     asked: &Export,
     live: &LiveBatch,
 ) -> Result<u64, ExportError> {
+    let unreadable = |error: IndexError| ApiError::from(error).prefixed(format_args!("Index `{uid}`: "));
+    // Before anything is sent: the other server would take it for sound.
+    snapshot.verify_sources().map_err(unreadable)?;
     let addresses = matching(uid, snapshot, how.filter.as_ref(), &live.cancelled)?;
     prepare(remote, uid, snapshot, how.override_settings, asked.with_secrets)?;
     let path = match snapshot.primary_key.as_deref() {
@@ -132,9 +135,7 @@ fn send_index(
         if live.is_cancelled() {
             return Err(ExportError::Cancelled);
         }
-        let document = snapshot
-            .document_with_vectors(*address)
-            .map_err(|error| ApiError::new(Code::UnretrievableDocument, error.to_string()))?;
+        let document = snapshot.document_with_vectors(*address).map_err(unreadable)?;
         if piece.bytes > 0 && piece.bytes + document.len() as u64 + 1 > asked.payload_bytes {
             under_way.send(std::mem::replace(&mut piece, Piece::new()).finish()?)?;
         }
@@ -199,6 +200,7 @@ fn matching(
     let limit = TimeLimit::unless(cancelled);
     let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
     let sets: Vec<DocSet> = sets.collect::<Result<_, _>>().map_err(|_| ExportError::Cancelled)?;
+    snapshot.check_health().map_err(ApiError::from)?;
     Ok(snapshot.documents_among(&sets, 0, u64::MAX))
 }
 

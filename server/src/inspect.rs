@@ -1,21 +1,20 @@
-//! `lamina inspect` and `lamina verify`: looking into a database folder that no server uses.
+//! `lamina inspect`: looking into a database folder that no server uses.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use lamina_engine::index::{
-    DocumentReport, Index, IndexError, IndexOptions, SegmentReport, Snapshot, TermReport, TokenReport,
-};
+use lamina_engine::index::{DocumentReport, Index, IndexError, SegmentReport, Snapshot, TermReport, TokenReport};
 use lamina_engine::segment::FileMeta;
 use lamina_engine::text::normalize_word;
 use thiserror::Error;
 
 use crate::console;
 use crate::error::ApiError;
-use crate::instance::{Instance, InstanceError, holds_database};
+use crate::instance::Instance;
 use crate::options::human_size;
+use crate::verify::{OpenError, open};
 use crate::wire::settings::show_with;
 
 const POSTINGS_SHOWN_MAX: usize = 20;
@@ -37,20 +36,10 @@ pub struct InspectArgs {
     document: Option<String>,
 }
 
-/// What to check.
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Folder of the database; no server may be using it.
-    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
-    db_path: PathBuf,
-}
-
 #[derive(Debug, Error)]
 enum InspectError {
-    #[error("there is no database in {0:?}")]
-    NoDatabase(PathBuf),
     #[error(transparent)]
-    Instance(#[from] InstanceError),
+    Open(#[from] OpenError),
     #[error("{}", .0.message)]
     Index(ApiError),
     #[error("document: {0}")]
@@ -63,7 +52,7 @@ enum InspectError {
 
 /// Prints; fails when there is nothing to print.
 pub fn inspect(args: &InspectArgs) -> ExitCode {
-    let text = open(&args.db_path).and_then(|instance| describe(&instance, args));
+    let text = open(&args.db_path).map_err(InspectError::from).and_then(|instance| describe(&instance, args));
     match text.and_then(|text| console::print(&text).map_err(InspectError::Print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -71,49 +60,6 @@ pub fn inspect(args: &InspectArgs) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Checks every index; fails when one is damaged, after having checked the others.
-pub fn verify(args: &VerifyArgs) -> ExitCode {
-    match open(&args.db_path).and_then(|instance| verify_all(&instance)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            console::tell(format_args!("lamina verify: {error}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Whether all are sound.
-fn verify_all(instance: &Instance) -> Result<bool, InspectError> {
-    let mut all_sound = true;
-    for uid in instance.uids() {
-        let checked = instance
-            .index(&uid)
-            .map_err(|error| error.message)
-            .and_then(|index| index.verify().map(|()| index).map_err(|error| error.to_string()));
-        all_sound &= checked.is_ok();
-        let found = match checked {
-            Ok(index) => {
-                let report = index.report();
-                format!("{uid}: {} in {} segments, sound\n", human_size(report.segment_bytes), report.segments.len())
-            }
-            Err(reason) => format!("{uid}: DAMAGED: {reason}\n"),
-        };
-        console::print(&found).map_err(InspectError::Print)?;
-    }
-    Ok(all_sound)
-}
-
-fn open(folder: &Path) -> Result<Instance, InspectError> {
-    // Opening would create one.
-    if !folder.join("VERSION").is_file() && !holds_database(folder) {
-        return Err(InspectError::NoDatabase(folder.to_owned()));
-    }
-    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
-    let (instance, _store) = Instance::open(folder, options, false)?;
-    Ok(instance)
 }
 
 fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectError> {

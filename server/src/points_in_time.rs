@@ -66,7 +66,8 @@ impl PointsInTime {
     /// `holder`.
     ///
     /// # Errors
-    /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`.
+    /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`;
+    /// `invalid_store_file` when one of them is known to be damaged.
     pub fn hold<'a>(
         &self,
         mut uids: impl Iterator<Item = &'a String>,
@@ -100,6 +101,8 @@ impl PointsInTime {
         if asked.keep_alive.is_zero() {
             views.remove(&id);
         }
+        // The mark may be newer than the view.
+        snapshots.values().try_for_each(|snapshot| snapshot.check_health())?;
         let expires_at = (SystemTime::now() + asked.keep_alive).into();
         Ok(Held { id, snapshots, expires_at, is_new: asked.id.is_none() && !asked.keep_alive.is_zero() })
     }

@@ -160,6 +160,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         tracing::warn!("{missing}. Webhooks, embedders and whatever else has an address with `https` will fail.");
     }
     open_indexes(&state);
+    let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
     schedule_snapshots(&state);
     let telemetry = share_figures(&state);
     let origins = Origins::new(
@@ -197,8 +198,14 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         begun.expect("connections are accepted until a signal comes")
     });
     tracing::info!("waiting for the batch under way");
+    state.scrubber.stop();
     stopping.enter("the batch under way");
     scheduler.stop(stopping.batch_grace());
+    if let Some(scrubbing) = scrubbing {
+        stopping.enter("the scrubber");
+        // Gone only if it panicked, and then there is nothing to wait for.
+        let _ = scrubbing.join();
+    }
     stopping.enter("webhooks");
     runtime.block_on(deliveries.drain(stopping.delivery_grace()));
     if let Some((stopped, sending)) = telemetry {

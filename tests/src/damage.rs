@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -180,4 +181,140 @@ fn a_file_that_is_cut_while_it_is_mapped_is_named() {
     let list = server.get("/indexes").ok();
     assert_eq!(list["unreadable"]["films"]["code"], "invalid_store_file", "{list}");
     assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
+}
+
+/// So many bytes that hardly any section is compared when the file is opened.
+fn large_films() -> serde_json::Value {
+    let mut state = 7u64;
+    let mut text = || {
+        let mut word = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{:016x}", state.rotate_left(31) ^ state)
+        };
+        (0..60).map(|_| word()).collect::<String>()
+    };
+    (0..2500).map(|id| json!({"id": id, "title": format!("Film number {id}"), "text": text()})).collect()
+}
+
+/// Where the sections of a segment file are, by their kind: the table at its end says so.
+fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>)> {
+    let number = |at: usize, length: usize| {
+        let mut number = [0; 8];
+        number[..length].copy_from_slice(&bytes[at..at + length]);
+        u64::from_le_bytes(number) as usize
+    };
+    let footer = bytes.len() - 24;
+    let entries = (0..number(footer + 8, 4)).map(|entry| number(footer, 8) + 24 * entry);
+    entries.map(|at| (number(at, 2) as u16, number(at + 8, 8)..number(at + 8, 8) + number(at + 16, 8))).collect()
+}
+
+/// The kind of the section with the documents.
+const STORE: u16 = 20;
+
+/// Flips a bit of the largest segment, at `place` (from 0.0 to 1.0) of its section of this kind.
+fn flip(server: &Server, kind: u16, place: f64) {
+    let largest = segments(server).pop().expect("a segment");
+    let mut bytes = std::fs::read(&largest).unwrap();
+    let (_, section) = sections(&bytes).into_iter().find(|section| section.0 == kind).expect("the section is there");
+    bytes[section.start + (section.len() as f64 * place) as usize] ^= 1;
+    std::fs::remove_file(&largest).unwrap();
+    std::fs::write(&largest, bytes).unwrap();
+}
+
+#[test]
+fn damaged_documents_are_not_written_anew() {
+    for place in [0.01, 0.3, 0.55, 0.8, 0.99] {
+        let mut server = Server::start();
+        server.patch("/experimental-features", json!({"editDocumentsByFunction": true})).ok();
+        let films = large_films();
+        server.add("films", films.clone());
+        assert!(server.terminate().success());
+        flip(&server, STORE, place);
+        server.start_again();
+
+        // Whatever is answered is right: one by one, since one damaged block leaves the others alone.
+        let mut lost = Vec::new();
+        for film in films.as_array().unwrap() {
+            let answer = server.get(&format!("/indexes/films/documents/{}", film["id"]));
+            match answer.status {
+                200 if answer.body == *film => {}
+                200 => panic!("a wrong document: {}", answer.text),
+                _ => {
+                    answer.refused(500, "invalid_store_file");
+                    assert!(answer.text.contains("seg-") && answer.text.contains("store"), "{}", answer.text);
+                    lost.push(&film["id"]);
+                }
+            }
+        }
+        let fails = |answer| {
+            let task = server.fails(&answer, "invalid_store_file");
+            assert!(task["error"]["message"].as_str().unwrap().contains("seg-"), "{task}");
+        };
+        fails(server.post("/dumps", json!({})));
+        for id in lost {
+            fails(server.put("/indexes/films/documents", json!([{"id": id, "extra": 1}])));
+        }
+        fails(server.post("/indexes/films/documents/edit", json!({"function": "doc.extra = 1"})));
+        fails(server.patch("/indexes/films/settings", json!({"filterableAttributes": ["title"]})));
+        fails(server.post("/indexes/films/compact", json!({})));
+        // Nothing of them is half applied.
+        assert_eq!(server.get("/indexes/films/settings").ok()["filterableAttributes"], json!([]));
+    }
+}
+
+/// Waits until `GET /stats` is as wanted.
+fn wait_until(server: &Server, is_wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    let start = Instant::now();
+    loop {
+        let stats = server.get("/stats").ok();
+        if is_wanted(&stats) {
+            return stats;
+        }
+        assert!(start.elapsed() < Duration::from_secs(120), "{stats}\n{}", server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The kind of the section with the values of a field.
+const COLUMN: u16 = 16;
+
+#[test]
+fn the_scrubber_finds_what_no_request_compares() {
+    let mut server = Server::with_options(&["--scrub-rate", "1 GiB"]);
+    server.patch("/experimental-features", json!({"metrics": true})).ok();
+    server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
+    server.set("films", json!({"filterableAttributes": ["text"]}));
+    server.add("films", large_films());
+    assert!(server.terminate().success());
+    flip(&server, COLUMN, 0.3);
+    server.start_again();
+
+    let stats = wait_until(&server, |stats| stats["scrubber"]["damages"] != json!([]));
+    let damages = stats["scrubber"]["damages"].as_array().unwrap();
+    assert_eq!(
+        (damages.len(), &damages[0]["indexUid"], &damages[0]["section"]),
+        (1, &json!("films"), &json!("column"))
+    );
+    assert!(damages[0]["file"].as_str().unwrap().starts_with("seg-") && damages[0]["foundAt"].is_string(), "{stats}");
+    let line =
+        server.log().lines().find(|line| line.contains("the scrubber has found damage")).unwrap_or_default().to_owned();
+    assert!(
+        line.contains("ERROR") && line.contains("films") && line.contains("column") && line.contains("seg-"),
+        "{line}"
+    );
+    let metrics = server.get("/metrics").text;
+    assert!(metrics.contains("lamina_index_damaged_sections{index=\"films\"} 1"), "{metrics}");
+    assert!(metrics.contains("lamina_index_damaged_sections{index=\"books\"} 0"), "{metrics}");
+
+    for body in [json!({"q": "film"}), json!({"facets": ["text"]}), json!({"q": "", "filter": "text = a"})] {
+        let answer = server.post("/indexes/films/search", body);
+        answer.refused(500, "invalid_store_file");
+        assert!(answer.text.contains("seg-") && answer.text.contains("column"), "{}", answer.text);
+    }
+    server.get("/indexes/films/documents").refused(500, "invalid_store_file");
+    server.post("/indexes/films/facet-search", json!({"facetName": "text"})).refused(500, "invalid_store_file");
+    server.fails(&server.post("/dumps", json!({})), "invalid_store_file");
+    assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
+    server.done(&server.delete("/indexes/films"));
+    wait_until(&server, |stats| stats["scrubber"]["damages"] == json!([]));
 }

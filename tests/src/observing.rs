@@ -15,7 +15,7 @@ const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_
     is_indexing search_queue_size searches_running searches_waiting_to_be_processed task_queue_latency_seconds \
     task_queue_max_size task_queue_used_size task_queue_size_until_stop_registering batch_running_progress_trace \
     last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
-    chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
+    scrubbed_bytes_total scrub_due_bytes index_damaged_sections chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
 
 #[test]
 fn metrics_are_behind_their_feature_and_tell_what_happened() {

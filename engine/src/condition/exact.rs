@@ -15,7 +15,7 @@ use crate::bits::DocSet;
 use crate::document::{DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId};
 use crate::filter::Comparison;
 use crate::id::DocId;
-use crate::segment::{Column, SegmentReader};
+use crate::segment::{Column, Damaged, SegmentReader};
 use crate::text::normalize_facet;
 
 /// Integers up to this size (2^53) have a float of their own.
@@ -64,8 +64,14 @@ impl ValueQuestion {
                 return false;
             }
             let mut values = Values { exact: &exact, name, paths: &mut paths, holds: false };
-            // What can't be read passes no condition.
-            reader.store().get(doc, &mut json).is_ok() && parser.visit(&json, &mut values).is_ok() && values.holds
+            match reader.store().get(doc, &mut json) {
+                Ok(()) => parser.visit(&json, &mut values).is_ok() && values.holds,
+                Err(error) => {
+                    // Whoever asked sees the mark: without the document the set would be wrong.
+                    Damaged::of(&error).map(|damaged| reader.health().mark(damaged));
+                    false
+                }
+            }
         });
         if is_late {
             return Err(OutOfTime);

@@ -69,7 +69,7 @@ impl Kind {
             Kind::UserProvided => state.is_user_provided(),
             Kind::Generated => !state.is_user_provided(),
             Kind::Regenerate => state.regenerates(),
-            Kind::Fragment(position) => vectors.get(doc).are_of_fragment(position),
+            Kind::Fragment(position) => vectors.are_of_fragment(doc, position),
             Kind::Nothing => false,
         }
     }

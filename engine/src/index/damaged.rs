@@ -9,7 +9,7 @@ use super::manifest::{DeletedMeta, SegmentEntry};
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
 use crate::id::SegmentId;
-use crate::segment::SegmentError;
+use crate::segment::{SegmentError, SegmentMeta};
 
 /// What is known of a segment that cannot be used.
 #[derive(Clone, Debug)]
@@ -73,6 +73,11 @@ impl DamagedSegment {
 
     pub fn id(&self) -> SegmentId {
         SegmentId(self.entry.meta.id)
+    }
+
+    /// What the manifest says of it.
+    pub(super) fn meta(&self) -> &SegmentMeta {
+        &self.entry.meta
     }
 
     /// Where it is damaged.

@@ -7,7 +7,7 @@ use super::settings::VECTORS_FIELD;
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::document::{embedders_of, split_vectors};
 use crate::id::DocId;
-use crate::segment::{SegmentReader, Vectors};
+use crate::segment::{SegmentError, SegmentReader, Vectors};
 
 /// How many vectors an index holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,14 +61,14 @@ impl Snapshot {
         for name in self.settings.embedders.keys() {
             let vectors = reader.vectors_of(name).filter(|vectors| vectors.state(address.doc).is_present());
             if let Some(vectors) = vectors {
-                put(&mut out, name, &shown(vectors, address.doc));
+                put(&mut out, name, &shown(vectors, address.doc)?);
             }
         }
         // What a removed embedder left behind counts as the document's own.
         let left = reader.vectors().iter().filter(|vectors| !self.settings.embedders.contains_key(vectors.name()));
         let left: Vec<&Vectors> = left.filter(|vectors| vectors.state(address.doc).is_user_provided()).collect();
         for vectors in &left {
-            put(&mut out, vectors.name(), &shown(vectors, address.doc));
+            put(&mut out, vectors.name(), &shown(vectors, address.doc)?);
         }
         let (_, own) = split_vectors(document)?;
         // Anything but an object was refused when the document was written.
@@ -86,11 +86,14 @@ impl Snapshot {
     /// The document as it would have to be sent to an index with these settings to be the same: as it is stored, but
     /// for `_vectors`.
     ///
+    /// Callers write it anew, so it is read of what is sound only: see [`SegmentReader::check_sources`].
+    ///
     /// # Errors
     /// A stored document that is damaged.
     pub fn document_with_vectors(&self, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
-        let document = self.document(address)?;
         let reader = &self.segments[address.segment as usize].reader;
+        reader.check_sources()?;
+        let document = self.document(address)?;
         if reader.vectors().is_empty() && self.settings.embedders.is_empty() {
             return Ok(document);
         }
@@ -130,12 +133,12 @@ impl Snapshot {
     }
 }
 
-fn shown(vectors: &Vectors, doc: u32) -> String {
+fn shown(vectors: &Vectors, doc: u32) -> Result<String, SegmentError> {
     // As JSON has one kind of number, values are shown as what they are in 64 bits.
     let wide: Vec<Vec<f64>> =
-        vectors.decoded(doc).into_iter().map(|vector| vector.into_iter().map(f64::from).collect()).collect();
+        vectors.decoded(doc)?.into_iter().map(|vector| vector.into_iter().map(f64::from).collect()).collect();
     let embeddings = serde_json::to_string(&wide).expect("numbers can be written");
-    format!("{{\"embeddings\":{embeddings},\"regenerate\":{}}}", vectors.state(doc).regenerates())
+    Ok(format!("{{\"embeddings\":{embeddings},\"regenerate\":{}}}", vectors.state(doc).regenerates()))
 }
 
 fn put(out: &mut Vec<u8>, name: &str, value: &str) {

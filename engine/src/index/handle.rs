@@ -18,11 +18,12 @@ use super::merge_thread::{MergeControl, Merging};
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
-use super::recovery::{Recovered, holds_index, recover, verify_manifest};
+use super::recovery::{Recovered, holds_index, recover};
 use super::settings::Settings;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction, text_options};
+use super::verify::verify_directory;
 use crate::background::SmallWrite;
 use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
@@ -394,9 +395,14 @@ impl Index {
         }
     }
 
-    /// Keeps segments aside in which damage was found while they were open: `damage_of` says so. On the disk everything
-    /// stays as it was. Cost without any: a call for each segment.
-    pub fn set_aside(&self, damage_of: impl Fn(&SegmentReader) -> Option<IndexError>) {
+    /// Keeps segments aside in which damage was found while they were open, see [`Health`](crate::segment::Health). On the
+    /// disk everything stays as it was. Cost without any: a look at each segment; else it waits for the writer.
+    pub fn set_damaged_aside(&self) {
+        self.set_aside(|reader| reader.health().check().err().map(IndexError::from));
+    }
+
+    /// As [`Index::set_damaged_aside`], where `damage_of` says what is damaged.
+    pub(super) fn set_aside(&self, damage_of: impl Fn(&SegmentReader) -> Option<IndexError>) {
         let is_sound = |view: &SegmentView| damage_of(&view.reader).is_none();
         if self.snapshot().segments.iter().all(is_sound) {
             return;
@@ -414,22 +420,15 @@ impl Index {
         self.shared.current.store(Arc::new(new));
     }
 
-    /// Re-reads every byte of every file and checks it. Writers wait only while the manifest is read.
+    /// Re-reads every byte of every file and checks it, the structure of the sections included. Writers wait meanwhile: it is
+    /// for tests and tools. [`verify_folder`](super::verify_folder) says all that is wrong.
     ///
     /// # Errors
     /// The first damage found.
     pub fn verify(&self) -> Result<(), IndexError> {
-        let snapshot = {
-            let _writer = self.shared.lock_writer();
-            let snapshot = self.snapshot();
-            verify_manifest(&*self.shared.directory, snapshot.generation)?;
-            snapshot.check_whole()?;
-            snapshot
-        };
-        for segment in &snapshot.segments {
-            segment.reader.verify()?;
-        }
-        Ok(())
+        let _writer = self.shared.lock_writer();
+        self.snapshot().check_whole()?;
+        verify_directory(&*self.shared.directory, true, &())?.damages.into_iter().next().map_or(Ok(()), Err)
     }
 }
 

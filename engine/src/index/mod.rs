@@ -22,6 +22,7 @@ mod operation;
 mod options;
 mod progress;
 mod recovery;
+mod scrub;
 pub mod settings;
 mod snapshot;
 mod status;
@@ -30,6 +31,7 @@ mod summary;
 mod tests;
 mod tombstones;
 mod transaction;
+mod verify;
 
 /// The format of the segments that this program writes, and the newest that it reads. Older ones are read as well.
 pub const FORMAT: u32 = crate::segment::FORMAT;
@@ -43,8 +45,10 @@ pub use merge_policy::{MergePolicy, SegmentSize};
 pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
 pub use options::{IndexOptions, MergeLimit};
 pub use progress::{Phase, Progress};
+pub use scrub::Scrubbed;
 pub use settings::{Setting, Settings, SettingsPatch};
 pub use snapshot::{DocumentAddress, SegmentView, Snapshot};
 pub use status::{IndexReport, MergeStatus, SegmentReport};
 pub use summary::{DamageSummary, IndexSummary};
 pub use tombstones::Tombstones;
+pub use verify::{Verified, VerifyWatch, verify_folder};

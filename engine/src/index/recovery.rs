@@ -7,7 +7,7 @@ use super::commit::guards;
 use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation, manifest_name};
+use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::document::FieldMap;
@@ -93,17 +93,6 @@ fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, Inde
         }
     }
     Ok(manifest)
-}
-
-/// Re-reads the manifest of a generation and the tombstones it names.
-pub(super) fn verify_manifest(directory: &dyn Directory, generation: u64) -> Result<(), IndexError> {
-    let manifest = read_manifest(directory, &manifest_name(generation))?;
-    for entry in &manifest.body.segments {
-        if let Some(DeletedMeta::File(file)) = &entry.deleted {
-            read_tombstone_file(directory, file, entry.meta.doc_count)?;
-        }
-    }
-    Ok(())
 }
 
 fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {

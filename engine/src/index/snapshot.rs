@@ -12,7 +12,7 @@ use super::tombstones::Tombstones;
 use crate::bits::DocSet;
 use crate::document::FieldMapSnapshot;
 use crate::id::{DocId, InternalId, SegmentId};
-use crate::segment::{FieldLengths, SegmentReader};
+use crate::segment::{FieldLengths, SegmentMeta, SegmentReader};
 use crate::storage::Directory;
 
 use super::files::FileGuard;
@@ -180,6 +180,29 @@ impl Snapshot {
         limit: u64,
     ) -> Vec<DocumentAddress> {
         super::insertion_order::select(&self.segments, set_of, offset, limit)
+    }
+
+    /// Refuses an index of which a segment is known to be damaged: what it answers could be wrong.
+    ///
+    /// # Errors
+    /// [`IndexError::Segment`], which names the file and the section.
+    pub fn check_health(&self) -> Result<(), IndexError> {
+        Ok(self.segments.iter().try_for_each(|segment| segment.reader.health().check())?)
+    }
+
+    /// Compares the checksums of all stored documents and their vectors, as [`SegmentReader::check_sources`].
+    ///
+    /// # Errors
+    /// [`IndexError::Segment`]
+    pub fn verify_sources(&self) -> Result<(), IndexError> {
+        Ok(self.segments.iter().try_for_each(|segment| segment.reader.check_sources())?)
+    }
+
+    /// Whether a segment has a file of this name, a damaged one included.
+    pub fn has_file(&self, name: &str) -> bool {
+        let sound = self.segments.iter().map(|segment| segment.reader.meta());
+        let mut files = sound.chain(self.damaged.iter().map(DamagedSegment::meta)).flat_map(SegmentMeta::files);
+        files.any(|file| file.name == name)
     }
 
     /// Bytes of all files of the segments.

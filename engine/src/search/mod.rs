@@ -24,7 +24,7 @@ use crate::condition::ConditionError;
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
-use crate::index::{DocumentAddress, SegmentView, Snapshot};
+use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
 use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
 use crate::query::split::choose_splits;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
@@ -174,7 +174,7 @@ impl Limit {
     }
 }
 
-/// Why a search could not run: the request asks for what the settings do not allow.
+/// Why a search could not run: the request asks for what the settings do not allow, or the index is damaged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -197,6 +197,9 @@ pub enum SearchError {
     /// A query vector has not the embedder's size.
     #[error("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")]
     VectorDimensions { expected: usize, found: usize },
+    /// A segment is damaged: what it says could be wrong.
+    #[error(transparent)]
+    Damaged(#[from] IndexError),
 }
 
 fn filterable_text(available: &AvailableAttributes) -> String {
@@ -209,8 +212,20 @@ fn filterable_text(available: &AvailableAttributes) -> String {
 /// Searches. Phases: resolve the settings, parse, find the candidates of each segment, rank, merge the segments.
 ///
 /// # Errors
-/// [`SearchError`]: the request names attributes that the settings do not allow.
+/// [`SearchError`]: the request names attributes that the settings do not allow, or a segment is damaged.
 pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
+    of_sound(snapshot, || search_by_words(snapshot, request))
+}
+
+/// What `search` answers of sound segments. Damage may be met on the way, by code that cannot say so.
+fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
+    snapshot.check_health()?;
+    let result = search();
+    snapshot.check_health()?;
+    result
+}
+
+fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
     let resolved = ResolvedSettings::of(&snapshot.settings);
     // Of several mistakes the one is told that servers of the protocol tell.

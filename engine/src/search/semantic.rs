@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use super::explain::{Clock, Explanation, Standing, explain_near};
-use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
+use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe, of_sound};
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::{Distribution, RankingRule};
-use crate::index::{DocumentAddress, Snapshot};
+use crate::index::{DocumentAddress, IndexError, Snapshot};
 use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
@@ -48,8 +48,16 @@ impl SemanticQuery {
 /// Else vectors are compared one by one on all threads of the pool; see [`nearest_by_scan`] for the cost.
 ///
 /// # Errors
-/// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size.
+/// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size, damage.
 pub fn search_semantic(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    semantic: &SemanticQuery,
+) -> Result<SearchResult, SearchError> {
+    of_sound(snapshot, || search_by_vectors(snapshot, request, semantic))
+}
+
+fn search_by_vectors(
     snapshot: &Snapshot,
     request: &SearchRequest,
     semantic: &SemanticQuery,
@@ -164,7 +172,8 @@ pub fn search_similar(
     address: DocumentAddress,
 ) -> Result<SearchResult, SearchError> {
     let reader = &snapshot.segments[address.segment as usize].reader;
-    let vectors = reader.vectors_of(embedder).map(|vectors| vectors.decoded(address.doc)).unwrap_or_default();
+    let vectors = reader.vectors_of(embedder).map(|vectors| vectors.decoded(address.doc)).transpose();
+    let vectors = vectors.map_err(IndexError::from)?.unwrap_or_default();
     let nothing = vectors.is_empty();
     let semantic = SemanticQuery {
         embedder: embedder.to_owned(),

@@ -101,10 +101,10 @@ fn a_cut_file_is_refused() {
 #[test]
 fn a_later_version_is_told_apart_from_damage() {
     let (directory, meta, mut bytes) = small_segment();
-    bytes[8] = 3;
+    bytes[8] = 4;
     directory.overwrite(&meta.file.name, bytes);
     let refused = SegmentReader::open(&directory, &meta).unwrap_err();
-    assert!(matches!(refused, SegmentError::TooNew { found: 3, supported: 2, .. }), "{refused}");
+    assert!(matches!(refused, SegmentError::TooNew { found: 4, supported: 3, .. }), "{refused}");
 }
 
 #[test]
@@ -148,8 +148,9 @@ fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
         .collect()
 }
 
-/// Rewrites all checksums, so that only the structure can tell the damage.
+/// Rewrites all checksums, so that only the structure can tell the damage. Those of blocks end with the version before them.
 fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
+    bytes[8] = 2;
     let footer = bytes.len() - format::FOOTER_BYTES;
     let table = crate::bits::little_endian::read_u64(bytes, footer).unwrap() as usize;
     for (_, section, entry) in sections(bytes) {
@@ -197,30 +198,42 @@ fn a_flipped_byte_is_found_in_every_section() {
         }
     }
     let absent: Vec<_> = Kind::ALL.into_iter().filter(|&kind| !seen.contains(&(kind as u16))).collect();
-    assert_eq!(absent, [Kind::Vectors, Kind::VectorCodes], "sections these documents have nothing for");
+    assert_eq!(
+        absent,
+        [Kind::Vectors, Kind::VectorCodes, Kind::VectorSums, Kind::VectorCodeSums],
+        "sections these documents have nothing for"
+    );
 }
 
 #[test]
 fn what_is_damaged_is_not_merged() {
     let (directory, meta, bytes) = small_segment();
     // What a merge says of the segment with this byte damaged, and whether its documents are; `None` if it cannot be opened.
-    let merged = |at: usize| {
+    let merged = |version: u8, at: usize| {
         let mut damaged = bytes.clone();
+        damaged[8] = version;
         damaged[at] ^= 4;
         directory.overwrite(&meta.file.name, damaged);
         let segment = SegmentReader::open(&directory, &meta).ok()?;
         let inputs = [MergeInput { segment: &segment, deleted: None }];
         let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
-        Some((refused, segment.verify_documents().is_err()))
+        Some((refused, segment.check_sources().is_err()))
     };
+    let mut opened = Vec::new();
     for (kind, section, _) in sections(&bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
-        let Some((refused, is_of_documents)) = merged(section.start + section.len() / 2) else { continue };
-        assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
-        assert_eq!(is_of_documents, (20..24).contains(&kind), "section {kind}");
+        for version in [2, 3] {
+            let Some((refused, is_of_documents)) = merged(version, section.start + section.len() / 2) else { continue };
+            assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
+            // Blocks with checksums are compared when they are read.
+            assert_eq!(is_of_documents, version < 3 && kind == format::SectionKind::Store as u16, "section {kind}");
+            opened.push(kind);
+        }
     }
+    use format::SectionKind as Kind;
+    assert!([Kind::Store, Kind::Postings, Kind::Tokens].iter().all(|kind| opened.contains(&(*kind as u16))));
     let ends = sections(&bytes).into_iter().map(|(_, section, _)| section.end);
     let padding = ends.into_iter().find(|end| end % 8 != 0).expect("some padding");
-    let (refused, _) = merged(padding).expect("padding hides nothing");
+    let (refused, _) = merged(3, padding).expect("padding hides nothing");
     assert!(matches!(refused, SegmentError::Checksum { section: "whole file", .. }), "{refused}");
     assert_eq!(directory.list().unwrap(), [meta.file.name], "nothing is left of the merges");
 }

@@ -1,5 +1,8 @@
 //! The frame of a segment file: magic, sections, section table, footer. `segment-format.md` is the normative page.
 
+use std::ops::Range;
+
+use super::checked_blocks::BlockSums;
 use super::{FileMeta, SegmentError};
 use crate::bits::little_endian::{put_u16, put_u32, put_u64, read_u16, read_u32, read_u64};
 use crate::storage::{Directory, FileWriter, OwnedBytes};
@@ -7,7 +10,9 @@ use crate::storage::{Directory, FileWriter, OwnedBytes};
 /// First and last bytes of the file.
 pub(crate) const MAGIC: [u8; 8] = *b"LaminaSg";
 /// Version of the format that is written, and the newest that is read.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
+/// From this version on, blocks of the store and of vectors have checksums of their own.
+pub(crate) const BLOCK_SUMS_VERSION: u32 = 3;
 /// Magic, version, zero.
 pub(crate) const HEADER_BYTES: usize = 8 + 4 + 4;
 /// Kind, parameter, checksum, offset, length.
@@ -16,6 +21,11 @@ pub(crate) const ENTRY_BYTES: usize = 2 + 2 + 4 + 8 + 8;
 pub(crate) const FOOTER_BYTES: usize = 8 + 4 + 4 + 8;
 /// Sections start at multiples of this.
 pub(crate) const ALIGNMENT: usize = 8;
+
+/// What a checksum is called that covers a file and no section of it alone.
+pub(crate) const WHOLE_FILE: &str = "whole file";
+/// Sections up to this size are compared when their file is opened. (Less in tests, whose sections are all small.)
+pub(crate) const SMALL_BYTES: u64 = if cfg!(test) { 64 } else { 1 << 20 };
 
 /// Documents of a segment: their ids fit the 27 bits of a term info.
 pub(crate) const DOCS_MAX: u32 = (1 << 27) - 1;
@@ -83,10 +93,14 @@ pub(crate) enum SectionKind {
     Vectors = 32,
     /// Short codes of the vectors of one embedder; the parameter is that of the vectors, in the same file.
     VectorCodes = 33,
+    /// Checksums of the blocks of `Vectors`; the parameter is that of the vectors, in the same file.
+    VectorSums = 34,
+    /// Checksums of the blocks of `VectorCodes`; the parameter is theirs, in the same file.
+    VectorCodeSums = 35,
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 25] = [
+    pub(crate) const ALL: [SectionKind; 27] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -112,6 +126,8 @@ impl SectionKind {
         SectionKind::KeyFilter,
         SectionKind::Vectors,
         SectionKind::VectorCodes,
+        SectionKind::VectorSums,
+        SectionKind::VectorCodeSums,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -141,6 +157,42 @@ impl SectionKind {
             SectionKind::KeyFilter => "key filter",
             SectionKind::Vectors => "vectors",
             SectionKind::VectorCodes => "vector codes",
+            SectionKind::VectorSums => "vector checksums",
+            SectionKind::VectorCodeSums => "vector code checksums",
+        }
+    }
+
+    /// Whether the section is compared when its file is opened, however large it is: answers need all of it, or it says
+    /// where everything else is.
+    fn is_compared_at_opening(self) -> bool {
+        match self {
+            SectionKind::Info
+            | SectionKind::InternalIds
+            | SectionKind::Terms
+            | SectionKind::TermInfos
+            | SectionKind::FieldSets
+            | SectionKind::TokenOffsets
+            | SectionKind::TokenCodes
+            | SectionKind::StoreIndex
+            | SectionKind::StoreDictionaries
+            | SectionKind::StorePieces
+            | SectionKind::Keys
+            | SectionKind::KeyFilter
+            | SectionKind::VectorSums
+            | SectionKind::VectorCodeSums => true,
+            SectionKind::Postings
+            | SectionKind::PrefixUnions
+            | SectionKind::Tokens
+            | SectionKind::Pairs
+            | SectionKind::Triples
+            | SectionKind::NearPairs
+            | SectionKind::Followers
+            | SectionKind::Column
+            | SectionKind::Geo
+            | SectionKind::Shapes
+            | SectionKind::Store
+            | SectionKind::Vectors
+            | SectionKind::VectorCodes => false,
         }
     }
 
@@ -179,6 +231,8 @@ pub(crate) struct SectionWriter {
     checksum: crc32fast::Hasher,
     entries: Vec<Entry>,
     open: Option<(SectionKind, u16, u64)>,
+    /// Of the open section, when its blocks have checksums.
+    block_sums: Option<BlockSums>,
 }
 
 /// Writes below this size are gathered.
@@ -207,6 +261,7 @@ impl SectionWriter {
             checksum: crc32fast::Hasher::new(),
             entries: Vec::new(),
             open: None,
+            block_sums: None,
         }
     }
 
@@ -238,6 +293,9 @@ impl SectionWriter {
     /// byte is summed once.
     fn put(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
         self.checksum.update(bytes);
+        if let Some(sums) = &mut self.block_sums {
+            sums.update(bytes);
+        }
         self.offset += bytes.len() as u64;
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.flush()?;
@@ -267,6 +325,21 @@ impl SectionWriter {
         Ok(())
     }
 
+    /// As [`Self::begin`], for a section whose blocks get checksums; it ends with [`Self::end_in_blocks`].
+    pub(crate) fn begin_in_blocks(&mut self, kind: SectionKind, param: u16) -> Result<(), SegmentError> {
+        self.begin(kind, param)?;
+        self.block_sums = Some(BlockSums::default());
+        Ok(())
+    }
+
+    /// Ends the open section, and writes the checksums of its blocks as the section `sums` of the same parameter.
+    pub(crate) fn end_in_blocks(&mut self, sums: SectionKind) -> Result<(), SegmentError> {
+        let param = self.open.map_or(0, |(_, param, _)| param);
+        let block_sums = self.block_sums.take().expect("the section was begun in blocks");
+        self.end();
+        self.section(sums, param, &block_sums.finish())
+    }
+
     /// Appends to the open section.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
         debug_assert!(self.open.is_some());
@@ -280,6 +353,7 @@ impl SectionWriter {
 
     /// Ends the open section.
     pub(crate) fn end(&mut self) {
+        debug_assert!(self.block_sums.is_none(), "the checksums of its blocks are written too");
         let (kind, param, offset) = self.open.take().expect("a section is open");
         let checksum = self.take_checksum();
         self.entries.push(Entry { kind, param, checksum, offset, bytes: self.offset - offset });
@@ -325,11 +399,27 @@ impl SectionWriter {
 #[derive(Debug)]
 pub(crate) struct SectionTable {
     name: String,
+    version: u32,
     bytes: OwnedBytes,
     entries: Vec<Entry>,
 }
 
 impl SectionTable {
+    /// Whether blocks of the store and of vectors have checksums of their own.
+    pub(crate) fn has_block_sums(&self) -> bool {
+        self.version >= BLOCK_SUMS_VERSION
+    }
+
+    /// Compares the checksums of the sections that answers need whole, and of all small ones. Cost: a look at each of their
+    /// bytes, a millisecond for ten megabytes that are in memory.
+    pub(crate) fn verify_at_opening(&self) -> Result<(), SegmentError> {
+        let is_due = |number: &usize| {
+            let entry = &self.entries[*number];
+            entry.kind.is_compared_at_opening() || entry.bytes <= SMALL_BYTES
+        };
+        (0..self.entries.len()).filter(is_due).try_for_each(|number| self.verify_entry(number))
+    }
+
     /// The whole file.
     pub(crate) fn bytes(&self) -> &OwnedBytes {
         &self.bytes
@@ -374,7 +464,7 @@ impl SectionTable {
             }
             entries.push(Entry { kind, param, checksum, offset, bytes: len });
         }
-        Ok(SectionTable { name: meta.name.clone(), bytes, entries })
+        Ok(SectionTable { name: meta.name.clone(), version, bytes, entries })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -405,48 +495,45 @@ impl SectionTable {
         self.entries.iter().filter(move |e| e.kind == kind).map(|e| (e.param, self.slice(e)))
     }
 
-    /// Compares the checksum of one kind of section: for bytes that are handed to code that trusts them.
+    /// Compares the checksums of one kind of section.
     pub(crate) fn verify_kind(&self, kind: SectionKind) -> Result<(), SegmentError> {
-        self.entries.iter().filter(|e| e.kind == kind).try_for_each(|e| self.verify_entry(e).map(drop))
+        let of_kind = |number: &usize| self.entries[*number].kind == kind;
+        (0..self.entries.len()).filter(of_kind).try_for_each(|number| self.verify_entry(number))
     }
 
-    /// Compares the checksums of all sections and that of the file, reading each byte once; asks `go_on` before each section.
-    pub(crate) fn verify(
-        &self,
-        meta: &FileMeta,
-        mut go_on: impl FnMut() -> Result<(), SegmentError>,
-    ) -> Result<(), SegmentError> {
-        let mut by_place: Vec<&Entry> = self.entries.iter().collect();
-        by_place.sort_unstable_by_key(|entry| entry.offset);
-        let mut file = crc32fast::Hasher::new();
-        let mut at = 0;
-        for entry in by_place {
-            go_on()?;
-            let section = self.verify_entry(entry)?;
-            // Sections of which one lies in another are no writer's; the checksum of the file will not fit.
-            file.update(self.bytes.get(at..entry.offset as usize).unwrap_or_default());
-            file.combine(&section);
-            at = (entry.offset + entry.bytes) as usize;
-        }
-        file.update(self.bytes.get(at..).unwrap_or_default());
-        let found = file.finalize();
-        if found != meta.checksum {
-            let (file, expected) = (self.name.clone(), meta.checksum);
-            return Err(SegmentError::Checksum { file, section: "whole file", expected, found });
-        }
-        Ok(())
+    /// Number and place of each section, in the order of the file. (Sections of which one lies in another are no writer's.)
+    pub(super) fn by_place(&self) -> Vec<(usize, Range<usize>)> {
+        let mut entries: Vec<(usize, &Entry)> = self.entries.iter().enumerate().collect();
+        entries.sort_unstable_by_key(|(_, entry)| entry.offset);
+        let place = |entry: &Entry| entry.offset as usize..(entry.offset + entry.bytes) as usize;
+        entries.into_iter().map(|(number, entry)| (number, place(entry))).collect()
     }
 
-    /// Answers the state of the checksum behind the section.
-    fn verify_entry(&self, entry: &Entry) -> Result<crc32fast::Hasher, SegmentError> {
-        let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&self.slice(entry));
-        let found = hasher.clone().finalize();
+    pub(super) fn section_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Compares what was found to be the checksum of a section.
+    pub(super) fn compare_section(&self, number: usize, found: u32) -> Result<(), SegmentError> {
+        let entry = &self.entries[number];
         if found == entry.checksum {
-            return Ok(hasher);
+            return Ok(());
         }
         let (file, section, expected) = (self.name.clone(), entry.kind.name(), entry.checksum);
         Err(SegmentError::Checksum { file, section, expected, found })
+    }
+
+    /// Compares what was found to be the checksum of the file.
+    pub(super) fn compare_file(&self, meta: &FileMeta, found: u32) -> Result<(), SegmentError> {
+        if found == meta.checksum {
+            return Ok(());
+        }
+        let (file, expected) = (self.name.clone(), meta.checksum);
+        Err(SegmentError::Checksum { file, section: WHOLE_FILE, expected, found })
+    }
+
+    fn verify_entry(&self, number: usize) -> Result<(), SegmentError> {
+        self.compare_section(number, crc32fast::hash(&self.slice(&self.entries[number])))
     }
 
     /// Kind, parameter and length of each section.

@@ -23,7 +23,9 @@
 
 mod boxes;
 mod cache;
+mod checked_blocks;
 mod columns;
+mod comparison;
 #[cfg(test)]
 mod damage_tests;
 mod doc_bytes;
@@ -32,6 +34,7 @@ mod format;
 #[cfg(test)]
 mod format_tests;
 mod geo;
+mod health;
 mod info;
 mod keys;
 mod merge;
@@ -55,8 +58,10 @@ pub(crate) const FORMAT: u32 = format::VERSION;
 pub use boxes::{BoxRelation, GeoBox};
 pub(crate) use cache::{Cut, TypoKey, TypoTerms, WordDocsKey};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
+pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};
 pub use error::SegmentError;
 pub use geo::Geo;
+pub use health::{Damaged, Health};
 pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};

@@ -1,24 +1,66 @@
 //! A view over the mapped file of a segment.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::cache::{BeginningCache, CutCache, PairCache, TypoCache, WordDocsCache};
+use super::checked_blocks::CheckedBlocks;
 use super::columns::Column;
+use super::comparison::Comparison;
 use super::doc_bytes::DocBytes;
 use super::error::Damage;
-use super::format::{DOCS_MAX, SectionKind, SectionTable};
+use super::format::{DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
+use super::health::Health;
 use super::info::Info;
 use super::postings::Pairs;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
 use super::{
-    Columns, FileMeta, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields, TokenColumn,
+    Columns, Damaged, FileMeta, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields,
+    TokenColumn, VectorCodes,
 };
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
+
+/// The vectors with number `number` of a file, with their codes, and what compares both.
+fn open_vectors(
+    file: &SectionTable,
+    number: u16,
+    bytes: OwnedBytes,
+    doc_count: u32,
+    health: &Arc<Health>,
+) -> Result<Vectors, SegmentError> {
+    let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
+    let of_number = |kind| file.all(kind).find(|(param, _)| *param == number).map(|(_, bytes)| bytes);
+    let checked = |kind: SectionKind, sums: SectionKind, bytes: &OwnedBytes| {
+        let sums_bytes = of_number(sums).ok_or_else(|| damaged(sums)(Damage("it is missing")))?;
+        let blocks = CheckedBlocks::new(bytes.clone(), sums_bytes, Arc::clone(health), file.name(), kind.name());
+        blocks.map_err(damaged(sums))
+    };
+    let mut vectors = Vectors::open(bytes.clone(), doc_count).map_err(damaged(SectionKind::Vectors))?;
+    if file.has_block_sums() {
+        vectors.add_sums(checked(SectionKind::Vectors, SectionKind::VectorSums, &bytes)?)?;
+    }
+    if let Some(bytes) = of_number(SectionKind::VectorCodes) {
+        let mut codes = VectorCodes::open(bytes.clone(), &vectors).map_err(damaged(SectionKind::VectorCodes))?;
+        if file.has_block_sums() {
+            codes.add_sums(checked(SectionKind::VectorCodes, SectionKind::VectorCodeSums, &bytes)?)?;
+        }
+        vectors.add_codes(codes);
+    }
+    Ok(vectors)
+}
+
+/// The sections that hold what clients have sent.
+const SOURCES: [SectionKind; 5] = [
+    SectionKind::Store,
+    SectionKind::StoreIndex,
+    SectionKind::StoreDictionaries,
+    SectionKind::StorePieces,
+    SectionKind::Vectors,
+];
 
 /// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, a byte a
 /// document for some rankings, and five caches of at most eight bytes a document each, up to 6 MiB.
@@ -47,11 +89,14 @@ pub struct SegmentReader {
     field_lengths: OnceLock<FieldLengths>,
     doc_bytes: DocBytes,
     warm_up_begun: AtomicBool,
+    health: Arc<Health>,
+    /// Whether the sections that documents are written anew from were compared.
+    compared_sources: OnceLock<Option<Damaged>>,
 }
 
 impl SegmentReader {
-    /// Maps the files and checks their structure: frames, bounds, counts, and the checksums of the fst dictionaries.
-    /// The cost grows with the dictionaries only (about a millisecond for ten megabytes of them).
+    /// Maps the files and checks their structure: frames, bounds, counts, and the checksums of the sections that answers
+    /// need whole and of all small ones: about a millisecond for ten megabytes of them.
     pub fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
         let file = SectionTable::open(directory, &meta.file)?;
         let in_section = |kind: SectionKind| {
@@ -59,6 +104,8 @@ impl SegmentReader {
             move |damage: Damage| damage.at(name, kind.name())
         };
         let section = |kind| file.required(kind);
+        // The fst crate trusts its bytes, and what is small costs little.
+        file.verify_at_opening()?;
 
         let info = Info::decode(&section(SectionKind::Info)?)
             .filter(|info| info.doc_count == meta.doc_count && (1..=DOCS_MAX).contains(&info.doc_count))
@@ -70,8 +117,6 @@ impl SegmentReader {
             .filter(|ids| ids.len() == doc_count as usize)
             .ok_or_else(|| in_section(SectionKind::InternalIds)(Damage("it is cut")))?;
 
-        // The fst crate trusts its bytes.
-        file.verify_kind(SectionKind::Terms)?;
         let terms = Terms::open(section(SectionKind::Terms)?).map_err(in_section(SectionKind::Terms))?;
         if terms.len() != info.term_count {
             return Err(in_section(SectionKind::Terms)(Damage("the number of terms is not the recorded one")));
@@ -113,20 +158,23 @@ impl SegmentReader {
             &section(SectionKind::StoreDictionaries)?,
             file.optional(SectionKind::StorePieces).as_ref(),
             doc_count,
+            file.has_block_sums(),
         )
         .map_err(in_section(SectionKind::StoreIndex))?;
-        file.verify_kind(SectionKind::Keys)?;
         let keys = Keys::open(section(SectionKind::Keys)?, section(SectionKind::KeyFilter)?, doc_count)
             .map_err(in_section(SectionKind::Keys))?;
 
         let mut files = vec![file];
         for column_file in &meta.column_files {
-            files.push(SectionTable::open(directory, &column_file.file)?);
+            let file = SectionTable::open(directory, &column_file.file)?;
+            file.verify_at_opening()?;
+            files.push(file);
         }
         let mut columns = Columns::default();
         let mut geo = None;
         let mut shapes = None;
         let mut vectors: Vec<Vectors> = Vec::new();
+        let health = Arc::<Health>::default();
         for file in &files {
             let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
             for (field, bytes) in file.all(SectionKind::Column) {
@@ -139,10 +187,7 @@ impl SegmentReader {
                 shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(SectionKind::Shapes))?);
             }
             for (number, bytes) in file.all(SectionKind::Vectors) {
-                let mut added = Vectors::open(bytes, doc_count).map_err(damaged(SectionKind::Vectors))?;
-                if let Some((_, codes)) = file.all(SectionKind::VectorCodes).find(|(param, _)| *param == number) {
-                    added.add_codes(codes).map_err(damaged(SectionKind::VectorCodes))?;
-                }
+                let added = open_vectors(file, number, bytes, doc_count, &health)?;
                 vectors.retain(|earlier| earlier.name() != added.name());
                 vectors.push(added);
             }
@@ -170,6 +215,8 @@ impl SegmentReader {
             field_lengths: OnceLock::new(),
             doc_bytes: DocBytes::default(),
             warm_up_begun: AtomicBool::new(false),
+            health,
+            compared_sources: OnceLock::new(),
         })
     }
 
@@ -317,25 +364,68 @@ impl SegmentReader {
         &self.keys
     }
 
-    /// Compares all checksums, and asks `go_on` before each section: what is written anew from damaged bytes would pass for
+    /// Compares all checksums, and asks `go_on` before each megabyte: what is written anew from damaged bytes would pass for
     /// sound. Cost: one look at every byte, a second for some ten gigabytes that are in memory.
     pub(super) fn verify_checksums(
         &self,
         mut go_on: impl FnMut() -> Result<(), SegmentError>,
     ) -> Result<(), SegmentError> {
-        self.files.iter().zip(self.meta.files()).try_for_each(|(file, meta)| file.verify(meta, &mut go_on))
+        self.comparisons().try_for_each(|file| {
+            let pieces = file.pieces();
+            let sum = |piece| go_on().map(|()| file.sum(piece));
+            let sums = pieces.iter().map(sum).collect::<Result<Vec<_>, _>>()?;
+            file.judge(&pieces, &sums).into_iter().next().map_or(Ok(()), Err)
+        })
     }
 
-    /// Compares the checksums of the documents, as whoever makes columns of them should.
-    pub fn verify_documents(&self) -> Result<(), SegmentError> {
-        let kinds =
-            [SectionKind::Store, SectionKind::StoreIndex, SectionKind::StoreDictionaries, SectionKind::StorePieces];
-        kinds.into_iter().try_for_each(|kind| self.files[0].verify_kind(kind))
+    /// All files, to be compared with their checksums.
+    pub fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
+        self.files.iter().zip(self.meta.files()).map(|(file, meta)| Comparison::new(file, meta))
+    }
+
+    /// Marks the segment for what a comparison has found, if its sections can give wrong answers: documents of blocks with
+    /// checksums, and bytes between sections, can not.
+    pub fn mark(&self, found: &SegmentError) {
+        let Some(damaged) = Damaged::of(found) else { return };
+        let has_block_sums = || self.files.iter().any(|file| file.name() == damaged.file && file.has_block_sums());
+        let is_harmless =
+            damaged.section == WHOLE_FILE || (damaged.section == SectionKind::Store.name() && has_block_sums());
+        if !is_harmless {
+            self.health.mark(damaged);
+        }
+    }
+
+    /// What is known of the damage of this segment.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Compares the checksums of what documents are written anew from, their JSON and their vectors: what is written from
+    /// damaged bytes would pass for sound. Blocks with checksums of their own are left to who reads them. Cost: one look at
+    /// each byte of the others, the first time; the result is kept.
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`]; the segment is marked as damaged then.
+    pub fn check_sources(&self) -> Result<(), SegmentError> {
+        let damaged = self.compared_sources.get_or_init(|| {
+            let without_sums = || self.files.iter().filter(|file| !file.has_block_sums());
+            let compared = |kind| without_sums().try_for_each(|file| file.verify_kind(kind));
+            let damaged = Damaged::of(&SOURCES.into_iter().try_for_each(compared).err()?)?;
+            self.health.mark(damaged.clone());
+            Some(damaged)
+        });
+        damaged.as_ref().map_or(Ok(()), |damaged| Err(damaged.into()))
     }
 
     /// Re-reads every byte of all files: checksums, then the invariants of each section. Names the first damage.
     pub fn verify(&self) -> Result<(), SegmentError> {
         self.verify_checksums(|| Ok(()))?;
+        self.verify_structure()
+    }
+
+    /// Checks the invariants of each section: that what is written is what a writer would write. Cost: seconds for a hundred
+    /// megabytes. Names the first damage.
+    pub fn verify_structure(&self) -> Result<(), SegmentError> {
         let name = self.files[0].name();
         let at = |kind: SectionKind| move |damage: Damage| damage.at(name, kind.name());
         let ascend = (1..self.doc_count()).all(|doc| self.internal_id(doc - 1) < self.internal_id(doc));

@@ -136,7 +136,7 @@ codes! {
     InvalidVectorDimensions = "invalid_vector_dimensions", InvalidRequest, 400;
     TooManyVectors = "too_many_vectors", InvalidRequest, 400;
     VectorEmbeddingError = "vector_embedding_error", InvalidRequest, 400;
-    UnretrievableDocument = "unretrievable_document", Internal, 400;
+    UnretrievableDocument = "unretrievable_document", Internal, 500;
     // Tasks, batches, dumps, snapshots.
     TaskNotFound = "task_not_found", InvalidRequest, 404;
     BatchNotFound = "batch_not_found", InvalidRequest, 404;
@@ -424,6 +424,7 @@ mod tests {
         assert_eq!(Code::InvalidApiKey.error_type(), ErrorType::Auth);
         assert_eq!(Code::NotFoundSimilarId.status(), 400);
         assert_eq!(Code::UnretrievableDocument.error_type(), ErrorType::Internal);
+        assert_eq!(Code::UnretrievableDocument.status(), 500);
         assert_eq!(Code::TooManySearchRequests.error_type(), ErrorType::System);
         assert_eq!(Code::IndexNotFound.error_type(), ErrorType::InvalidRequest);
     }

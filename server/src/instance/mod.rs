@@ -181,7 +181,7 @@ impl Instance {
     /// As [`Instance::index`], and that a segment is damaged.
     pub fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let snapshot = self.state(uid)?;
-        snapshot.check_whole().map_err(|error| damaged(uid, error))?;
+        snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
         Ok(snapshot)
     }
 
@@ -202,6 +202,19 @@ impl Instance {
     /// As [`Instance::index`].
     pub fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         Ok(self.index(uid)?.snapshot())
+    }
+
+    /// Keeps segments aside that were found to be damaged while their indexes are open: the indexes answer from the others.
+    pub(crate) fn set_damaged_aside(&self, uid: &str) {
+        if let Some(index) = self.entry(uid).ok().and_then(|entry| entry.open_index()) {
+            index.set_damaged_aside();
+        }
+    }
+
+    /// The states of the indexes that are open, which are those in use.
+    pub(crate) fn open_snapshots(&self) -> Vec<(String, Arc<Snapshot>)> {
+        let entries: Vec<_> = self.indexes.read().iter().map(|(uid, entry)| (uid.clone(), Arc::clone(entry))).collect();
+        entries.into_iter().filter_map(|(uid, entry)| Some((uid, entry.open_snapshot()?))).collect()
     }
 
     /// Creates an index that has no name yet; without one it is removed at the next start.
@@ -287,7 +300,8 @@ impl Instance {
         })
     }
 
-    fn index_folder(&self, folder: &FolderName) -> PathBuf {
+    /// Where an index is.
+    pub(crate) fn index_folder(&self, folder: &FolderName) -> PathBuf {
         self.folder.join("indexes").join(folder)
     }
 

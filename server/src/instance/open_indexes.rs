@@ -44,6 +44,18 @@ impl Entry {
         Arc::new(Entry { folder, state, last_used: AtomicU64::new(0) })
     }
 
+    /// The index if it is open.
+    pub(super) fn open_index(&self) -> Option<Arc<Index>> {
+        self.state.try_lock()?.index.clone()
+    }
+
+    /// The state of the index if it is open, which leaves it as idle as it is.
+    pub(super) fn open_snapshot(&self) -> Option<Arc<Snapshot>> {
+        // One that is being opened is for the next time.
+        let state = self.state.try_lock()?;
+        state.index.as_ref().map(|index| index.snapshot())
+    }
+
     /// The summary, kept until the index is written. `path`: that of the folder.
     pub(super) fn summary(&self, path: &Path) -> Result<Arc<IndexSummary>, IndexError> {
         let mut state = self.state.lock();

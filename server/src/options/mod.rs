@@ -12,6 +12,7 @@ mod memory;
 mod object_storage;
 mod outbound;
 mod paper;
+mod scrubbing;
 mod searching;
 mod service;
 mod tls;
@@ -40,12 +41,13 @@ pub use memory::usable_memory_bytes;
 pub use object_storage::ObjectStorageOptions;
 pub use outbound::OutboundRequests;
 pub use paper::{completions, manual};
+pub use scrubbing::Scrubbing;
 pub use searching::Searching;
 pub use service::{AllowedOrigins, Environment, Service, Unprotected};
 pub use tls::Tls;
 use unavailable::Unavailable;
 
-use crate::{evaluate, import, inspect};
+use crate::{evaluate, import, inspect, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -77,7 +79,7 @@ pub enum Command {
     /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.
-    Verify(inspect::VerifyArgs),
+    Verify(verify::VerifyArgs),
     /// Print what a shell needs to complete command lines of this program.
     Completions {
         /// The shell.
@@ -114,6 +116,9 @@ pub struct Options {
     /// How many searches at once.
     #[command(flatten)]
     pub searching: Searching,
+    /// Checks of files in the background.
+    #[command(flatten)]
+    pub scrubbing: Scrubbing,
     /// Requests that the server makes itself.
     #[command(flatten)]
     pub outbound: OutboundRequests,

@@ -48,6 +48,7 @@ fn page(state: &AppState) -> ApiResult<String> {
         page.family(name, Kind::Counter, help);
     }
     indexes(state, &mut page)?;
+    scrubber(state, &mut page);
     searches(state, &mut page);
     tasks(state, &mut page)?;
     Ok(page.finish())
@@ -84,6 +85,23 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
         page.gauge("last_update", "When an index was last written, in seconds since 1970.", seconds);
     }
     Ok(())
+}
+
+/// What is compared with its checksums in the background, and what differs.
+fn scrubber(state: &AppState, page: &mut Exposition) {
+    let (scrubber, findings) = (&state.scrubber, state.scrubber.findings());
+    page.family(
+        "scrubbed_bytes_total",
+        Kind::Counter,
+        "Bytes that were compared with their checksums since the start.",
+    );
+    page.sample("scrubbed_bytes_total", &[], scrubber.compared_bytes());
+    page.gauge("scrub_due_bytes", "Bytes that are still to be compared with their checksums.", scrubber.due_bytes());
+    page.family("index_damaged_sections", Kind::Gauge, "Sections of an index that differ from their checksums.");
+    for uid in state.instance.uids() {
+        let count = findings.iter().filter(|finding| finding.uid == uid).count();
+        page.sample("index_damaged_sections", &[("index", &uid)], count);
+    }
 }
 
 /// What the background does with the segments of each index.

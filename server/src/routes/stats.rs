@@ -52,6 +52,7 @@ async fn of_all(request: Request) -> ApiResult<Response> {
             "usedDatabaseSize": size((used_bytes + state.queue.store().disk_bytes()).min(database_bytes), parameters),
             "lastUpdate": last_update,
             "indexes": indexes,
+            "scrubber": state.scrubber.show(|uid| rights.admits(uid)),
         });
         unreadable.tell(&mut body);
         Ok(body)

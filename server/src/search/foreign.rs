@@ -93,6 +93,7 @@ impl Resolving<'_> {
             .iter()
             .map(|segment| prepared.evaluate(segment, self.limit).map_err(|error| refused(&error)))
             .collect::<ApiResult<_>>()?;
+        snapshot.check_health()?;
         let count: u64 = passing.iter().map(|docs| u64::from(docs.len())).sum();
         if count > self.left {
             return Err(refused(&format_args!(
@@ -103,7 +104,7 @@ impl Resolving<'_> {
         self.left -= count;
         let addresses = snapshot.documents_among(&passing, 0, u64::MAX).into_iter();
         let id = |address| {
-            let document = snapshot.document(address).map_err(refusal::unretrievable)?;
+            let document = snapshot.document(address)?;
             let id = document_id(&document, primary_key).map_err(refusal::unretrievable)?;
             Ok(id.as_str().to_owned())
         };
@@ -146,7 +147,9 @@ impl ForeignDocuments {
                         .map_err(|error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}")))?;
                     let refused = |error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}"));
                     let passing = snapshot.segments.iter().map(|segment| prepared.evaluate(segment, filter_time()));
-                    Some(passing.collect::<Result<_, OutOfTime>>().map_err(refused)?)
+                    let passing = passing.collect::<Result<_, OutOfTime>>().map_err(refused)?;
+                    snapshot.check_health()?;
+                    Some(passing)
                 }
                 None => None,
             };
@@ -204,7 +207,7 @@ impl Referred {
         if !self.visible.as_ref().is_none_or(is_visible) {
             return Ok(());
         }
-        let document = self.snapshot.document(address).map_err(refusal::unretrievable)?;
+        let document = self.snapshot.document(address)?;
         let mut shown = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut shown).map_err(refusal::unretrievable)?;
         *value = serde_json::from_slice(&shown).map_err(refusal::unretrievable)?;

@@ -114,12 +114,12 @@ impl<'a> HitWriter<'a> {
     /// # Errors
     /// A stored document that can't be read.
     pub fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
-        let document = self.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
+        let document = self.target.snapshot.document(hit.address)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
         self.foreign.fill(&mut out)?;
         if self.shows_vectors() {
-            let vectors = self.target.snapshot.vectors_json(hit.address, &document).map_err(refusal::unretrievable)?;
+            let vectors = self.target.snapshot.vectors_json(hit.address, &document)?;
             append_field(&mut out, VECTORS_FIELD, &vectors);
         }
         if let Some(metres) = self.from.and_then(|from| geo_distance::distance(from, &out)) {

@@ -8,13 +8,14 @@ use lamina_engine::sort::SortError;
 
 use crate::error::{ApiError, Code};
 
-/// What the settings of the index `uid` do not allow.
+/// What the settings of the index `uid` do not allow, or its damage.
 pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {
     let code = match error {
         SearchError::Filter(_) => Code::InvalidSearchFilter,
         SearchError::Sort(_) => Code::InvalidSearchSort,
         SearchError::SearchOn(_) => Code::InvalidSearchAttributesToSearchOn,
         SearchError::NotDistinct { .. } => Code::InvalidSearchDistinct,
+        SearchError::Damaged(_) => Code::InvalidStoreFile,
         // Not about the index but about the parameter, so the index is not named.
         SearchError::UnknownEmbedder { name } => return unknown_embedder(name, Code::InvalidSearchEmbedder),
         SearchError::VectorDimensions { .. } => {

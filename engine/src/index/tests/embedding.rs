@@ -226,7 +226,7 @@ fn a_text_that_is_refused_again_costs_its_neighbours_no_copy() {
         let vectors = reader.vectors_of(name).unwrap();
         for (id, length) in [("7", 3.0), ("8", 3.0), ("50", 3.0), ("3", 5.0)] {
             let doc = snapshot.find(id).unwrap().doc;
-            assert_eq!(vectors.decoded(doc), [[length + mark]], "{name} of {id}");
+            assert_eq!(vectors.decoded(doc).unwrap(), [[length + mark]], "{name} of {id}");
         }
     }
 }
@@ -241,7 +241,7 @@ fn given_vectors_stay_as_long_as_they_are_to() {
         let snapshot = index.snapshot();
         let address = snapshot.find(id).unwrap();
         let vectors = snapshot.segments[address.segment as usize].reader.vectors_of("m").unwrap();
-        vectors.decoded(address.doc).concat()
+        vectors.decoded(address.doc).unwrap().concat()
     };
     let write = |operation: Operation| apply_one(&index, operation).map(drop).unwrap();
     write(add(&[
@@ -294,7 +294,7 @@ fn vectors_that_do_not_fit_into_memory_are_put_into_files() {
         for id in [0, 1, 499, 998, 999] {
             let address = snapshot.find(&id.to_string()).unwrap();
             let vectors = snapshot.segments[address.segment as usize].reader.vectors_of("e").unwrap();
-            assert_eq!(vectors.decoded(address.doc), [vector(id)], "{id}");
+            assert_eq!(vectors.decoded(address.doc).unwrap(), [vector(id)], "{id}");
         }
         index.verify().unwrap();
         assert!(!directory.list().unwrap().iter().any(|name| name.starts_with("rows-")), "what was put aside is gone");

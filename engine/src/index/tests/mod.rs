@@ -3,6 +3,7 @@
 mod behaviour;
 mod crash;
 mod crash_pairs;
+mod damage;
 mod damaged;
 mod embedding;
 mod model;

@@ -50,7 +50,9 @@ pub(super) fn subtract_fields(
         };
         for run in mine.chunk_by(near) {
             check(resources.cancelled)?;
-            counter.count(segments[run[0].segment as usize].reader.store(), run)?;
+            let reader = &segments[run[0].segment as usize].reader;
+            reader.check_sources()?;
+            counter.count(reader.store(), run)?;
             resources.progress.advance(run.len() as u64);
         }
         Ok(counter)

@@ -117,10 +117,7 @@ fn add_columns(
     // One segment after the other: a column is gathered in memory before it is written.
     segments
         .iter()
-        .map(|segment| {
-            segment.reader.verify_documents()?;
-            add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment)
-        })
+        .map(|segment| add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment))
         .collect::<Result<_, _>>()
         .map(Some)
 }
@@ -129,12 +126,13 @@ pub(super) fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
     (0..doc_count).step_by(RUN_LENGTH as usize).map(move |start| start..(start + RUN_LENGTH).min(doc_count))
 }
 
-/// As the store's `for_each`, for callers with errors of their own.
+/// As the store's `for_each`, for callers with errors of their own, and only of what is sound.
 pub(super) fn for_each_document(
     reader: &SegmentReader,
     docs: Range<DocId>,
     mut f: impl FnMut(DocId, &[u8]) -> Result<(), IndexError>,
 ) -> Result<(), IndexError> {
+    reader.check_sources()?;
     let mut failure = None;
     let result = reader.store().for_each(docs, |doc, json| {
         f(doc, json).map_err(|error| {

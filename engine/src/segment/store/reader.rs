@@ -2,7 +2,7 @@
 
 use super::compress::decompress;
 use super::pieces::Pieces;
-use super::writer::{self, BlockHead, document_range, lengths_end};
+use super::writer::{self, BlockHead, block_sum, document_range, lengths_end};
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
@@ -32,6 +32,8 @@ pub struct Store {
     first_docs: Monotone,
     ends: Monotone,
     ends_at: usize,
+    /// Where the checksums of the blocks are in the index; `None`: they have none.
+    sums_at: Option<usize>,
     dictionaries: Vec<Dictionary>,
     no_pieces: Pieces,
 }
@@ -77,6 +79,7 @@ impl Store {
         dictionaries: &OwnedBytes,
         pieces: Option<&OwnedBytes>,
         doc_count: u32,
+        has_block_sums: bool,
     ) -> Result<Store, Damage> {
         let first_docs = Monotone::open(&index).ok_or(Damage("the block index is cut"))?;
         let ends_at = first_docs.byte_len();
@@ -88,6 +91,10 @@ impl Store {
             && ends.get(&index[ends_at..], block_count) == blocks.len() as u64;
         if !covers {
             return Err(Damage("the block index does not cover the documents"));
+        }
+        let sums_at = has_block_sums.then_some(ends_at + ends.byte_len());
+        if sums_at.is_some_and(|at| index.len() != at + 4 * block_count) {
+            return Err(Damage("the checksums are not those of the blocks"));
         }
         let mut dictionaries = open_dictionaries(dictionaries).ok_or(Damage("the dictionaries are cut"))?;
         if let Some(section) = pieces {
@@ -108,6 +115,7 @@ impl Store {
             first_docs,
             ends,
             ends_at,
+            sums_at,
             dictionaries,
             no_pieces: Pieces::default(),
         })
@@ -128,12 +136,29 @@ impl Store {
         first..self.first_docs.get(&self.index, block + 1) as DocId
     }
 
-    /// Head and frame of a block.
+    /// Whether each block is compared with its checksum before it is read. Else only [`SegmentReader::check_sources`] says
+    /// whether documents are those that were written.
+    ///
+    /// [`SegmentReader::check_sources`]: crate::segment::SegmentReader::check_sources
+    pub(crate) fn has_block_sums(&self) -> bool {
+        self.sums_at.is_some()
+    }
+
+    /// Head and frame of a block. Every reader of documents comes through here, so none sees bytes that differ from their
+    /// checksum.
     pub(super) fn block(&self, block: usize) -> Result<(BlockHead, &[u8]), SegmentError> {
         let ends = self.index.get(self.ends_at..).unwrap_or_default();
         let (start, end) = (self.ends.get(ends, block) as usize, self.ends.get(ends, block + 1) as usize);
         let bytes = self.blocks.as_slice().get(start..end);
-        bytes.and_then(BlockHead::read).ok_or_else(|| self.damaged("a block lies outside of the section"))
+        let bytes = bytes.ok_or_else(|| self.damaged("a block lies outside of the section"))?;
+        if let Some(expected) = self.sums_at.and_then(|at| read_u32(&self.index, at + 4 * block)) {
+            let found = block_sum(bytes);
+            if found != expected {
+                let (file, section) = (self.file.clone(), SectionKind::Store.name());
+                return Err(SegmentError::Checksum { file, section, expected, found });
+            }
+        }
+        BlockHead::read(bytes).ok_or_else(|| self.damaged("the head of a block is cut"))
     }
 
     /// The block that holds a document.
@@ -186,8 +211,15 @@ impl Store {
 
     /// Appends the JSON of a text of a block.
     fn decode(&self, head: BlockHead, text: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
+        let start = out.len();
         let decoded = self.pieces(head.dictionary).decode(text, head.json_bytes, out);
-        decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))
+        decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))?;
+        // What blocks with checksums hold was checked when it came; what others hold may be anything.
+        if self.has_block_sums() || is_object(&out[start..]) {
+            Ok(())
+        } else {
+            Err(self.damaged("a document is no JSON object"))
+        }
     }
 
     /// Calls `f` with the head and the raw content of the block that holds `doc`, and the documents of the block.
@@ -292,6 +324,11 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Store({} blocks, {} dictionaries)", self.block_count(), self.dictionaries.len())
     }
+}
+
+/// Whether this is the text of a JSON object and nothing else.
+fn is_object(json: &[u8]) -> bool {
+    json.first() == Some(&b'{') && serde_json::from_slice::<&serde_json::value::RawValue>(json).is_ok()
 }
 
 fn open_dictionaries(bytes: &OwnedBytes) -> Option<Vec<Dictionary>> {

@@ -128,6 +128,11 @@ impl BlockHead {
     }
 }
 
+/// The checksum of a block as it is stored, its head included.
+pub(super) fn block_sum(block: &[u8]) -> u32 {
+    crc32fast::hash(block)
+}
+
 /// Packs documents, in the order they come, into compressed blocks.
 #[derive(Debug)]
 pub(crate) struct StoreBuilder {
@@ -144,6 +149,8 @@ pub(crate) struct StoreBuilder {
     open_json_bytes: usize,
     first_docs: Vec<u64>,
     ends: Vec<u64>,
+    /// Checksum of each block.
+    sums: Vec<u32>,
     doc_count: u64,
     /// JSON in the blocks.
     json_bytes: u64,
@@ -182,6 +189,7 @@ impl StoreBuilder {
             open_json_bytes: 0,
             first_docs: Vec::new(),
             ends: vec![0],
+            sums: Vec::new(),
             doc_count: 0,
             json_bytes: 0,
             block: Vec::new(),
@@ -285,8 +293,14 @@ impl StoreBuilder {
         self.raw.clear();
         self.lengths.clear();
         self.open_json_bytes = 0;
+        self.write_block(sink)
+    }
+
+    /// Hands out the block that was made.
+    fn write_block(&mut self, sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
         sink.write_block(&self.block)?;
         self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
+        self.sums.push(block_sum(&self.block));
         Ok(())
     }
 
@@ -331,9 +345,7 @@ impl StoreBuilder {
         self.block.clear();
         head.put(&mut self.block);
         self.block.extend_from_slice(frame);
-        sink.write_block(&self.block)?;
-        self.ends.push(self.ends[self.ends.len() - 1] + self.block.len() as u64);
-        Ok(())
+        self.write_block(sink)
     }
 
     /// The blocks of `other`, which were packed with the same dictionary or none, have been put behind those of this one. The
@@ -346,6 +358,7 @@ impl StoreBuilder {
         let end = self.ends[self.ends.len() - 1];
         self.first_docs.extend(other.first_docs.iter().map(|doc| doc + self.doc_count));
         self.ends.extend(other.ends[1..].iter().map(|other_end| other_end + end));
+        self.sums.extend(other.sums);
         self.doc_count += other.doc_count;
         self.json_bytes += other.json_bytes;
     }
@@ -357,6 +370,7 @@ impl StoreBuilder {
         self.first_docs.push(self.doc_count);
         put_monotone(&mut section, &self.first_docs);
         put_monotone(&mut section, &self.ends);
+        self.sums.iter().for_each(|sum| put_u32(&mut section, *sum));
         file.section(SectionKind::StoreIndex, 0, &section)?;
         section.clear();
         section.push(self.dictionaries.len() as u8);

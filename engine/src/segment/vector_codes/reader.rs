@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::lists::{Centres, Spread};
 use super::quantizer::{CodedQuery, Quantizer, code_bytes};
 use super::write::{CODES_ALIGNMENT, HEADER_BYTES};
 use crate::bits::kernels;
 use crate::bits::little_endian::read_u32;
-use crate::segment::Vectors;
+use crate::segment::checked_blocks::CheckedBlocks;
 use crate::segment::error::Damage;
+use crate::segment::{SegmentError, Vectors};
 use crate::storage::OwnedBytes;
 
 /// The codes of the vectors of one embedder.
@@ -26,6 +28,8 @@ pub struct VectorCodes {
     rows_at: usize,
     codes_at: usize,
     factors_at: usize,
+    /// `None`: the blocks have no checksums.
+    blocks: Option<Arc<CheckedBlocks>>,
 }
 
 impl VectorCodes {
@@ -72,7 +76,16 @@ impl VectorCodes {
             rows_at,
             codes_at,
             factors_at,
+            blocks: None,
         })
+    }
+
+    /// Adds the checksums of the blocks, and compares all but codes and factors, which are compared when they are read.
+    pub(crate) fn add_sums(&mut self, blocks: CheckedBlocks) -> Result<(), SegmentError> {
+        blocks.compare(0..self.codes_at);
+        blocks.check()?;
+        self.blocks = Some(Arc::new(blocks));
+        Ok(())
     }
 
     /// Number of vectors, those of deleted documents included.
@@ -207,9 +220,15 @@ impl VectorCodes {
         Ok(())
     }
 
+    /// The codes at these places, which now are known to be sound together with their factors, or the segment is marked.
     fn codes(&self, places: Range<usize>) -> &[u8] {
         let code_bytes = code_bytes(self.dimensions);
-        &self.bytes[self.codes_at + places.start * code_bytes..self.codes_at + places.end * code_bytes]
+        let codes = self.codes_at + places.start * code_bytes..self.codes_at + places.end * code_bytes;
+        if let Some(blocks) = &self.blocks {
+            blocks.compare(codes.clone());
+            blocks.compare(self.factors_at + places.start * 4..self.factors_at + places.end * 4);
+        }
+        &self.bytes[codes]
     }
 
     #[inline]

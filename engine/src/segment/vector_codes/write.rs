@@ -115,7 +115,7 @@ pub(super) fn write_section(
         lists.starts.iter().for_each(|start| put_u32(&mut head, *start));
         lists.rows.iter().for_each(|row| put_u32(&mut head, *row));
     }
-    file.begin(SectionKind::VectorCodes, number)?;
+    file.begin_in_blocks(SectionKind::VectorCodes, number)?;
     file.write(&head)?;
     drop(head);
     let over = (file.section_bytes() % CODES_ALIGNMENT as u64) as usize;
@@ -136,6 +136,5 @@ pub(super) fn write_section(
         file.write(&code)?;
     }
     file.write(&factors)?;
-    file.end();
-    Ok(())
+    file.end_in_blocks(SectionKind::VectorCodeSums)
 }

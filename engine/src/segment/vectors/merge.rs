@@ -42,7 +42,7 @@ fn write(
     let doc_count = u32::try_from(merger.docs().count()).expect("the merger checked the number of documents");
     write_section(file, number, name, shape, doc_count, |visit| {
         merger.docs().try_for_each(|(input, doc)| {
-            visit(sections[input].map_or_else(StoredVectors::default, |vectors| vectors.get(doc)))
+            visit(sections[input].map_or(Ok(StoredVectors::default()), |vectors| vectors.get(doc))?)
         })
     })?;
     merge_codes(merger, file, number, shape, sections)

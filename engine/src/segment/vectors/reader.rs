@@ -1,13 +1,15 @@
 //! A view over the section of an embedder.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::write::{BINARY, HASHES, HEADER_BYTES, ONE_EACH, PART_ALIGNMENT};
 use super::{StoredVectors, VectorShape, VectorState};
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::id::DocId;
-use crate::segment::VectorCodes;
+use crate::segment::checked_blocks::CheckedBlocks;
 use crate::segment::error::Damage;
+use crate::segment::{SegmentError, VectorCodes};
 use crate::storage::OwnedBytes;
 
 /// The vectors of one embedder in a segment.
@@ -26,6 +28,8 @@ pub struct Vectors {
     rows_at: usize,
     one_each: bool,
     codes: Option<VectorCodes>,
+    /// `None`: the blocks have no checksums.
+    blocks: Option<Arc<CheckedBlocks>>,
 }
 
 impl Vectors {
@@ -73,13 +77,26 @@ impl Vectors {
             rows_at,
             one_each: flags & ONE_EACH != 0 && vector_count == doc_count,
             codes: None,
+            blocks: None,
         })
     }
 
-    /// Adds the section with their codes.
-    pub(crate) fn add_codes(&mut self, bytes: OwnedBytes) -> Result<(), Damage> {
-        self.codes = Some(VectorCodes::open(bytes, self)?);
+    /// Adds the checksums of the blocks, and compares all but the rows, which are compared when they are read.
+    pub(crate) fn add_sums(&mut self, blocks: CheckedBlocks) -> Result<(), SegmentError> {
+        blocks.compare(0..self.rows_at);
+        blocks.check()?;
+        self.blocks = Some(Arc::new(blocks));
         Ok(())
+    }
+
+    /// Whether all that was read is sound. Rows are handed out whatever they are: see [`Vectors::rows`].
+    fn check(&self) -> Result<(), SegmentError> {
+        self.blocks.as_ref().map_or(Ok(()), |blocks| blocks.check())
+    }
+
+    /// Adds their codes.
+    pub(crate) fn add_codes(&mut self, codes: VectorCodes) {
+        self.codes = Some(codes);
     }
 
     /// Codes to find candidates with, where there are many vectors.
@@ -146,11 +163,15 @@ impl Vectors {
         low
     }
 
-    /// The bytes of consecutive vectors.
+    /// The bytes of consecutive vectors. Where they differ from their checksum, the segment is marked as damaged: who
+    /// answers with what was read checks its [`Health`](crate::segment::Health) behind it.
     #[inline]
     pub fn rows(&self, vectors: Range<u32>) -> &[u8] {
         let row_bytes = self.shape.row_bytes();
         let (start, end) = (vectors.start as usize * row_bytes, vectors.end as usize * row_bytes);
+        if let Some(blocks) = &self.blocks {
+            blocks.compare(self.rows_at + start..self.rows_at + end);
+        }
         self.bytes.get(self.rows_at + start..self.rows_at + end).unwrap_or_default()
     }
 
@@ -165,23 +186,40 @@ impl Vectors {
     }
 
     /// Everything of a document.
-    pub fn get(&self, doc: DocId) -> StoredVectors<'_> {
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`]
+    pub fn get(&self, doc: DocId) -> Result<StoredVectors<'_>, SegmentError> {
         let vectors = self.of(doc);
         let norms = self.norms_at + vectors.start as usize * 4..self.norms_at + vectors.end as usize * 4;
-        let text_hash = self.hashes_at.and_then(|at| read_u64(&self.bytes, at + doc as usize * 8));
-        StoredVectors {
+        let stored = StoredVectors {
             state: self.state(doc),
-            text_hash: text_hash.unwrap_or(0),
+            text_hash: self.text_hash(doc),
             rows: self.rows(vectors.clone()),
             inverse_norms: if self.shape.binary { &[] } else { self.bytes.get(norms).unwrap_or_default() },
             count: vectors.end - vectors.start,
-        }
+        };
+        self.check().map(|()| stored)
+    }
+
+    /// Whether the vectors of a document were made of the fragment at `position`.
+    pub fn are_of_fragment(&self, doc: DocId, position: usize) -> bool {
+        let (state, text_hash) = (self.state(doc), self.text_hash(doc));
+        StoredVectors { state, text_hash, ..StoredVectors::default() }.are_of_fragment(position)
+    }
+
+    fn text_hash(&self, doc: DocId) -> u64 {
+        self.hashes_at.and_then(|at| read_u64(&self.bytes, at + doc as usize * 8)).unwrap_or(0)
     }
 
     /// The vectors of a document as numbers.
-    pub fn decoded(&self, doc: DocId) -> Vec<Vec<f32>> {
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`]
+    pub fn decoded(&self, doc: DocId) -> Result<Vec<Vec<f32>>, SegmentError> {
         let rows = self.rows(self.of(doc));
-        rows.chunks_exact(self.shape.row_bytes()).map(|row| self.shape.decode(row)).collect()
+        let decoded = rows.chunks_exact(self.shape.row_bytes()).map(|row| self.shape.decode(row)).collect();
+        self.check().map(|()| decoded)
     }
 
     pub(crate) fn validate(&self) -> Result<(), Damage> {

@@ -47,8 +47,8 @@ fn what_is_written_is_read() {
     assert_eq!(vectors.state(0), VectorState::ABSENT);
     assert!(vectors.state(1).is_present() && vectors.of(1).is_empty());
     assert!(vectors.state(2).regenerates() && !vectors.state(2).is_user_provided());
-    assert_eq!(vectors.get(2).text_hash, 77);
-    assert_eq!(vectors.decoded(3), [vec![1.0, 2.0, 2.0], vec![0.0; 3]]);
+    assert_eq!(vectors.get(2).unwrap().text_hash, 77);
+    assert_eq!(vectors.decoded(3).unwrap(), [vec![1.0, 2.0, 2.0], vec![0.0; 3]]);
     assert_eq!(vectors.inverse_norm(vectors.of(3).start), 1.0 / 3.0);
     assert_eq!(vectors.inverse_norm(vectors.of(3).start + 1), 0.0);
     assert_eq!(vectors.state(4), VectorState::ABSENT, "past the end");
@@ -71,7 +71,7 @@ fn a_damaged_section_is_no_panic() {
     let reader = segment(&directory, 1, FULL, &[(0, given(&[[1.0, 2.0, 3.0]])), (1, given(&[[1.0, 2.0, 3.0]]))]);
     let whole = reader.vectors_of("e").unwrap();
     let mut builder = VectorsBuilder::new("e", FULL);
-    (0..2).for_each(|doc| builder.copy(doc, whole.get(doc), FULL));
+    (0..2).for_each(|doc| builder.copy(doc, whole.get(doc).unwrap(), FULL));
     let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
     builder.finish(&mut file, 0, None, 2).unwrap();
     let meta = file.finish().unwrap();
@@ -82,8 +82,7 @@ fn a_damaged_section_is_no_panic() {
         damaged[at] ^= 0xff;
         if let Ok(vectors) = Vectors::open(damaged.into(), 2) {
             for doc in 0..3 {
-                vectors.decoded(doc);
-                vectors.get(doc);
+                let _ = (vectors.decoded(doc), vectors.get(doc));
             }
             let _ = vectors.validate();
         }
@@ -136,11 +135,11 @@ proptest! {
         let mut all: Vec<(u64, Given)> = even.into_iter().chain(odd).collect();
         all.sort_by_key(|(id, _)| *id);
         for (doc, (_, given)) in (0..).zip(all) {
-            let found = merged.vectors_of("e").map_or_else(StoredVectors::default, |vectors| vectors.get(doc));
+            let found = merged.vectors_of("e").map_or_else(StoredVectors::default, |vectors| vectors.get(doc).unwrap());
             let (state, hash, vectors) = given.unwrap_or_default();
             prop_assert_eq!(found.state, state);
             prop_assert_eq!(found.text_hash, hash);
-            let decoded = merged.vectors_of("e").map_or_else(Vec::new, |vectors| vectors.decoded(doc));
+            let decoded = merged.vectors_of("e").map_or_else(Vec::new, |vectors| vectors.decoded(doc).unwrap());
             prop_assert_eq!(decoded, vectors);
         }
     }

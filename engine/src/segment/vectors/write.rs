@@ -55,7 +55,7 @@ pub(super) fn write_section(
     put_u32(&mut header, doc_count);
     header.extend_from_slice(name.as_bytes());
 
-    file.begin(SectionKind::Vectors, number)?;
+    file.begin_in_blocks(SectionKind::Vectors, number)?;
     file.write(&header)?;
     pad(file)?;
     file.write(&states)?;
@@ -76,8 +76,7 @@ pub(super) fn write_section(
         pad(file)?;
     }
     documents(&mut |stored| file.write(stored.rows))?;
-    file.end();
-    Ok(())
+    file.end_in_blocks(SectionKind::VectorSums)
 }
 
 fn pad(file: &mut SectionWriter) -> Result<(), SegmentError> {

@@ -151,7 +151,16 @@ fn add_index(
     };
     let added = archive.add(&format!("{folder}/{DOCUMENTS}"), bytes, documents);
     give_up_if_told(live)?;
-    added
+    added.map_err(|error| of_index(uid, error))
+}
+
+/// What the archive says of a document that could not be read is about the index, not about the archive.
+fn of_index(uid: &str, error: BackupError) -> BackupError {
+    let BackupError::Io { path, source } = error else { return error };
+    match source.downcast::<IndexError>() {
+        Ok(source) => BackupError::Index { uid: uid.to_owned(), source },
+        Err(source) => BackupError::Io { path, source },
+    }
 }
 
 /// The length of all lines, for the archive wants it first. In the order of the store, where each block is read once.

@@ -83,11 +83,11 @@ fn write_document(
     with_vectors: bool,
     body: &mut Vec<u8>,
 ) -> ApiResult<()> {
-    let document = snapshot.document(address).map_err(unretrievable)?;
+    let document = snapshot.document(address)?;
     let mut shown = Vec::with_capacity(document.len());
     projection.write(&document, &mut shown).map_err(unretrievable)?;
     if with_vectors {
-        let vectors = snapshot.vectors_json(address, &document).map_err(unretrievable)?;
+        let vectors = snapshot.vectors_json(address, &document)?;
         append_field(&mut shown, VECTORS_FIELD, &vectors);
     }
     body.append(&mut shown);
@@ -153,7 +153,9 @@ fn matching(snapshot: &Snapshot, filter: &Value, context: &Context) -> ApiResult
         .map_err(|error| ApiError::new(code, error.to_string()))?;
     let limit = filter_time();
     let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
-    Ok(Some(sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.to_string()))?))
+    let sets = sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.to_string()))?;
+    snapshot.check_health()?;
+    Ok(Some(sets))
 }
 
 fn with_ids(snapshot: &Snapshot, ids: &[String]) -> Vec<DocSet> {

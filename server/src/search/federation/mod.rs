@@ -163,7 +163,7 @@ fn written(
             told[EXPLAINED] = asking.into();
         }
         if let Some(attribute) = &federation.distinct {
-            let document = one.target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
+            let document = one.target.snapshot.document(hit.address)?;
             let document = serde_json::from_slice(&document).map_err(refusal::unretrievable)?;
             told[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
         }

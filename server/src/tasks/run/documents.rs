@@ -259,7 +259,9 @@ pub(super) fn documents_matching(
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)?;
     let limit = TimeLimit::unless(cancelled);
     let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
-    Ok(sets.collect::<Result<_, OutOfTime>>()?)
+    let sets = sets.collect::<Result<_, OutOfTime>>()?;
+    snapshot.check_health()?;
+    Ok(sets)
 }
 
 fn apply(

@@ -17,7 +17,7 @@ use super::active::ActiveEmbedder;
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
-use crate::segment::{SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
+use crate::segment::{SegmentError, SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
 
 /// What a change of settings means for the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +185,8 @@ impl Adaptation<'_> {
         let (plain, vectors) = split_vectors(json)?;
         for (number, (embedder, work)) in self.embedders.iter().zip(self.works).enumerate() {
             let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
-            let stored = stored.map(|vectors| (vectors.get(doc), vectors.shape()));
+            let stored = stored.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
+            let stored = stored.map_err(|error: SegmentError| IndexError::from(error))?;
             let keeps = stored.filter(|(stored, _)| {
                 // What came with the document stays, unless it waits for a better one.
                 stored.state.is_user_provided() && !(stored.state.regenerates() && embedder.maker.is_some())

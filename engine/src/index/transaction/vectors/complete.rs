@@ -89,7 +89,7 @@ impl Adaptation<'_> {
             let Some(stored) = reader.vectors_of(embedder.name()).filter(|_| made) else { continue };
             for doc in (0..reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
                 if stored.state(doc).is_present() {
-                    beside.vectors(embedder.name(), embedder.shape).copy(doc, stored.get(doc), stored.shape());
+                    beside.vectors(embedder.name(), embedder.shape).copy(doc, stored.get(doc)?, stored.shape());
                     beside.make_room(resources)?;
                 }
             }

@@ -17,7 +17,7 @@ use super::active::ActiveEmbedder;
 use super::missing::{Missing, Told};
 use crate::document::{SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders};
 use crate::id::{DocId, InternalId};
-use crate::segment::{StoredVectors, VectorShape, VectorState, VectorsBuilder};
+use crate::segment::{SegmentError, StoredVectors, VectorShape, VectorState, VectorsBuilder};
 use crate::text::{TYPOS_MAX, TypoPattern};
 
 /// Texts are handed to an embedder when there are this many, or this many bytes of them.
@@ -123,7 +123,7 @@ impl<'a> DocumentVectors<'a> {
     ) -> Result<(), IndexError> {
         for number in 0..self.embedders.len() {
             let embedder = &self.embedders[number];
-            let earlier = earlier(origin, embedder.name(), embedder.shape);
+            let earlier = earlier(origin, embedder.name(), embedder.shape)?;
             // The last of repeated names counts.
             let supplied = taken.supplied.iter().rev().find(|(name, _)| name == embedder.name());
             match supplied {
@@ -141,7 +141,7 @@ impl<'a> DocumentVectors<'a> {
                 let is_known = self.embedders.iter().any(|embedder| embedder.name() == vectors.name());
                 let is_named = taken.supplied.iter().any(|(name, _)| name == vectors.name());
                 if !is_known && !is_named && vectors.state(old).is_present() {
-                    target.vectors(vectors.name(), vectors.shape()).copy(doc, vectors.get(old), vectors.shape());
+                    target.vectors(vectors.name(), vectors.shape()).copy(doc, vectors.get(old)?, vectors.shape());
                 }
             }
         }
@@ -355,8 +355,14 @@ pub(in super::super) fn check_log(log: &EmbeddingLog, embedders: &[ActiveEmbedde
 }
 
 /// What the document before has for `embedder`; nothing when its vectors have another size.
-fn earlier<'s>(origin: Origin<'s>, embedder: &str, shape: VectorShape) -> Option<(StoredVectors<'s>, VectorShape)> {
-    let (reader, doc) = origin.earlier()?;
-    let vectors = reader.vectors_of(embedder).filter(|vectors| vectors.shape().dimensions == shape.dimensions)?;
-    vectors.state(doc).is_present().then(|| (vectors.get(doc), vectors.shape()))
+fn earlier<'s>(
+    origin: Origin<'s>,
+    embedder: &str,
+    shape: VectorShape,
+) -> Result<Option<(StoredVectors<'s>, VectorShape)>, SegmentError> {
+    let Some((reader, doc)) = origin.earlier() else { return Ok(None) };
+    let vectors = reader
+        .vectors_of(embedder)
+        .filter(|vectors| vectors.shape().dimensions == shape.dimensions && vectors.state(doc).is_present());
+    vectors.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose()
 }

@@ -1,0 +1,20 @@
+//! How fast and how often files are compared with their checksums.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{ByteSize, interval};
+
+/// The scrubber.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Checks of files")]
+pub struct Scrubbing {
+    /// Bytes a second that are compared with their checksums in the background; 0 compares none.
+    #[arg(long, default_value = "64 MiB", value_name = "SIZE")]
+    pub scrub_rate: ByteSize,
+
+    /// Seconds (or `12h`, `7d`) after which what was compared is compared again.
+    #[arg(long, default_value = "1d", value_name = "SECONDS", value_parser = interval::time)]
+    pub scrub_interval: Duration,
+}

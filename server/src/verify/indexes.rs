@@ -1,0 +1,63 @@
+//! The indexes: their checksums and, when asked for, the structure of their segments.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lamina_engine::index::{VerifyWatch, verify_folder};
+
+use super::VerifyError;
+use crate::console;
+use crate::error::ApiError;
+use crate::instance::Instance;
+use crate::options::human_size;
+
+/// Checks all, and prints a line for each that is sound and for each damage; whether all are sound.
+pub(super) fn verify_all(instance: &Instance, deep: bool) -> Result<bool, VerifyError> {
+    let mut all_sound = true;
+    for (uid, folder) in instance.folders() {
+        let shown = Shown::new(&uid);
+        let verified = verify_folder(&instance.index_folder(&folder), deep, &shown);
+        shown.bar.finish_and_clear();
+        let (damages, found) = match verified {
+            Ok(verified) => {
+                let (bytes, segments) = (human_size(verified.segment_bytes), verified.segment_count);
+                (verified.damages, format!("{uid}: {bytes} in {segments} segments, sound\n"))
+            }
+            Err(error) => (vec![error], String::new()),
+        };
+        all_sound &= damages.is_empty();
+        let damaged = damages.into_iter().map(|error| format!("{uid}: DAMAGED: {}\n", ApiError::from(error).message));
+        let lines: String = damaged.collect();
+        console::print(if lines.is_empty() { &found } else { &lines }).map_err(VerifyError::Print)?;
+    }
+    Ok(all_sound)
+}
+
+/// A bar on a terminal, nothing elsewhere.
+struct Shown {
+    bar: ProgressBar,
+}
+
+impl Shown {
+    fn new(uid: &str) -> Shown {
+        if !std::io::stderr().is_terminal() {
+            return Shown { bar: ProgressBar::hidden() };
+        }
+        let style = ProgressStyle::with_template("{msg}: {bar:30} {percent:>3}%  {binary_bytes_per_sec}, {eta} left");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is a constant and valid"));
+        bar.set_message(uid.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Shown { bar }
+    }
+}
+
+impl VerifyWatch for Shown {
+    fn begin(&self, bytes: u64) {
+        self.bar.set_length(bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+}
