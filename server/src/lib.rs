@@ -31,6 +31,7 @@ pub mod outbound;
 pub mod payload;
 pub mod points_in_time;
 mod process_limits;
+pub mod repair;
 pub mod routes;
 pub mod run;
 pub mod scrub;

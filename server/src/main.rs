@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use lamina_server::options::{self, Command, OptionsError};
-use lamina_server::{bus_error, console, evaluate, import, inspect, run, verify};
+use lamina_server::{bus_error, console, evaluate, import, inspect, repair, run, verify};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
+        Some(Command::Repair(args)) => repair::run(&args),
         Some(Command::Completions { shell }) => printed(options::completions(shell)),
         Some(Command::Manual) => printed(options::manual()),
         None => match run::serve(cli.options, config_file.as_deref()) {

@@ -59,7 +59,8 @@ fn help_and_version() {
         assert!(wanted.iter().any(|one| one == known), "no {known} in the example of a configuration file");
     }
     wanted.extend(
-        ["Usage:", "Commands:", "Options:", "import", "evaluate", "inspect", "verify", "completions"].map(String::from),
+        ["Usage:", "Commands:", "Options:", "import", "evaluate", "inspect", "verify", "repair", "completions"]
+            .map(String::from),
     );
     wanted.extend(["manual", "--config-file-path"].map(String::from));
     for start in &wanted {

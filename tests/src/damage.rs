@@ -112,7 +112,8 @@ fn an_index_with_a_small_damaged_segment_answers_from_the_others() {
         refused.refused(500, "invalid_store_file");
         assert!(refused.body["message"].as_str().unwrap().contains(&file), "{path}: {refused:?}");
     }
-    assert_eq!(server.get("/indexes").ok()["results"][0]["uid"], "films");
+    let listed = server.get("/indexes").ok()["results"][0].clone();
+    assert_eq!((&listed["uid"], &listed["degraded"]), (&json!("films"), &json!(true)));
     server.get("/indexes/films/settings").ok();
     let stats = server.get("/stats").ok()["indexes"]["films"].clone();
     let damaged = &stats["damagedSegments"][0];

@@ -37,6 +37,7 @@ mod places;
 mod points_in_time;
 mod questions;
 mod receiver;
+mod repairs;
 mod restart;
 mod search;
 mod secrets;

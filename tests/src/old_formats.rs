@@ -38,7 +38,7 @@ fn started_on(format: &str) -> Server {
 
 fn verify(folder: &Path) {
     let verified =
-        Command::new(binary()).args(["verify", "--db-path"]).arg(folder).output().expect("the binary starts");
+        Command::new(binary()).args(["verify", "--deep", "--db-path"]).arg(folder).output().expect("the binary starts");
     let said = String::from_utf8_lossy(&verified.stdout);
     assert!(verified.status.success(), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains("sound")).count(), 3, "{said}");

@@ -443,7 +443,7 @@ fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) ->
     if cancelled.load(Ordering::Relaxed) { Err(IndexError::Cancelled) } else { result }
 }
 
-fn now_nanos() -> u64 {
+pub(super) fn now_nanos() -> u64 {
     nanos(SystemTime::now())
 }
 

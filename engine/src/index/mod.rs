@@ -22,6 +22,7 @@ mod operation;
 mod options;
 mod progress;
 mod recovery;
+pub mod repair;
 mod scrub;
 pub mod settings;
 mod snapshot;

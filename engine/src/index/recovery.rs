@@ -84,7 +84,7 @@ fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a 
 }
 
 /// A manifest whose files are all there in their full length. Their checksums are for `verify`.
-fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, IndexError> {
+pub(super) fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, IndexError> {
     let manifest = Manifest::from_bytes(name, &directory.open_read(name)?)?;
     for file in manifest.files() {
         let found = directory.len(&file.name)?;
@@ -95,7 +95,7 @@ fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Manifest, Inde
     Ok(manifest)
 }
 
-fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {
+pub(super) fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
     let mut segments = Vec::with_capacity(body.segments.len());
@@ -178,7 +178,11 @@ pub(super) fn tombstones_of(
     })
 }
 
-fn read_tombstone_file(directory: &dyn Directory, file: &FileMeta, doc_count: u32) -> Result<Tombstones, IndexError> {
+pub(super) fn read_tombstone_file(
+    directory: &dyn Directory,
+    file: &FileMeta,
+    doc_count: u32,
+) -> Result<Tombstones, IndexError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => damaged_tombstones(&file.name),
         _ => error.into(),
@@ -198,13 +202,17 @@ fn damaged_tombstones(file: &str) -> IndexError {
     IndexError::CorruptTombstones { file: file.to_owned() }
 }
 
+/// Whether a file of this name is a manifest, or one that manifests name.
+pub(super) fn is_ours(name: &str) -> bool {
+    manifest_generation(name).is_some()
+        || (name.ends_with(".lam") && ["seg-", "del-", "rows-"].iter().any(|kind| name.starts_with(kind)))
+}
+
 /// Removes other manifests, and files of ours that the current one does not name. Other files are not touched.
 fn remove_leftovers(directory: &dyn Directory, names: &[String], manifest: &str, snapshot: &Snapshot) {
     let named: hashbrown::HashSet<&str> = guards(snapshot).map(|guard| guard.name()).collect();
     for name in names {
-        let ours = manifest_generation(name).is_some()
-            || (name.ends_with(".lam") && ["seg-", "del-", "rows-"].iter().any(|kind| name.starts_with(kind)));
-        if ours && name != manifest && !named.contains(name.as_str()) {
+        if is_ours(name) && name != manifest && !named.contains(name.as_str()) {
             match directory.delete(name) {
                 Ok(()) => tracing::info!(file = name, "removed the leftover of an interrupted commit"),
                 Err(error) => tracing::warn!(file = name, %error, "could not remove a leftover"),

@@ -41,6 +41,7 @@ mod merge;
 mod meta;
 mod postings;
 mod reader;
+mod salvage;
 mod shapes;
 mod store;
 mod terms;
@@ -70,6 +71,7 @@ pub(crate) use postings::{
 };
 pub use postings::{FieldSets, Postings};
 pub use reader::{SegmentReader, store_bytes_of_file};
+pub use salvage::{Salvage, meta_of_files};
 pub use shapes::Shapes;
 pub use store::{Store, StoreDictionary};
 pub use terms::Terms;

@@ -67,7 +67,7 @@ fn database_name(path: &Path) -> String {
 }
 
 /// `YYYYMMDD-HHMMSSmmm` (UTC): sorts by time, and names copies.
-fn stamp(time: OffsetDateTime) -> String {
+pub(crate) fn stamp(time: OffsetDateTime) -> String {
     let format = format_description!("[year][month][day]-[hour][minute][second][subsecond digits:3]");
     time.format(&format).expect("every part of the format is there")
 }

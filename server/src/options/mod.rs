@@ -47,7 +47,7 @@ pub use service::{AllowedOrigins, Environment, Service, Unprotected};
 pub use tls::Tls;
 use unavailable::Unavailable;
 
-use crate::{evaluate, import, inspect, verify};
+use crate::{evaluate, import, inspect, repair, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -80,6 +80,8 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.
     Verify(verify::VerifyArgs),
+    /// Say what of a damaged database folder can be read, and with --apply make it whole again.
+    Repair(repair::RepairArgs),
     /// Print what a shell needs to complete command lines of this program.
     Completions {
         /// The shell.

@@ -39,14 +39,18 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     list.or(create).unify().or(one).unify().or(swap).unify().boxed()
 }
 
-/// The public index object.
+/// The public index object. That of an index with damaged segments says so.
 fn view(uid: &str, summary: &IndexSummary) -> Value {
-    json!({
+    let mut view = json!({
         "uid": uid,
         "createdAt": Timestamp::from(summary.created_at),
         "updatedAt": Timestamp::from(summary.updated_at),
         "primaryKey": summary.primary_key.as_deref(),
-    })
+    });
+    if !summary.damaged.is_empty() {
+        view["degraded"] = true.into();
+    }
+    view
 }
 
 async fn list(request: Request) -> ApiResult<Response> {

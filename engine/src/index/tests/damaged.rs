@@ -49,7 +49,7 @@ fn the_other_segments_answer_and_the_manifest_stays_what_it_was() {
     assert!(snapshot.is_degraded() && snapshot.check_searchable().is_ok());
     assert!(snapshot.check_whole().unwrap_err().to_string().contains(&name));
     assert!(snapshot.get_document("5").unwrap().is_some() && snapshot.get_document("22").unwrap().is_none());
-    assert!(matches!(index.verify(), Err(IndexError::DamagedSegment { .. })));
+    assert!(index.verify().unwrap_err().to_string().contains(&name));
     assert!(matches!(index.compact(&AtomicBool::new(false)), Err(IndexError::DamagedSegment { .. })));
 
     // Nothing is written, not even what is new for certain, and the damaged segment is still named afterwards.

@@ -4,7 +4,7 @@ use crate::document::Shape;
 use crate::id::{FieldId, Gap};
 use crate::segment::SegmentWriter;
 
-pub(super) trait DocumentTarget {
+pub(in super::super) trait DocumentTarget {
     fn word(&mut self, field: FieldId, word: &str, gap: Gap);
     fn next_value(&mut self, field: FieldId);
     fn column_number(&mut self, field: FieldId, value: f64);

@@ -16,16 +16,16 @@ use crate::text::{self, Language, TextBuffer, Tokenizer, normalize_facet};
 
 /// What documents are read with: the same for all threads of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) fields: &'a FieldMap,
-    pub(super) tokenizer: &'a Tokenizer,
-    pub(super) primary_key: &'a str,
+pub(in super::super) struct Reading<'a> {
+    pub(in super::super) settings: &'a Settings,
+    pub(in super::super) fields: &'a FieldMap,
+    pub(in super::super) tokenizer: &'a Tokenizer,
+    pub(in super::super) primary_key: &'a str,
 }
 
 /// What is taken from documents.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Extraction<'a> {
+pub(in super::super) enum Extraction<'a> {
     /// Words, every column, and the position if the settings ask for it.
     Everything,
     /// Columns of the fields marked by field id, the position when `geo` is set and the shape when `shapes` is.
@@ -34,7 +34,7 @@ pub(super) enum Extraction<'a> {
 
 /// Reads documents and feeds a writer. One per thread: it knows each path after the first document that has it.
 #[derive(Debug)]
-pub(super) struct DocumentWriter<'a> {
+pub(in super::super) struct DocumentWriter<'a> {
     parser: DocumentParser,
     paths: Paths<'a>,
     buffer: TextBuffer,
@@ -43,7 +43,7 @@ pub(super) struct DocumentWriter<'a> {
 }
 
 impl<'a> DocumentWriter<'a> {
-    pub(super) fn new(reading: Reading<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
+    pub(in super::super) fn new(reading: Reading<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
         let (reads_geo, reads_shapes) = match extraction {
             Extraction::Everything => (reading.settings.uses_geo(), reading.settings.uses_shapes()),
             Extraction::Columns { geo, shapes, .. } => (geo, shapes),
@@ -67,7 +67,7 @@ impl<'a> DocumentWriter<'a> {
     ///
     /// # Errors
     /// Those of its content; the writer is unusable then.
-    pub(super) fn write(
+    pub(in super::super) fn write(
         &mut self,
         writer: &mut SegmentWriter,
         id: InternalId,
@@ -89,7 +89,11 @@ impl<'a> DocumentWriter<'a> {
         self.visit(log, json)
     }
 
-    fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {
+    /// Has `target` receive what is to be indexed of a document.
+    ///
+    /// # Errors
+    /// Those of its content.
+    pub(in super::super) fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {
         self.paths.document_count += 1;
         let mut sink = Sink {
             paths: &mut self.paths,

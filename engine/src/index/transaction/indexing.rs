@@ -260,7 +260,7 @@ fn writer_options(settings: &Settings, resources: &Resources<'_>) -> SegmentWrit
 }
 
 /// The text fields of a segment written under these settings.
-pub(super) fn text_fields(settings: &Settings) -> TextFields {
+pub(in super::super) fn text_fields(settings: &Settings) -> TextFields {
     match &settings.searchable_attributes {
         AttributeList::All => TextFields::All,
         AttributeList::These(names) => TextFields::Listed(names.clone()),

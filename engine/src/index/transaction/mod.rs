@@ -34,7 +34,10 @@ use crate::document::{FieldMap, FieldMapSnapshot};
 use crate::id::InternalId;
 use crate::text::{TextOptions, Tokenizer};
 
-use document_writer::Reading;
+pub(super) use document_target::DocumentTarget;
+pub(super) use document_writer::{DocumentWriter, Extraction, Reading};
+pub(super) use indexing::text_fields;
+pub(super) use removal::count_fields;
 pub(super) use resources::Resources;
 use write_plan::WritePlan;
 

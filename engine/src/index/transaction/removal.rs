@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::error::IndexError;
 use super::super::progress::Phase;
+use super::super::settings::VECTORS_FIELD;
 use super::super::snapshot::{DocumentAddress, SegmentView};
 use super::super::tombstones::Tombstones;
 use super::resources::Resources;
@@ -68,6 +69,21 @@ pub(super) fn subtract_fields(
         }
     }
     Ok(())
+}
+
+/// How many live documents have each top-level field. Reads all of them.
+pub(in super::super) fn count_fields(segments: &[SegmentView]) -> Result<BTreeMap<String, u64>, IndexError> {
+    let mut distribution = BTreeMap::new();
+    for (segment, view) in (0..).zip(segments) {
+        let live = (0..view.reader.doc_count()).filter(|&doc| view.is_live(doc));
+        let addresses: Vec<DocumentAddress> = live.map(|doc| DocumentAddress { segment, doc }).collect();
+        let mut counter = FieldCounter::default();
+        counter.count(view.reader.store(), &addresses)?;
+        for path in counter.paths.iter().filter(|path| path.count > 0 && &*path.name != VECTORS_FIELD) {
+            *distribution.entry(path.name.to_string()).or_default() += path.count;
+        }
+    }
+    Ok(distribution)
 }
 
 /// Counts documents by top-level field.

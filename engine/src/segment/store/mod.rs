@@ -12,12 +12,14 @@ mod merge;
 mod pieces;
 mod reader;
 mod train;
+mod walk;
 mod writer;
 
 pub(crate) use merge::merge_stores;
 #[cfg(test)]
 pub(super) use pieces::{PIECES_BYTES_MAX, PIECES_MAX, example as pieces_example};
 pub use reader::Store;
+pub(super) use walk::walked_index;
 pub use writer::StoreDictionary;
 pub(crate) use writer::StoreParts;
 

@@ -55,6 +55,7 @@ fn resources() -> Vec<(&'static str, Value)> {
             ("fieldDistribution", map_of(count())),
             ("internalDatabaseSizes", map_of(named("Size"))),
             ("segments", list(json!({ "type": "object" }))),
+            ("damagedSegments", list(json!({ "type": "object" }))),
         ],
         &[
             "numberOfDocuments",
@@ -78,12 +79,16 @@ fn resources() -> Vec<(&'static str, Value)> {
         ("Version", all_of([("commitSha", text()), ("commitDate", text()), ("pkgVersion", text())])),
         (
             "Index",
-            all_of([
-                ("uid", text()),
-                ("createdAt", instant()),
-                ("updatedAt", instant()),
-                ("primaryKey", or_null(text())),
-            ]),
+            open(
+                [
+                    ("uid", text()),
+                    ("createdAt", instant()),
+                    ("updatedAt", instant()),
+                    ("primaryKey", or_null(text())),
+                    ("degraded", flag()),
+                ],
+                &["uid", "createdAt", "updatedAt", "primaryKey"],
+            ),
         ),
         ("IndexStats", index_stats),
         (

@@ -163,6 +163,7 @@ pub(super) fn parameter(name: &str) -> Value {
         | "useNetwork"
         | "reverse"
         | "skipCreation"
+        | "skipDamaged"
         | "explain"
         | "showInternalDatabaseSizes" => flag(),
         "uids" | "batchUids" | "canceledBy" => commas("[0-9]+"),

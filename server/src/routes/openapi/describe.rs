@@ -135,7 +135,7 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         }
         ("PATCH", "/experimental-features") => ("Switch experimental features", Body::Json, Ok("Features"), &[]),
         ("POST", "/snapshots") => ("Copy the database folder", Body::None, Task(202), &[]),
-        ("POST", "/dumps") => ("Write everything to an archive", Body::None, Task(202), &[]),
+        ("POST", "/dumps") => ("Write everything to an archive", Body::None, Task(202), &["skipDamaged"]),
         ("POST", "/export") => ("Send indexes to another server", Body::Json, Task(200), &[]),
         ("GET", "/keys") => ("List API keys", Body::None, Ok("KeyPage"), PAGE),
         ("POST", "/keys") => ("Create an API key", Body::Json, Created("Key"), &[]),

@@ -1,0 +1,210 @@
+//! `lamina repair`: makes indexes whole again of what can be read of them, in a folder that no server uses.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use lamina_engine::index::IndexError;
+use lamina_engine::index::repair::{LostVectors, ManifestFound, RepairOptions, RepairReport, SegmentRepair, repair};
+use thiserror::Error;
+use time::OffsetDateTime;
+
+use crate::backup::stamp;
+use crate::console;
+use crate::instance::Instance;
+use crate::stored_names::FolderName;
+use crate::verify::{self, OpenError};
+
+/// The folder for what is damaged, in that of the database.
+const QUARANTINE: &str = "quarantine";
+
+/// Heap for a segment that is written anew; what does not fit becomes another one.
+const MEMORY_BYTES: usize = 512 << 20;
+
+/// What to repair.
+#[derive(Debug, Args)]
+pub struct RepairArgs {
+    /// Folder of the database; no server may be using it.
+    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
+    db_path: PathBuf,
+    /// One index only.
+    #[arg(long, value_name = "UID")]
+    index: Option<String>,
+    /// Say what would be done and change nothing, as without `--apply`.
+    #[arg(long, conflicts_with = "apply")]
+    dry_run: bool,
+    /// Do it: damaged segments are written anew, and what was damaged is kept in the folder `quarantine` of the database.
+    #[arg(long)]
+    apply: bool,
+}
+
+#[derive(Debug, Error)]
+enum RepairError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{0:?} cannot be listed: {1}")]
+    Folder(PathBuf, std::io::Error),
+    #[error("there is no index `{0}`")]
+    NoIndex(String),
+    #[error("what was found cannot be printed: {0}")]
+    Print(std::io::Error),
+}
+
+/// Fails when an index is damaged and stays so: because nothing was to be changed, or because it cannot be repaired.
+pub fn run(args: &RepairArgs) -> ExitCode {
+    match repair_all(args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            console::tell(format_args!("lamina repair: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all indexes are whole in the end.
+fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
+    // Holds the lock of the folder.
+    let instance = verify::open(&args.db_path)?;
+    let mut indexes = indexes(&instance, &args.db_path)?;
+    if let Some(uid) = &args.index {
+        indexes.retain(|name, _| name == uid);
+        if indexes.is_empty() {
+            return Err(RepairError::NoIndex(uid.clone()));
+        }
+    }
+    let (mut damaged_count, mut failed_count) = (0, 0);
+    for (uid, folder) in &indexes {
+        let aside =
+            args.db_path.join(QUARANTINE).join(format!("{}-{}", folder.as_str(), stamp(OffsetDateTime::now_utc())));
+        let aside = args.apply.then_some(aside);
+        let found = with_progress(uid, |progress| {
+            let options = RepairOptions { aside: aside.as_deref(), memory_bytes: MEMORY_BYTES, progress };
+            repair(&args.db_path.join("indexes").join(folder), options)
+        });
+        match found {
+            Ok(report) => {
+                damaged_count += usize::from(!report.is_sound());
+                print(&text_of(uid, &report, aside.as_deref()))?;
+            }
+            Err(error) => {
+                failed_count += 1;
+                print(&format!("{uid}: CANNOT BE REPAIRED: {}\n", reason(&error)))?;
+            }
+        }
+    }
+    if damaged_count > 0 && !args.apply {
+        print("Nothing was changed. `lamina repair --apply` does it.\n")?;
+    }
+    Ok(failed_count == 0 && (damaged_count == 0 || args.apply))
+}
+
+/// Names and folders; folders that no name leads to are named like themselves.
+fn indexes(instance: &Instance, db_path: &Path) -> Result<BTreeMap<String, FolderName>, RepairError> {
+    let mut indexes: BTreeMap<String, FolderName> = instance.folders().into_iter().collect();
+    let folder = db_path.join("indexes");
+    let cannot = |error| RepairError::Folder(folder.clone(), error);
+    for entry in fs::read_dir(&folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        // What has another name is no folder of an index.
+        let Ok(name) = FolderName::try_from(entry.file_name().to_string_lossy().into_owned()) else { continue };
+        if entry.path().is_dir() && !indexes.values().any(|named| *named == name) {
+            indexes.insert(name.as_str().to_owned(), name);
+        }
+    }
+    Ok(indexes)
+}
+
+/// On a terminal the number of documents that were read is seen to grow.
+fn with_progress<T>(uid: &str, work: impl FnOnce(&dyn Fn(u64)) -> T) -> T {
+    let style = ProgressStyle::with_template("{prefix}: {pos} documents are read, {elapsed}");
+    let bar = ProgressBar::no_length().with_style(style.expect("the template is fixed")).with_prefix(uid.to_owned());
+    let done = work(&|documents| bar.inc(documents));
+    bar.finish_and_clear();
+    done
+}
+
+fn reason(error: &IndexError) -> String {
+    match error {
+        IndexError::NotFound => "there is neither a manifest nor a segment in its folder".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn print(text: &str) -> Result<(), RepairError> {
+    console::print(text).map_err(RepairError::Print)
+}
+
+fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
+    if report.is_sound() {
+        return format!("{uid}: sound, {} documents in {} segments\n", report.document_count, report.sound_segments);
+    }
+    let mut lines = vec![format!("{uid}: DAMAGED")];
+    match &report.manifest {
+        ManifestFound::Sound => {}
+        ManifestFound::Older { reason } => {
+            lines.push(format!("{reason}. The manifest before it counts: what was written last is lost"));
+        }
+        ManifestFound::Lost { reason, primary_key } => {
+            let key = match primary_key {
+                Some(key) => format!("the primary key is `{key}`, as the documents say"),
+                None => "no primary key can be made out".to_owned(),
+            };
+            lines.push(format!(
+                "{reason}. Settings are lost: set them again. Documents that were deleted may be there again; {key}"
+            ));
+        }
+    }
+    let is_done = aside.is_some();
+    report.segments.iter().for_each(|segment| describe(segment, is_done, &mut lines));
+    let verb = if is_done { "are" } else { "would be" };
+    lines.push(format!(
+        "{} segments stay as they are; there {verb} {} documents afterwards",
+        report.sound_segments, report.document_count
+    ));
+    if let Some(aside) = aside {
+        lines.push(format!("what was damaged is kept in {}", aside.display()));
+    }
+    format!("{}\n", lines.join("\n  "))
+}
+
+fn describe(segment: &SegmentRepair, is_done: bool, lines: &mut Vec<String>) {
+    lines.extend(segment.damage.iter().cloned());
+    let file = &segment.file;
+    let anew = if is_done { "were written anew" } else { "would be written anew" };
+    lines.push(format!("{file}: {} documents {anew}", segment.kept));
+    if !segment.lost_ids.is_empty() {
+        lines.push(format!("{file}: {} documents are lost: {}", segment.lost_ids.len(), segment.lost_ids.join(", ")));
+    }
+    if segment.lost_without_id > 0 {
+        lines.push(format!("{file}: {} documents are lost whose ids cannot be read", segment.lost_without_id));
+    }
+    if segment.superseded > 0 {
+        lines.push(format!("{file}: {} documents are in another segment too, which counts", segment.superseded));
+    }
+    if segment.uncompared > 0 {
+        lines.push(format!(
+            "{file}: {} documents can be read, but nothing is left to compare them with: look at them",
+            segment.uncompared
+        ));
+    }
+    if segment.tombstones_lost {
+        lines.push(format!("{file}: which documents were deleted cannot be read: they may be there again"));
+    }
+    if segment.order_lost {
+        lines.push(format!("{file}: the order in which its documents came among others is lost"));
+    }
+    for LostVectors { embedder, made_again, ids } in &segment.lost_vectors {
+        let name =
+            if embedder.is_empty() { "an embedder whose name cannot be read".into() } else { format!("`{embedder}`") };
+        let then = if *made_again {
+            format!("of {} documents are made again when the server runs", ids.len())
+        } else {
+            format!("are lost, send them again: {}", ids.join(", "))
+        };
+        lines.push(format!("{file}: vectors of {name} {then}"));
+    }
+}

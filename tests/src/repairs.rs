@@ -1,0 +1,108 @@
+//! `lamina repair`, and the server on what it has repaired.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::json;
+
+use crate::server::{Server, binary};
+
+/// All files below a folder with their contents, but for empty ones.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = std::fs::read(&path).unwrap();
+                found.extend((!bytes.is_empty()).then_some((path, bytes)));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn repair(server: &Server, options: &[&str]) -> (Output, String) {
+    let folder = server.data_folder();
+    let output = Command::new(binary()).args(["repair", "--db-path"]).arg(folder).args(options).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output, said)
+}
+
+/// The segment files of the database, the largest last.
+fn segments(server: &Server) -> Vec<PathBuf> {
+    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
+    let files = contents(&server.data_folder().join("indexes")).into_iter().map(|(path, _)| path);
+    let mut segments: Vec<PathBuf> = files.filter(is_segment).collect();
+    segments.sort_by_key(|path| std::fs::metadata(path).unwrap().len());
+    segments
+}
+
+/// Flips a bit in the section of a kind.
+fn damage(segment: &Path, kind: u16) {
+    let mut bytes = std::fs::read(segment).unwrap();
+    let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let footer = bytes.len() - 24;
+    let is_asked = |entry: &usize| u16::from_le_bytes([bytes[*entry], bytes[*entry + 1]]) == kind;
+    let entry = (u64_at(footer)..footer).step_by(24).find(is_asked).expect("the section is there");
+    let at = u64_at(entry + 8) + u64_at(entry + 16) / 2;
+    bytes[at] ^= 0x10;
+    std::fs::write(segment, bytes).unwrap();
+}
+
+const TERMS: u16 = 3;
+const STORE: u16 = 20;
+
+#[test]
+fn repair_says_first_what_it_does_and_the_server_goes_on() {
+    let mut server = Server::start();
+    server.set("films", json!({"filterableAttributes": ["year"]}));
+    let film = |id: u32| json!({"id": id, "title": format!("Film number {id}"), "year": 1900 + id % 90});
+    server.add("films", (0..800).map(film).collect());
+    server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
+    assert!(server.terminate().success());
+    let (output, said) = repair(&server, &[]);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("films: sound, 800 documents in 1 segments"), "{said}");
+
+    let largest = segments(&server).pop().unwrap();
+    damage(&largest, TERMS);
+    damage(&largest, STORE);
+    let before = contents(&server.data_folder());
+    let (output, said) = repair(&server, &["--dry-run"]);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for expected in ["films: DAMAGED", "section terms", "section store", "documents are lost: ", "--apply"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(contents(&server.data_folder()) == before, "nothing was changed");
+    let (output, said) = repair(&server, &["--index", "books"]);
+    assert!(output.status.success() && !said.contains("films"), "{said}");
+    assert_eq!(repair(&server, &["--index", "other"]).0.status.code(), Some(1));
+
+    let (output, said) = repair(&server, &["--apply"]);
+    assert!(output.status.success(), "{said}");
+    let kept = contents(&server.data_folder().join("quarantine"));
+    let damaged = before.iter().find(|(path, _)| *path == largest).unwrap();
+    assert!(kept.iter().any(|(_, bytes)| *bytes == damaged.1), "the damaged file is kept: {said}");
+    let verified = Command::new(binary()).args(["verify", "--db-path"]).arg(server.data_folder()).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    assert!(repair(&server, &[]).0.status.success());
+
+    server.start_again();
+    let lost = said.split("documents are lost: ").nth(1).unwrap().lines().next().unwrap();
+    let lost: Vec<u32> = lost.split(", ").map(|id| id.parse().expect("an id")).collect();
+    assert_eq!(server.document_count("films"), 800 - lost.len() as u64);
+    assert!(!lost.is_empty() && lost.len() < 200, "{said}");
+    server.get(&format!("/indexes/films/documents/{}", lost[0])).refused(404, "document_not_found");
+    let sound = (0..800).find(|id| !lost.contains(id)).unwrap();
+    assert_eq!(server.ids("films", json!({"q": format!("number {sound}"), "matchingStrategy": "all"}))[0], sound);
+    let found = server.search("films", json!({"q": "film", "filter": "year < 1950"}));
+    assert_eq!(found.get("degraded"), None);
+    server.add("films", lost.iter().map(|id| film(*id)).collect());
+    assert_eq!(server.document_count("films"), 800);
+    assert_eq!(repair(&server, &[]).0.status.code(), Some(1), "a server uses the folder");
+}
