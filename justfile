@@ -32,6 +32,26 @@ kills rounds="100":
 flips count="50":
     LAMINA_FLIPS={{count}} cargo test --release -p lamina-engine --lib -- index::tests::damage
 
+# Failing system calls: descriptors and calls that the system refuses for a moment, many rounds.
+failing-calls rounds="50":
+    cargo build --bin lamina
+    scripts/starve.py --what descriptors,calls --rounds {{rounds}}
+
+# Full disks: no room for a moment, many rounds.
+full-disks rounds="50":
+    cargo build --bin lamina
+    scripts/starve.py --what disk --rounds {{rounds}}
+
+# Thousands of indexes under `ulimit -n 1024`: each written and searched, lists timed.
+many-indexes count="10000":
+    cargo build --release --bin lamina
+    scripts/many-indexes.py target/release/lamina {{count}}
+
+# Writers of single documents: how many are accepted, and how soon they are found.
+small-writes writers="64":
+    cargo build --release --bin lamina
+    scripts/small-writes.py target/release/lamina --writers {{writers}} --p50-ms 50
+
 # Mixed load with restarts for some minutes, and invariants at the end.
 soak minutes="10":
     cargo build --release --bin lamina

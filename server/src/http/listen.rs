@@ -6,6 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -72,12 +74,16 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
     }
 }
 
+/// How long all places may be taken before connections are asked to make room.
+const CROWDED_TIME: Duration = Duration::from_secs(1);
+
 /// What connections may take.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// For the head of a request, the first one or the next, and to read more of an answer.
     pub patience: Duration,
-    /// Connections at once; more wait to be accepted, so that descriptors are left for files.
+    /// Connections at once, so that descriptors are left for files. More wait to be accepted, and those that are served end
+    /// with their current request then, or at once when they have none.
     pub count_max: usize,
     /// For all connections to finish their requests once the server shuts down.
     pub drain: Duration,
@@ -95,23 +101,20 @@ pub async fn serve<S>(
     S::Future: Send + 'static,
 {
     let patience = limits.patience;
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
-    let ping_interval = PING_INTERVAL.min(patience);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Some(ping_interval))
-        .keep_alive_timeout(ping_interval)
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEADER_BYTES_MAX)
-        .max_pending_accept_reset_streams(RESETS_MAX);
-    let graceful = GracefulShutdown::new();
+    let builder = builder(patience);
+    let (mut graceful, mut leaving) = (GracefulShutdown::new(), FuturesUnordered::new());
     let mut shutdown = std::pin::pin!(shutdown);
     let places = Arc::new(Semaphore::new(limits.count_max.min(Semaphore::MAX_PERMITS)));
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
+            () = tokio::time::sleep(CROWDED_TIME) => {
+                tracing::debug!(places = limits.count_max, "all connections are taken: asking clients to make room");
+                leaving.push(std::mem::take(&mut graceful).shutdown());
+                continue;
+            }
+            // What has left is forgotten.
+            Some(()) = leaving.next() => continue,
             () = &mut shutdown => break,
         };
         let accepted = tokio::select! {
@@ -150,9 +153,25 @@ pub async fn serve<S>(
         });
     }
     drop(listeners);
-    if tokio::time::timeout(limits.drain, graceful.shutdown()).await.is_err() {
+    leaving.push(graceful.shutdown());
+    if tokio::time::timeout(limits.drain, leaving.collect::<()>()).await.is_err() {
         tracing::warn!("some connections did not finish in time");
     }
+}
+
+fn builder(patience: Duration) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
+    let ping_interval = PING_INTERVAL.min(patience);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(ping_interval))
+        .keep_alive_timeout(ping_interval)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEADER_BYTES_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX);
+    builder
 }
 
 async fn serve_one<S>(

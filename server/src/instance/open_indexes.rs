@@ -98,7 +98,7 @@ impl Entry {
 
     /// Closes the index if nothing uses it. Whether it is closed now.
     fn close(&self) -> bool {
-        // Whoever has the lock is about to use it.
+        // A thread that has the lock is about to use it.
         let Some(mut state) = self.state.try_lock() else { return false };
         let Some(index) = &state.index else { return true };
         // Handles are given out under the lock only, so none can be added meanwhile.
@@ -108,7 +108,7 @@ impl Entry {
         let snapshot = index.snapshot();
         let is_current = state.summary.as_ref().is_some_and(|summary| summary.generation == snapshot.generation);
         if !is_current {
-            // Counting vectors is left to whoever asks for them.
+            // Counting vectors waits until a list asks for them.
             let has_vectors = !snapshot.settings.embedders.is_empty();
             state.summary = (!has_vectors).then(|| Arc::new(IndexSummary::of(&snapshot)));
         }
@@ -201,7 +201,7 @@ impl OpenIndexes {
             if closed == wanted {
                 break;
             }
-            // Removed before it is closed: whoever opens it right after enters it again.
+            // Removed before it is closed: opening it right after enters it again.
             let removed = self.entries.lock().remove(&entry.folder);
             if removed.is_none() {
                 continue;

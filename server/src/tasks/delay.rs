@@ -14,6 +14,8 @@ use crate::timestamp::Timestamp;
 
 /// The store is asked this often; in between the answer is known well enough.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// And at most one part in so many of the time.
+const LOOK_FACTOR: u32 = 20;
 /// The rate at which tasks end is that of this time.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Tasks differ, so their number is trusted only so far: the wait is at most so many times what the oldest has waited.
@@ -27,7 +29,7 @@ pub(super) struct Delay {
 
 #[derive(Debug, Default)]
 struct State {
-    looked: Option<Instant>,
+    next_look: Option<Instant>,
     waiting: Waiting,
     /// When batches ended, and with how many tasks.
     ends: VecDeque<(Instant, u64)>,
@@ -55,9 +57,11 @@ impl Delay {
     /// lookup now and then.
     pub(super) fn expected(&self, store: &Store) -> Result<Duration, StoreError> {
         let mut state = self.state.lock();
-        if state.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+        let now = Instant::now();
+        if state.next_look.is_none_or(|next| now >= next) {
             state.waiting = store.waiting()?;
-            state.looked = Some(Instant::now());
+            // Counting many takes a while, which should be a small part of all time.
+            state.next_look = Some(Instant::now() + LOOK_EVERY.max(now.elapsed() * LOOK_FACTOR));
         }
         let Some(oldest) = state.waiting.oldest else { return Ok(Duration::ZERO) };
         let age = Timestamp::now().nanos().saturating_sub(oldest.nanos()).max(0);

@@ -11,6 +11,7 @@ mod counts;
 mod enqueue;
 mod finish;
 mod listing;
+mod readers;
 mod room;
 mod rows;
 mod schedule;
@@ -28,6 +29,7 @@ use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
 use crate::wire::identifier::check_index_uid;
 use enqueue::Waiting;
+use readers::Readers;
 use room::Room;
 
 pub use finish::IndexChange;
@@ -150,7 +152,7 @@ impl StoreError {
 #[derive(Debug)]
 pub struct Store {
     waiting: Mutex<Vec<Waiting>>,
-    readers: Mutex<Vec<Connection>>,
+    readers: Readers,
     // Dropped after the readers: the last connection empties the log and removes it, which a reader may not.
     writer: Mutex<Writer>,
     path: Box<Path>,
@@ -162,9 +164,6 @@ struct Writer {
     connection: Connection,
     next_uid: u32,
 }
-
-/// Reading connections that are kept open.
-const READERS_KEPT: usize = 8;
 
 impl Store {
     /// Opens the store in the file `path`, created when absent.
@@ -183,7 +182,7 @@ impl Store {
             room: Room::new(&connection),
             writer: Mutex::new(Writer { connection, next_uid }),
             waiting: Mutex::default(),
-            readers: Mutex::default(),
+            readers: Readers::default(),
             path: path.into(),
         })
     }
@@ -199,17 +198,7 @@ impl Store {
 
     /// Runs `read` on a connection of its own.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let kept = self.readers.lock().pop();
-        let connection = match kept {
-            Some(connection) => connection,
-            None => schema::open_reader(&self.path)?,
-        };
-        let result = read(&connection);
-        let mut readers = self.readers.lock();
-        if readers.len() < READERS_KEPT {
-            readers.push(connection);
-        }
-        result
+        read(&*self.readers.take(|| schema::open_reader(&self.path))?)
     }
 
     /// The indexes: uid and folder name.
