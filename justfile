@@ -52,6 +52,10 @@ small-writes writers="64":
     cargo build --release --bin lamina
     scripts/small-writes.py target/release/lamina --writers {{writers}} --p50-ms 50
 
+# Flips, cuts and removals of every file beside the indexes, e.g. `just damage 500`: many more rounds than CI has time for.
+damage rounds="200":
+    LAMINA_DAMAGE_ROUNDS={{rounds}} cargo test -p lamina-tests -- lost_store
+
 # Mixed load with restarts for some minutes, and invariants at the end.
 soak minutes="10":
     cargo build --release --bin lamina

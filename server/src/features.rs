@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 
 use crate::error::ApiResult;
+use crate::instance::keep_unreadable;
 use crate::wire::json::At;
 
 macro_rules! features {
@@ -69,6 +70,7 @@ impl Features {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
             Err(error) => {
                 tracing::error!(path = %path.display(), %error, "experimental features are off: cannot read them");
+                keep_unreadable(folder, &path, &error);
                 Switches::default()
             }
         };
@@ -184,6 +186,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("experimental-features.json"), "{").unwrap();
         assert_eq!(Features::open(folder.path(), &[]).show().len(), 15);
+        assert_eq!(
+            fs::read_dir(folder.path().join("quarantine")).unwrap().count(),
+            1,
+            "kept, and written over by nothing"
+        );
         assert!(!Features::open(folder.path(), &[]).is_on(Feature::Metrics));
     }
 }

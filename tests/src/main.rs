@@ -27,6 +27,7 @@ mod keys;
 mod kills;
 mod languages;
 mod local_models;
+mod lost_store;
 mod network;
 mod object_storage;
 mod observing;

@@ -198,6 +198,16 @@ impl Server {
         (self.process, self.url) = launch(self.folder.path(), &self.options);
     }
 
+    /// As [`Server::start_again`], of a server that may refuse to start; whether it serves.
+    pub(crate) fn try_start_again(&mut self) -> bool {
+        let started = try_launch(self.folder.path(), &self.options);
+        let is_serving = started.is_ok();
+        if let Ok((process, url)) = started {
+            (self.process, self.url) = (process, url);
+        }
+        is_serving
+    }
+
     /// Starts the stopped process again, with other options, on the same folder.
     pub(crate) fn with_other_options(mut self, options: &[&str]) -> Server {
         self.options = watched(options, &self.watch);
@@ -464,6 +474,11 @@ pub(crate) const NOBODY: &str = "http://127.0.0.1:1";
 /// Starts a server with its log in `folder/log`, and waits until it says where it listens, which it does last: what
 /// connects from then on is answered. Ports are never chosen here, because another test could take them first.
 pub(crate) fn launch(folder: &Path, options: &[String]) -> (Child, String) {
+    try_launch(folder, options).unwrap_or_else(|said| panic!("the server ended:\n{said}"))
+}
+
+/// As [`launch`]; what a process that ended by itself said.
+fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, String), String> {
     // The first test waits for the build, which is no time that the server takes.
     binary();
     let path = folder.join("log");
@@ -484,10 +499,10 @@ pub(crate) fn launch(folder: &Path, options: &[String]) -> (Child, String) {
         // The last line may be half written.
         let lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         if let Some(url) = lines.filter_map(|line| line.strip_prefix("Listening on")).next() {
-            return (process, url.trim().to_owned());
+            return Ok((process, url.trim().to_owned()));
         }
         if let Some(status) = ended {
-            panic!("the server ended with {status}:\n{said}");
+            return Err(format!("{status}\n{said}"));
         }
         assert!(start.elapsed() < START_MAX, "the server does not start:\n{said}");
         std::thread::sleep(Duration::from_millis(5));

@@ -104,6 +104,7 @@ fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
     Manifest {
         body: Body {
             generation: snapshot.generation,
+            name: snapshot.name.as_deref().map(str::to_owned),
             created_at: snapshot.created_at_nanos,
             updated_at: snapshot.updated_at_nanos,
             primary_key: snapshot.primary_key.as_deref().map(str::to_owned),

@@ -51,6 +51,13 @@ pub(super) struct Shared {
     _lock: Option<IndexLock>,
 }
 
+/// What an index is given when it is made.
+#[derive(Debug, Default)]
+struct Origin {
+    name: Option<Arc<str>>,
+    batch: Option<u64>,
+}
+
 /// The right to publish the next snapshot.
 #[derive(Debug)]
 pub(super) struct WriterGuard<'a> {
@@ -122,7 +129,18 @@ impl Index {
     pub fn create(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
         let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
-        Index::create_with(directory, options, lock)
+        Index::create_with(directory, options, lock, Origin::default())
+    }
+
+    /// As [`Index::create`], with a name (see [`Index::set_name`]) and the batch that makes it, which
+    /// [`Snapshot::last_outcome`] gives back with an empty outcome until one is applied.
+    ///
+    /// # Errors
+    /// As [`Index::create`].
+    pub fn create_named(folder: &Path, name: &str, batch: u64, options: IndexOptions) -> Result<Index, IndexError> {
+        let directory = Arc::new(MappedDirectory::open(folder)?);
+        let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
+        Index::create_with(directory, options, lock, Origin { name: Some(Arc::from(name)), batch: Some(batch) })
     }
 
     /// Opens the index in `folder`: milliseconds, whatever its size.
@@ -145,7 +163,7 @@ impl Index {
     /// # Errors
     /// As [`Index::create`].
     pub fn create_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
-        Index::create_with(directory, options, None)
+        Index::create_with(directory, options, None, Origin::default())
     }
 
     /// As [`Index::open`], without a lock.
@@ -160,6 +178,7 @@ impl Index {
         directory: Arc<dyn Directory>,
         options: IndexOptions,
         lock: Option<IndexLock>,
+        origin: Origin,
     ) -> Result<Index, IndexError> {
         if holds_index(&*directory)? {
             return Err(IndexError::AlreadyExists);
@@ -172,11 +191,12 @@ impl Index {
             fields: Arc::default(),
             primary_key: None,
             generation: 0,
+            name: origin.name,
             field_distribution: Arc::default(),
             created_at_nanos: now,
             updated_at_nanos: now,
             next_internal_id: 0,
-            last_batch: None,
+            last_batch: origin.batch,
             last_outcome: Arc::new([]),
         };
         persist(&directory, &snapshot, 0)?;
@@ -217,6 +237,10 @@ impl Index {
     /// The current state. Costs a reference count.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.snapshot()
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// The directory, for [`Snapshot::link_to`].

@@ -45,6 +45,9 @@ pub(super) struct Manifest {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body {
     pub(super) generation: u64,
+    /// How the caller calls the index. Manifests of the first versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
     /// Nanoseconds since 1970.
     pub(super) created_at: u64,
     pub(super) updated_at: u64,
@@ -185,6 +188,7 @@ mod tests {
         Manifest {
             body: Body {
                 generation: 17,
+                name: Some("films".to_owned()),
                 created_at: 1,
                 updated_at: 2,
                 primary_key: Some("id".to_owned()),
@@ -206,6 +210,15 @@ mod tests {
     fn bytes_read_back() {
         let manifest = manifest();
         assert_eq!(Manifest::from_bytes("m", &manifest.to_bytes()).expect("whole"), manifest);
+    }
+
+    #[test]
+    fn a_body_without_a_name_is_one_of_an_earlier_version() {
+        let mut manifest = manifest();
+        manifest.body.name = None;
+        let bytes = manifest.to_bytes();
+        assert!(!bytes.windows(6).any(|window| window == b"\"name\""), "a name that is not there is not written");
+        assert_eq!(Manifest::from_bytes("m", &bytes).expect("whole").body.name, None);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod lock;
 mod manifest;
 mod merge_policy;
 mod merge_thread;
+mod naming;
 mod operation;
 mod options;
 mod progress;
@@ -43,6 +44,7 @@ pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use merge_policy::{MergePolicy, SegmentSize};
+pub use naming::{ManifestSummary, read_summary};
 pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
 pub use options::{IndexOptions, MergeLimit};
 pub use progress::{Phase, Progress};

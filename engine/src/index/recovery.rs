@@ -116,6 +116,7 @@ pub(super) fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result
         fields,
         primary_key: body.primary_key.map(Arc::from),
         generation: body.generation,
+        name: body.name.map(Arc::from),
         field_distribution: body.field_distribution,
         created_at_nanos: body.created_at,
         updated_at_nanos: body.updated_at,

@@ -47,6 +47,8 @@ pub struct Snapshot {
     pub primary_key: Option<Arc<str>>,
     /// Counts commits and merges; two snapshots of an index with the same generation are the same.
     pub generation: u64,
+    /// How the caller calls the index, see [`Index::set_name`](super::Index::set_name).
+    pub name: Option<Arc<str>>,
     /// Documents holding each top-level field; fields without documents are left out.
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     pub(super) created_at_nanos: u64,

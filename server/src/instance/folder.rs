@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use uuid::Uuid;
 
+use super::quarantine::put_aside;
 use super::version::{Written, check_version, set_version};
 use crate::tasks::StoreError;
 
@@ -61,13 +62,36 @@ pub enum InstanceError {
         /// The newest format of this program.
         ours: u32,
     },
-    /// A file that only this program writes makes no sense.
-    #[error("{file:?} is damaged: {reason}")]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        reason: String,
+    /// The queue does not belong to the indexes: it is of an earlier moment.
+    #[error(
+        "the index `{index}` has applied batch {applied}, but the task queue knows none from {known} on: tasks.sqlite in \
+         {folder:?} is an older copy, or its log is missing. Put back tasks.sqlite and tasks.sqlite-wal of the same moment. \
+         To go on without what is in it (tasks that wait, the history of tasks, API keys, webhooks), move tasks.sqlite, \
+         tasks.sqlite-wal and tasks.sqlite-shm out of the folder: the indexes keep their names, documents and settings. \
+         `lamina verify` says what else is damaged"
+    )]
+    OlderQueue {
+        /// The folder.
+        folder: PathBuf,
+        /// An index.
+        index: String,
+        /// The last batch that it has applied.
+        applied: u64,
+        /// The first batch that the queue has not given.
+        known: u64,
+    },
+    /// The queue is lost, and folders of indexes do not say which indexes they are.
+    #[error(
+        "the task queue of {folder:?} is empty, but there are indexes, not all of which say their names: {}. Put back \
+         tasks.sqlite and tasks.sqlite-wal, which hold the names. To go on without these indexes, move their folders out of \
+         the database: the others get their names back by themselves. `lamina verify` says what else is damaged",
+        reasons.join("; ")
+    )]
+    Unnamed {
+        /// The folder.
+        folder: PathBuf,
+        /// Folder and reason.
+        reasons: Vec<String>,
     },
     /// Links lead out of the database, where nothing of it is read, written or deleted.
     #[error(
@@ -91,7 +115,7 @@ pub enum InstanceError {
     Store(#[from] StoreError),
 }
 
-fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
+pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
     move |source| InstanceError::Io { path: path.to_owned(), source }
 }
 
@@ -104,7 +128,8 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
         fs::create_dir_all(&path).map_err(io_error(&path))?;
     }
     let path = folder.join("lock");
-    let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(io_error(&path))?;
+    let lock =
+        File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(io_error(&path))?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
@@ -162,18 +187,42 @@ pub(super) fn check_plain(folder: &Path, passed_over: &[&str]) -> Result<(), Ins
     Ok(())
 }
 
+/// Takes the lock of a folder that is only looked into, without making one.
+///
+/// # Errors
+/// When another process uses it.
+pub(crate) fn lock_to_look(folder: &Path) -> Result<Option<File>, InstanceError> {
+    let path = folder.join("lock");
+    let lock = match File::open(&path) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(InstanceError::Io { path, source }),
+    };
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Err(InstanceError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(InstanceError::Io { path, source }),
+    }
+}
+
+/// The uid of the database; a new one when there is none, or it cannot be read.
 pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
     let path = folder.join("instance-uid");
-    match fs::read_to_string(&path) {
-        Ok(text) => Uuid::parse_str(text.trim())
-            .map_err(|error| InstanceError::Damaged { file: path, reason: error.to_string() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let uid = Uuid::new_v4();
-            write_durably(&path, &uid.to_string())?;
-            Ok(uid)
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            if let Ok(uid) = Uuid::parse_str(text.trim()) {
+                return Ok(uid);
+            }
+            let aside = put_aside(folder, &path)?;
+            tracing::warn!("{path:?} was no uid: the database gets a new one, the file is kept in {aside:?}");
         }
-        Err(source) => Err(InstanceError::Io { path, source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => return Err(InstanceError::Io { path, source }),
     }
+    let uid = Uuid::new_v4();
+    write_durably(&path, &uid.to_string())?;
+    Ok(uid)
 }
 
 /// Gives a folder that nobody uses yet the uid of the database that it becomes.
@@ -192,23 +241,6 @@ pub(super) fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError
         File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
     };
     write().map_err(io_error(path))
-}
-
-pub(super) fn remove_all_but<'a>(folder: &Path, kept: impl Iterator<Item = &'a str>) -> Result<(), InstanceError> {
-    let kept: std::collections::HashSet<&str> = kept.collect();
-    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
-        let entry = entry.map_err(io_error(folder))?;
-        if entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
-            continue;
-        }
-        let path = entry.path();
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        match removed {
-            Ok(()) => tracing::info!(path = %path.display(), "removed what an interrupted task left behind"),
-            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove what no task needs"),
-        }
-    }
-    Ok(())
 }
 
 /// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.
@@ -269,8 +301,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let uid = instance_uid(folder.path()).unwrap();
         assert_eq!(instance_uid(folder.path()).unwrap(), uid);
-        fs::write(folder.path().join("instance-uid"), "x").unwrap();
-        assert!(matches!(instance_uid(folder.path()), Err(InstanceError::Damaged { .. })));
+        for damaged in [&b"x"[..], b"", &[0xFF; 36]] {
+            fs::write(folder.path().join("instance-uid"), damaged).unwrap();
+            let new = instance_uid(folder.path()).unwrap();
+            assert_ne!(new, uid);
+            assert_eq!(instance_uid(folder.path()).unwrap(), new, "from now on");
+        }
+        assert_eq!(fs::read_dir(folder.path().join("quarantine")).unwrap().count(), 3);
     }
 
     #[test]
@@ -292,16 +329,5 @@ mod tests {
         fs::write(&path, "0.0.9").unwrap();
         assert_eq!(prepare(folder.path(), true).unwrap().1, Some("0.0.9".to_owned()));
         assert_eq!(fs::read_to_string(&path).unwrap(), "0.0.9", "until the task of the upgrade is stored");
-    }
-
-    #[test]
-    fn only_what_is_needed_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("old")).unwrap();
-        fs::write(folder.path().join("old/file"), "x").unwrap();
-        fs::write(folder.path().join("needed"), "x").unwrap();
-        remove_all_but(folder.path(), ["needed"].into_iter()).unwrap();
-        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["needed"]);
     }
 }

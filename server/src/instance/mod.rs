@@ -4,17 +4,25 @@
 //! <db-path>/
 //!   VERSION          version of the program that wrote it, and the format of its files
 //!   instance-uid     random, made once
-//!   lock             held while a server uses the folder
+//!   lock             held while a server uses the folder; how far uids have got
 //!   tasks.sqlite     tasks, batches, names of the indexes
 //!   payloads/        documents of waiting tasks
 //!   indexes/<uuid>/  one folder per index, whatever its name
+//!   quarantine/      what is damaged or what nothing leads to; made when there is such a thing
 //! ```
+//!
+//! SQLite says which folder is which index. What is lost with it comes back from the folders themselves where they say it
+//! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
 mod folder;
+mod names;
 mod open_indexes;
+mod opening;
+mod payloads;
+mod quarantine;
 mod version;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,14 +33,17 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 pub use folder::InstanceError;
-pub(crate) use folder::{holds_database, set_instance_uid};
+pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid};
+pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
+pub(crate) use opening::{DATABASE, LOG, Opened};
+pub(crate) use quarantine::{QUARANTINE, keep_unreadable};
 pub(crate) use version::{VERSION, check_version};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::process_limits::open_indexes_max;
 use crate::stored_names::{FolderName, PayloadName};
-use crate::tasks::{IndexChange, Store};
+use crate::tasks::{IndexChange, Store, StoreError};
 
 /// The open database folder.
 #[derive(Debug)]
@@ -44,8 +55,12 @@ pub struct Instance {
     options: IndexOptions,
     /// The older version that wrote the folder.
     older: Option<String>,
+    /// Tasks that were there are not there any more.
+    tasks_were_lost: bool,
+    /// Only looked into: nothing is changed.
+    is_looked_into: bool,
     // Held, never read: the lock ends with it.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Instance {
@@ -57,13 +72,25 @@ impl Instance {
     pub fn open(folder: &Path, options: IndexOptions, may_upgrade: bool) -> Result<(Instance, Store), InstanceError> {
         let (lock, older) = folder::prepare(folder, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
-        let store = Store::open(&folder.join("tasks.sqlite"))?;
-        let entries = store.indexes()?.into_iter().map(|(uid, folder)| (uid, Entry::new(folder, None)));
-        let indexes = RwLock::new(entries.collect());
+        let opened = opening::open_store(folder, &lock)?;
+        let tasks_were_lost = names::settle(folder, &opened)?;
+        let store = opened.store;
+        store.keep_marks(lock.try_clone().map_err(StoreError::from)?, opened.marks)?;
+        let indexes = closed(store.indexes()?);
         // The lock of the database is enough: a lock for each index would hold a descriptor for each.
         let options = IndexOptions { locks_folder: false, ..options };
-        let open = OpenIndexes::new(open_indexes_max());
-        Ok((Instance { folder: folder.to_owned(), uid, indexes, open, options, older, _lock: lock }, store))
+        let instance = Instance {
+            folder: folder.to_owned(),
+            uid,
+            indexes,
+            open: OpenIndexes::new(open_indexes_max()),
+            options,
+            older,
+            tasks_were_lost,
+            is_looked_into: false,
+            _lock: Some(lock),
+        };
+        Ok((instance, store))
     }
 
     /// Keeps at most `count` indexes open that nothing uses, at least 1, instead of as many as the system allows.
@@ -82,14 +109,37 @@ impl Instance {
         self.open.len()
     }
 
-    /// Removes what no task or name needs: remains of work that a crash cut short.
+    /// The database in `folder`, locked by [`lock_to_look`], with the indexes `named` (names and folders), to look into:
+    /// nothing is changed but what indexes do when they are opened.
+    ///
+    /// # Errors
+    /// When another version wrote it.
+    pub(crate) fn look_into(
+        folder: &Path,
+        lock: Option<File>,
+        named: Vec<(String, FolderName)>,
+        options: IndexOptions,
+    ) -> Result<Instance, InstanceError> {
+        check_version(folder, false)?;
+        Ok(Instance {
+            folder: folder.to_owned(),
+            uid: Uuid::nil(),
+            indexes: closed(named),
+            open: OpenIndexes::new(open_indexes_max()),
+            options: IndexOptions { locks_folder: false, ..options },
+            older: None,
+            tasks_were_lost: false,
+            is_looked_into: true,
+            _lock: lock,
+        })
+    }
+
+    /// Removes payloads that no task needs: remains of work that a crash cut short. Puts aside what may be something else.
     ///
     /// # Errors
     /// When the folder cannot be listed. What cannot be removed is logged and stays.
     pub fn remove_orphans(&self, needed_payloads: &[PayloadName]) -> Result<(), InstanceError> {
-        let folders: Vec<FolderName> = self.indexes.read().values().map(|entry| entry.folder.clone()).collect();
-        folder::remove_all_but(&self.folder.join("indexes"), folders.iter().map(FolderName::as_str))?;
-        folder::remove_all_but(&self.payload_folder(), needed_payloads.iter().map(PayloadName::as_str))
+        payloads::clean_up(&self.folder, needed_payloads, self.tasks_were_lost)
     }
 
     /// The older version that wrote the folder: still to be brought up to this one.
@@ -147,7 +197,11 @@ impl Instance {
                 folder::check_plain(&folder, &[])
                     .map_err(|error| IndexError::Io(io::Error::other(error.to_string())))?;
             }
-            Index::open(&folder, self.options.clone())
+            let index = Index::open(&folder, self.options.clone())?;
+            if !self.is_looked_into {
+                keep_name(&index, uid);
+            }
+            Ok(index)
         };
         self.open.get(&entry, open).map_err(|error| unusable(uid, error))
     }
@@ -217,13 +271,16 @@ impl Instance {
         entries.into_iter().filter_map(|(uid, entry)| Some((uid, entry.open_snapshot()?))).collect()
     }
 
-    /// Creates an index that has no name yet; without one it is removed at the next start.
+    /// Creates an index for `batch`, which is to be called `uid` but has no name yet: without one it is removed at the next
+    /// start.
     ///
     /// # Errors
     /// `index_creation_failed`
-    pub(crate) fn create_unnamed(&self) -> ApiResult<(FolderName, Arc<Index>)> {
+    pub(crate) fn create_unnamed(&self, store: &Store, uid: &str, batch: u32) -> ApiResult<(FolderName, Arc<Index>)> {
         let folder = FolderName::random();
-        let index = match Index::create(&self.index_folder(&folder), self.options.clone()) {
+        store.intend_folder(&folder)?;
+        let created = Index::create_named(&self.index_folder(&folder), uid, u64::from(batch), self.options.clone());
+        let index = match created {
             Ok(index) => Arc::new(index),
             Err(error) => {
                 self.remove_index_folder(&folder);
@@ -284,6 +341,21 @@ impl Instance {
         None
     }
 
+    /// Has indexes that got other names say them by themselves, once the change is durable.
+    pub(crate) fn keep_names(&self, changes: &[IndexChange]) {
+        let uids = changes.iter().flat_map(|change| match change {
+            IndexChange::Renamed { to, .. } | IndexChange::SwappedIntoFree { to, .. } => vec![to],
+            IndexChange::Swapped { one, other, .. } => vec![one, other],
+            IndexChange::Created { .. } | IndexChange::Deleted { .. } => Vec::new(),
+        });
+        for uid in uids.collect::<BTreeSet<_>>() {
+            // One that cannot be opened is none that a name could be written to.
+            if let Ok(index) = self.index(uid) {
+                keep_name(&index, uid);
+            }
+        }
+    }
+
     /// Bytes of all files of the database. What is known of closed indexes is not measured again.
     pub fn disk_bytes(&self) -> u64 {
         let entries: Vec<Arc<Entry>> = self.indexes.read().values().cloned().collect();
@@ -318,6 +390,18 @@ impl Instance {
 
 fn damaged(uid: &str, error: IndexError) -> ApiError {
     ApiError::from(error).prefixed(format_args!("Index `{uid}`: "))
+}
+
+fn closed(named: Vec<(String, FolderName)>) -> RwLock<BTreeMap<String, Arc<Entry>>> {
+    RwLock::new(named.into_iter().map(|(uid, folder)| (uid, Entry::new(folder, None))).collect())
+}
+
+/// Has an index say its name by itself.
+fn keep_name(index: &Index, uid: &str) {
+    if let Err(error) = index.set_name(uid) {
+        // SQLite has it as well; the next start tries again.
+        tracing::warn!(index = uid, %error, "cannot write the name of an index into its manifest");
+    }
 }
 
 fn unusable(uid: &str, error: IndexError) -> ApiError {

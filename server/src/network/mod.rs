@@ -21,6 +21,7 @@ pub use search::{NetworkSearch, asks_network};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::write_durably;
+use crate::instance::keep_unreadable;
 use crate::outbound::parse_url;
 use crate::wire::secret::{redacted, shown_url};
 
@@ -101,6 +102,7 @@ impl Network {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Topology::default(),
             Err(error) => {
                 tracing::error!(path = %path.display(), %error, "the network is empty: cannot read it");
+                keep_unreadable(folder, &path, &error);
                 Topology::default()
             }
         };

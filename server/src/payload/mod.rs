@@ -19,7 +19,7 @@ use crate::tasks::{PayloadPlace, blocking};
 
 use ahead::DictionaryAhead;
 
-pub(crate) use spill::Spill;
+pub(crate) use spill::{Spill, Spilled};
 
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.
@@ -32,6 +32,8 @@ pub(crate) struct Received {
     pub(crate) count: u64,
     /// Bytes as lines.
     pub(crate) bytes: u64,
+    /// XXH3-64 of them.
+    pub(crate) checksum: u64,
     /// Where they are.
     pub(crate) place: PayloadPlace,
     /// The lines, when [`PayloadPlace::Inline`].
@@ -114,8 +116,8 @@ fn normalize(reader: impl Read, format: Format, limit: u64, mut spill: Spill) ->
         return Err(failure.into_error(limit));
     }
     let count = result.map_err(|error| payload_error(format.name, error))?;
-    let (bytes, place, inline) = spill.finish()?;
-    Ok(Received { count, bytes, place, inline })
+    let Spilled { bytes, checksum, place, inline } = spill.finish()?;
+    Ok(Received { count, bytes, checksum, place, inline })
 }
 
 fn missing(format: Format) -> ApiError {

@@ -1,10 +1,12 @@
 //! Lines that stay in memory while they are few and become a file when they are many.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use lamina_engine::storage::SteadyFile;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::stored_names::PayloadName;
 use crate::tasks::PayloadPlace;
@@ -15,13 +17,32 @@ const FILE_BUFFER_BYTES: usize = 256 * 1024;
 const LEFT_FREE_BYTES: u64 = 4 << 20;
 
 /// A writer that spills. Dropped without [`Spill::finish`], it leaves no file behind.
-#[derive(Debug)]
 pub(crate) struct Spill {
     folder: PathBuf,
     memory: Vec<u8>,
     memory_max: usize,
     file: Option<SpillFile>,
     bytes: u64,
+    sum: Xxh3,
+}
+
+impl fmt::Debug for Spill {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Spill").field("file", &self.file).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// What was written.
+#[derive(Debug)]
+pub(crate) struct Spilled {
+    /// Number of bytes.
+    pub(crate) bytes: u64,
+    /// XXH3-64 of them.
+    pub(crate) checksum: u64,
+    /// Where they are.
+    pub(crate) place: PayloadPlace,
+    /// They themselves, if they are few.
+    pub(crate) inline: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -45,23 +66,26 @@ impl Drop for SpillFile {
 impl Spill {
     /// Spills into a new file of `folder` once there are more than `memory_max` bytes.
     pub(crate) fn new(folder: &Path, memory_max: usize) -> Spill {
-        Spill { folder: folder.to_owned(), memory: Vec::new(), memory_max, file: None, bytes: 0 }
+        Spill { folder: folder.to_owned(), memory: Vec::new(), memory_max, file: None, bytes: 0, sum: Xxh3::new() }
     }
 
-    /// Makes a file durable, with its name in the folder. Returns the number of bytes, and the lines if they are few.
+    /// Makes a file durable, with its name in the folder.
     ///
     /// # Errors
     /// `ENOSPC` when little more than nothing would be left of the disk; the file is gone then.
-    pub(crate) fn finish(mut self) -> io::Result<(u64, PayloadPlace, Option<Vec<u8>>)> {
+    pub(crate) fn finish(mut self) -> io::Result<Spilled> {
         if free_bytes(&self.folder)? < LEFT_FREE_BYTES {
             return Err(rustix::io::Errno::NOSPC.into());
         }
-        let Some(mut file) = self.file.take() else { return Ok((self.bytes, PayloadPlace::Inline, Some(self.memory))) };
+        let (bytes, checksum) = (self.bytes, self.sum.digest());
+        let Some(mut file) = self.file.take() else {
+            return Ok(Spilled { bytes, checksum, place: PayloadPlace::Inline, inline: Some(self.memory) });
+        };
         file.writer.flush()?;
         file.writer.get_mut().sync()?;
         File::open(&self.folder)?.sync_all()?;
         file.is_kept = true;
-        Ok((self.bytes, PayloadPlace::File(file.name.clone()), None))
+        Ok(Spilled { bytes, checksum, place: PayloadPlace::File(file.name.clone()), inline: None })
     }
 
     fn open(&mut self) -> io::Result<&mut SpillFile> {
@@ -90,6 +114,7 @@ impl Write for Spill {
             None => self.memory.extend_from_slice(bytes),
         }
         self.bytes += bytes.len() as u64;
+        self.sum.update(bytes);
         Ok(bytes.len())
     }
 

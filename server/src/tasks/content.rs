@@ -95,6 +95,9 @@ pub struct Upsert {
     pub payload: PayloadPlace,
     /// Bytes of the normalised payload.
     pub payload_bytes: u64,
+    /// XXH3-64 of them; absent in tasks of the first versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_checksum: Option<u64>,
 }
 
 /// A function that changes documents.

@@ -9,6 +9,7 @@ mod details;
 mod filter;
 mod kind;
 mod live;
+mod payload_check;
 mod queue;
 mod run;
 mod scheduler;
@@ -24,11 +25,15 @@ pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Sw
 pub use filter::{Bounds, TaskFilter};
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
+pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 pub use queue::{NewTask, TaskQueue};
 pub use scheduler::{Scheduler, StartError};
 pub use steps::{Step, Steps};
-pub use store::{Batch, IndexChange, Page, Paging, Store, StoreError, TaskCounts, TransferredBatch, TransferredTask};
-pub(crate) use store::{copy_database, progress};
+pub use store::{
+    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, Paging, RowReport, Store, StoreError,
+    TaskCounts, TransferredBatch, TransferredTask, check_log,
+};
+pub(crate) use store::{FinishedBatch, check_database, copy_database, open_to_read, progress};
 pub use task::{SummarizedTask, Task, TaskView};
 pub use trace::{RecentTraces, Trace};
 pub use uid_set::UidSet;

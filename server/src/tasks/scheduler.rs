@@ -179,6 +179,9 @@ impl Worker {
         if let Some(uid) = store.retry_failed_upgrade()? {
             tracing::info!(task = uid, "trying again to upgrade the database");
         }
+        for uid in store.fail_unreadable()? {
+            tracing::error!(task = uid, "what the task is to do cannot be read: it has failed");
+        }
         for uid in store.indexes_with_enqueued()? {
             // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
             // batch that it has committed would be carried out twice.
@@ -204,6 +207,7 @@ impl Worker {
             }
             tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
             let files = self.queue.store().finish(&done.batch)?;
+            self.instance.keep_names(&done.batch.index_changes);
             self.remove(&free, files.iter());
             self.queue.batch_ended(done.batch.uid);
         }
@@ -426,6 +430,7 @@ impl Worker {
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
         let Some(files) = self.store_end(&done) else { return false };
+        self.instance.keep_names(&done.batch.index_changes);
         self.remove(&free, files.iter());
         self.next_batch = self.next_batch.max(live.uid + 1);
         self.queue.note_end(tasks.len());
@@ -600,6 +605,10 @@ impl Worker {
     fn remove<'a>(&self, index_folders: &[FolderName], payloads: impl Iterator<Item = &'a PayloadName>) {
         for folder in index_folders {
             self.instance.remove_index_folder(folder);
+        }
+        if let Err(error) = self.queue.store().forget_intents(index_folders) {
+            // The next start does.
+            tracing::warn!(%error, "cannot note that the folders of deleted indexes are gone");
         }
         let folder = self.instance.payload_folder();
         for file in payloads {

@@ -90,6 +90,7 @@ mod tests {
             received: 1,
             payload: PayloadPlace::Inline,
             payload_bytes,
+            payload_checksum: None,
         });
         Queued { uid, index_uid: Some("films".to_owned()), content }
     }

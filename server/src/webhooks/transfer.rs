@@ -15,6 +15,13 @@ pub(crate) struct WebhookFile {
     webhooks: BTreeMap<Uuid, WebhookEntry>,
 }
 
+impl WebhookFile {
+    /// Number of webhooks.
+    pub(crate) fn count(&self) -> usize {
+        self.webhooks.len()
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct WebhookEntry {
     url: String,

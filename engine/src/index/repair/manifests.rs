@@ -95,6 +95,7 @@ fn of_files(
         fields: FieldMap::from_names::<&str>([])?.snapshot(),
         primary_key: primary_key.clone().map(Arc::from),
         generation,
+        name: None,
         field_distribution: Arc::default(),
         created_at_nanos: super::super::handle::now_nanos(),
         updated_at_nanos: super::super::handle::now_nanos(),

@@ -152,6 +152,7 @@ impl<'a> Transaction<'a> {
             fields: self.state.fields.clone(),
             primary_key: self.state.primary_key.clone(),
             generation: self.base.generation,
+            name: self.base.name.clone(),
             field_distribution: self.state.distribution.clone(),
             created_at_nanos: self.base.created_at_nanos,
             updated_at_nanos: self.base.updated_at_nanos,

@@ -144,6 +144,7 @@ fn content(name: &str, data: &Value) -> Option<Content> {
             received: data.get("documents_count").and_then(Value::as_u64).unwrap_or(0),
             payload: PayloadPlace::Inline,
             payload_bytes: 0,
+            payload_checksum: None,
         }),
         "documentDeletion" => {
             let ids = data.get("documents_ids")?.as_array()?;

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 use uuid::Uuid;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::foreign::ForeignTask;
 use super::layout::{
@@ -26,7 +27,7 @@ use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::network::{self, Topology};
 use crate::stored_names::{FolderName, PayloadName};
-use crate::tasks::{Content, PayloadPlace, Status, StoreError, Task, TransferredBatch, TransferredTask};
+use crate::tasks::{Content, PayloadPlace, Status, Store, StoreError, Task, TransferredBatch, TransferredTask};
 use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
 
@@ -108,7 +109,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
         set_instance_uid(database, uid)?;
     }
     let (instance, store) = Instance::open(database, options, false)?;
-    let indexes = dump.import_indexes(&instance)?;
+    let indexes = dump.import_indexes(&instance, &store)?;
     let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
     let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
@@ -191,7 +192,7 @@ impl Unpacked<'_> {
     }
 
     /// Creates and fills all indexes; their names and folders.
-    fn import_indexes(&self, instance: &Instance) -> Result<Vec<(String, FolderName)>, DumpError> {
+    fn import_indexes(&self, instance: &Instance, store: &Store) -> Result<Vec<(String, FolderName)>, DumpError> {
         let root = self.root.join(INDEXES);
         let entries = match fs::read_dir(&root) {
             Ok(entries) => entries,
@@ -212,7 +213,8 @@ impl Unpacked<'_> {
                 return Err(content_error(&folder, None, format!("there are two indexes `{}`", metadata.uid)));
             }
             let refuse = |reason: String| DumpError::Index { uid: metadata.uid.clone(), reason };
-            let (index_folder, index) = instance.create_unnamed().map_err(|error| refuse(error.message))?;
+            let (index_folder, index) =
+                instance.create_unnamed(store, &metadata.uid, 0).map_err(|error| refuse(error.message))?;
             self.fill(&index, &folder, &metadata)?;
             index
                 .set_dates(metadata.created_at.into(), metadata.updated_at.into())
@@ -238,7 +240,7 @@ impl Unpacked<'_> {
         let documents = self.root.join(folder).join(DOCUMENTS);
         if documents.exists() {
             let checked = documents.with_extension("checked");
-            if normalize(&documents, &checked)? > 0 {
+            if normalize(&documents, &checked)?.count > 0 {
                 operations.push(Operation::Upsert(Upsert {
                     payload: Payload::File(checked.clone()),
                     method: WriteMethod::Replace,
@@ -278,11 +280,13 @@ impl Unpacked<'_> {
             let source = self.root.join(PAYLOADS).join(format!("{}.jsonl", task.task.uid));
             let name = PayloadName::random();
             let target = instance.payload_folder().join(&name);
-            if source.exists() {
-                normalize(&source, &target)?;
+            let checksum = if source.exists() {
+                normalize(&source, &target)?.checksum
             } else {
                 File::create(&target).map_err(io_error(&target))?;
-            }
+                xxh3_64(&[])
+            };
+            upsert.payload_checksum = Some(checksum);
             upsert.payload_bytes = fs::metadata(&target).map_err(io_error(&target))?.len();
             upsert.payload = PayloadPlace::File(name);
         }
@@ -290,18 +294,43 @@ impl Unpacked<'_> {
     }
 }
 
-/// Checks documents and writes them as lines, durably; their number.
-fn normalize(source: &Path, target: &Path) -> Result<u64, DumpError> {
+/// Documents as lines.
+struct Normalized {
+    count: u64,
+    /// XXH3-64.
+    checksum: u64,
+}
+
+/// Passes bytes on and sums them up.
+struct Summing<W> {
+    inner: W,
+    sum: Xxh3,
+}
+
+impl<W: Write> Write for Summing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.sum.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Checks documents and writes them as lines, durably.
+fn normalize(source: &Path, target: &Path) -> Result<Normalized, DumpError> {
     let read = File::open(source).map_err(io_error(source))?;
     let file = File::create(target).map_err(io_error(target))?;
-    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    let mut writer = BufWriter::with_capacity(1 << 20, Summing { inner: file, sum: Xxh3::new() });
     let reader = BufReader::with_capacity(1 << 20, read);
     let count = normalize_payload(PayloadFormat::NdJson, reader, &mut writer).map_err(|error: PayloadError| {
         let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
         content_error(&name, None, error)
     })?;
-    writer.flush().and_then(|()| writer.get_ref().sync_all()).map_err(io_error(target))?;
-    Ok(count)
+    writer.flush().and_then(|()| writer.get_ref().inner.sync_all()).map_err(io_error(target))?;
+    Ok(Normalized { count, checksum: writer.get_ref().sum.digest() })
 }
 
 fn own_task(line: TaskLine) -> TransferredTask {

@@ -20,7 +20,10 @@ use crate::backup::{BackupError, BackupPlaces, stamp};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
-use crate::tasks::{Content, LiveBatch, PayloadPlace, Store, TransferredTask};
+use crate::tasks::{
+    Content, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
+    check_payload_file,
+};
 use crate::webhooks::export_webhooks;
 
 /// Longest name of a file or folder.
@@ -247,14 +250,14 @@ fn add_queue(
         if let Some(content) = content {
             line["content"] = serde_json::to_value(&content).expect("contents are plain JSON");
             if let Content::Upsert(upsert) = content {
-                waiting.push((task.uid, upsert.payload));
+                waiting.push((task.uid, upsert));
             }
         }
         lines.push(&line)
     })?;
     archive.add_lines(TASKS, lines)?;
-    for (uid, payload) in waiting {
-        let added = add_payload(archive, instance, store, uid, payload, live);
+    for (uid, upsert) in waiting {
+        let added = add_payload(archive, instance, store, uid, &upsert, live);
         give_up_if_told(live)?;
         added?;
     }
@@ -268,17 +271,21 @@ fn add_payload(
     instance: &Instance,
     store: &Store,
     uid: u32,
-    payload: PayloadPlace,
+    upsert: &Upsert,
     live: &LiveBatch,
 ) -> Result<(), BackupError> {
     let name = format!("{PAYLOADS}/{uid}.jsonl");
-    match payload {
+    // What is damaged is not written as if it were sound.
+    let damaged = |damage: PayloadDamage| BackupError::Api(damage.of_task(uid));
+    match &upsert.payload {
         PayloadPlace::Inline => {
-            let documents = store.inline_payload(uid)?.unwrap_or_default();
+            let documents = store.inline_payload(uid)?.ok_or(PayloadDamage::Missing).map_err(damaged)?;
+            check_inline_payload(upsert, &documents).map_err(damaged)?;
             archive.add(&name, documents.len() as u64, &documents[..])
         }
         PayloadPlace::File(file) => {
             let path = instance.payload_folder().join(file);
+            check_payload_file(upsert, &path).map_err(damaged)?;
             let file = File::open(&path).map_err(BackupError::io(&path))?;
             let bytes = file.metadata().map_err(BackupError::io(&path))?.len();
             archive.add(&name, bytes, Watched { file, live })

@@ -41,6 +41,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         received: received.count,
         payload: received.place,
         payload_bytes: received.bytes,
+        payload_checksum: Some(received.checksum),
     });
     let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
     drop(upload);

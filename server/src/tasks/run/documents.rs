@@ -16,9 +16,10 @@ use serde_json::Value;
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, Code};
 use crate::stored_names::FolderName;
-use crate::tasks::content::{Content, Method, PayloadPlace};
+use crate::tasks::content::{self, Content, Method, PayloadPlace};
+use crate::tasks::payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
 use crate::wire::settings::merged;
 
@@ -154,7 +155,7 @@ fn target(
     if creator.is_none() {
         return Ok(None);
     }
-    let (folder, index) = context.instance.create_unnamed()?;
+    let (folder, index) = context.instance.create_unnamed(context.store, index_uid, context.live.uid)?;
     outline.changes.push(IndexChange::Created { uid: index_uid.to_owned(), folder: folder.clone() });
     created.push((folder, Arc::clone(&index)));
     Ok(Some(index))
@@ -189,8 +190,8 @@ fn operations(
         }
         let operation = match operation(context, task, &mut settings) {
             Ok(operation) => operation,
-            // What may be over in a moment is no fault of the task.
-            Err(error) if error.status() < 500 && !error.is_momentary() => {
+            // Damaged documents concern the task that brought them; what may be over in a moment is no fault of the task.
+            Err(error) if (error.status() < 500 && !error.is_momentary()) || error.code == Code::InvalidStoreFile => {
                 let error = error.prefixed(format_args!("Index `{}`: ", outline.index_uid));
                 outline.prospects.push(Prospect::Decided(failed(task.uid, &error)));
                 continue;
@@ -208,7 +209,7 @@ fn operations(
 fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Settings>) -> ApiResult<Operation> {
     Ok(match &task.content {
         Content::Upsert(upsert) => Operation::Upsert(Upsert {
-            payload: payload(context, task.uid, &upsert.payload)?,
+            payload: payload(context, task.uid, upsert)?,
             method: match upsert.method {
                 Method::Replace => WriteMethod::Replace,
                 Method::Update => WriteMethod::Update,
@@ -227,14 +228,18 @@ fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Setting
     })
 }
 
-/// The documents of a task that is not final yet.
-pub(super) fn payload(context: Context<'_>, uid: u32, place: &PayloadPlace) -> ApiResult<Payload> {
-    Ok(match place {
-        PayloadPlace::File(name) => Payload::File(context.instance.payload_folder().join(name)),
+/// The documents of a task that is not final yet, which are what was acknowledged.
+pub(super) fn payload(context: Context<'_>, uid: u32, upsert: &content::Upsert) -> ApiResult<Payload> {
+    Ok(match &upsert.payload {
+        PayloadPlace::File(name) => {
+            let path = context.instance.payload_folder().join(name);
+            check_payload_file(upsert, &path).map_err(|damage| damage.of_task(uid))?;
+            Payload::File(path)
+        }
         PayloadPlace::Inline => {
             let documents = context.store.inline_payload(uid)?;
-            let documents =
-                documents.ok_or_else(|| ApiError::internal(format!("the documents of task {uid} are missing")))?;
+            let documents = documents.ok_or_else(|| PayloadDamage::Missing.of_task(uid))?;
+            check_inline_payload(upsert, &documents).map_err(|damage| damage.of_task(uid))?;
             Payload::Bytes(documents.into())
         }
     })

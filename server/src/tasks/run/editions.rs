@@ -15,7 +15,7 @@ use super::{Context, Done, failed, reported};
 use crate::edition::{Document, Edition, EditionError, Function};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, Code};
-use crate::payload::Spill;
+use crate::payload::{Spill, Spilled};
 use crate::tasks::content::{Edit, PayloadPlace};
 use crate::tasks::store::FinishedBatch;
 
@@ -87,14 +87,14 @@ fn change(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Result<Map
     if changed_count == 0 && deleted.is_empty() {
         return Ok(report);
     }
-    let (_, place, in_memory) = lines.finish()?;
+    let Spilled { place, inline, .. } = lines.finish()?;
     let file = match &place {
         PayloadPlace::File(name) => Some(context.instance.payload_folder().join(name)),
         PayloadPlace::Inline => None,
     };
     let payload = match &file {
         Some(path) => Payload::File(path.clone()),
-        None => Payload::Bytes(in_memory.unwrap_or_default().into()),
+        None => Payload::Bytes(inline.unwrap_or_default().into()),
     };
     let operations = [
         Operation::DeleteIds(deleted),

@@ -172,7 +172,7 @@ impl<'a> Telling<'a> {
     /// The documents that a task brought and that still wait. Reads its payload again: only the documents in it say which
     /// task brought them.
     fn of_payload(&self, uid: u32, upsert: &Upsert) -> ApiResult<Told<'a>> {
-        let payload = payload(self.context, uid, &upsert.payload)?;
+        let payload = payload(self.context, uid, upsert)?;
         let primary_key = self.snapshot.primary_key.as_deref().unwrap_or_default();
         let (mut told, mut seen) = (Told::default(), HashSet::new());
         let (mut waiting, mut is_gone) = (BTreeMap::<String, usize>::new(), false);

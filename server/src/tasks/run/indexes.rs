@@ -17,7 +17,7 @@ pub(super) fn create(context: Context<'_>, uid: &str, task: u32, primary_key: Op
     if context.instance.contains(uid) {
         return Some(context.stored_only(&[failed(task, &already_exists(uid))], &[]));
     }
-    let (folder, index) = match context.instance.create_unnamed() {
+    let (folder, index) = match context.instance.create_unnamed(context.store, uid, context.live.uid) {
         Ok(created) => created,
         Err(error) => return Some(context.stored_only(&[failed(task, &error)], &[])),
     };

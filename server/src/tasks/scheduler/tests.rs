@@ -76,6 +76,7 @@ impl Server {
             received: documents.len() as u64,
             payload: PayloadPlace::Inline,
             payload_bytes: lines.len() as u64,
+            payload_checksum: None,
         });
         let task = NewTask { inline_payload: Some(lines.into_bytes()), ..NewTask::for_index(index, content) };
         self.queue.enqueue_now(task).unwrap().uid
@@ -273,6 +274,7 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
         received: 1,
         payload: PayloadPlace::File(name),
         payload_bytes: 9,
+        payload_checksum: None,
     });
     let uid = server.enqueue("films", content);
     let mut worker = server.worker();

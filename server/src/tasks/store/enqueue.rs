@@ -75,9 +75,10 @@ fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
 impl Writer {
     /// One entry per task: a uid that cannot be given is the trouble of who wants it.
     fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let Writer { connection, next_uid, marks } = self;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tasks = Vec::with_capacity(waiting.len());
-        let mut next = self.next_uid;
+        let mut next = *next_uid;
         for Waiting { new, .. } in waiting {
             match uid_for(new.uid, next) {
                 Ok(uid) => {
@@ -87,8 +88,14 @@ impl Writer {
                 Err(taken) => tasks.push(Err(taken)),
             }
         }
+        if let Some(marks) = marks {
+            marks.allow_tasks(next)?;
+        }
         transaction.commit()?;
-        self.next_uid = next;
+        *next_uid = next;
+        if let Some(marks) = marks {
+            marks.given_tasks(next);
+        }
         Ok(tasks)
     }
 }

@@ -102,7 +102,8 @@ impl Store {
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
     pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut guard = self.writer.lock();
+        let writer = &mut *guard;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut files = Vec::new();
         let mut summary = Summary::default();
@@ -136,7 +137,13 @@ impl Store {
             change_indexes(&transaction, change)?;
         }
         summary.store(&transaction, batch)?;
+        if let Some(marks) = &mut writer.marks {
+            marks.allow_batches(batch.uid.saturating_add(1))?;
+        }
         transaction.commit()?;
+        if let Some(marks) = &mut writer.marks {
+            marks.given_batch(batch.uid);
+        }
         self.room.measure(&writer.connection);
         Ok(files)
     }
@@ -334,8 +341,12 @@ fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), S
             connection
                 .prepare_cached("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)")?
                 .execute([uid.as_str(), folder.as_str()])?;
+            connection.prepare_cached("DELETE FROM folder_intents WHERE folder = ?1")?.execute([folder])?;
         }
         IndexChange::Deleted { uid } => {
+            // Durable with the deletion, and before the folder goes.
+            let intend = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes WHERE uid = ?1";
+            connection.prepare_cached(intend)?.execute([uid])?;
             connection.prepare_cached("DELETE FROM indexes WHERE uid = ?1")?.execute([uid])?;
         }
         IndexChange::Renamed { from, to } => rename(from, to)?,

@@ -11,9 +11,13 @@ mod counts;
 mod enqueue;
 mod finish;
 mod listing;
+mod log_check;
+mod mark;
 mod readers;
+mod recovery;
 mod room;
 mod rows;
+mod rows_check;
 mod schedule;
 mod schema;
 mod transfer;
@@ -32,8 +36,9 @@ use enqueue::Waiting;
 use readers::Readers;
 use room::Room;
 
+pub(crate) use finish::FinishedBatch;
 pub use finish::IndexChange;
-pub(super) use finish::{FinishedBatch, FinishedTask, TaskResult};
+pub(super) use finish::{FinishedTask, TaskResult};
 pub use listing::{Batch, Page, Paging};
 pub(super) use schedule::Queued;
 pub use transfer::{TransferredBatch, TransferredTask};
@@ -41,6 +46,11 @@ pub use transfer::{TransferredBatch, TransferredTask};
 pub(crate) use copy::copy_database;
 pub use counts::TaskCounts;
 pub(crate) use listing::{progress, stats, step_name};
+pub use log_check::{LogCondition, LogReport, check_log};
+pub use mark::{MarkFile, Marks};
+pub use recovery::Check;
+pub(crate) use recovery::{check_database, open_to_read};
+pub use rows_check::RowReport;
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]
@@ -67,6 +77,9 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A task that waits, and nothing says for what.
+    #[error("task store: task {0} waits, but what it is to do is missing")]
+    WithoutWork(u32),
     /// A request that shared its transaction with others failed with them.
     #[error(transparent)]
     Shared(Arc<StoreError>),
@@ -95,6 +108,9 @@ pub enum StoreError {
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
+    /// What is written down outside of SQLite cannot be written.
+    #[error("task store: {0}")]
+    Marks(#[from] std::io::Error),
 }
 
 impl From<StoreError> for ApiError {
@@ -143,6 +159,7 @@ impl StoreError {
                 failure.code == rusqlite::ErrorCode::DiskFull
             }
             StoreError::Shared(error) => error.is_out_of_space(),
+            StoreError::Marks(error) => error.kind() == std::io::ErrorKind::StorageFull,
             _ => false,
         }
     }
@@ -163,6 +180,8 @@ pub struct Store {
 struct Writer {
     connection: Connection,
     next_uid: u32,
+    /// `None` in copies, where no uid is given.
+    marks: Option<MarkFile>,
 }
 
 impl Store {
@@ -172,15 +191,17 @@ impl Store {
     /// When the file cannot be used or was written by a newer program.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = schema::open_writer(path)?;
+        recovery::create_tables(&connection)?;
         // The highest uid is never deleted: the deletion that would do it is a task with a higher one.
         let last: Option<u32> = connection.query_row("SELECT max(uid) FROM tasks", [], |row| row.get(0))?;
         let next_uid = match last {
             None => 0,
             Some(last) => last.checked_add(1).ok_or(StoreError::Exhausted)?,
         };
+        let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
         Ok(Store {
             room: Room::new(&connection),
-            writer: Mutex::new(Writer { connection, next_uid }),
+            writer: Mutex::new(Writer { connection, next_uid, marks: None }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row};
 
-use super::{Store, StoreError, rows};
+use super::{Store, StoreError, recovery, rows};
 use crate::stored_names::PayloadName;
 use crate::tasks::content::Content;
 use crate::tasks::delay::Waiting;
@@ -183,7 +183,7 @@ impl Store {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.
             let last: Option<u32> = connection.query_row("SELECT max(uid) FROM batches", [], |row| row.get(0))?;
-            Ok(last.map_or(0, |last| last + 1))
+            Ok(last.map_or(0, |last| last + 1).max(recovery::passed_over(connection, recovery::BATCHES)?))
         })
     }
 }

@@ -220,6 +220,7 @@ fn names_that_lead_elsewhere_are_damage() {
             received: 1,
             payload,
             payload_bytes: 9,
+            payload_checksum: None,
         })
     };
     let task = NewTask::for_index("films", upsert(PayloadPlace::File(PayloadName::random())));

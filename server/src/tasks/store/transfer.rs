@@ -92,13 +92,15 @@ impl Store {
         batches: impl Iterator<Item = Result<TransferredBatch, E>>,
         tasks: impl Iterator<Item = Result<TransferredTask, E>>,
     ) -> Result<(), E> {
-        let mut writer = self.writer.lock();
+        let mut guard = self.writer.lock();
+        let writer = &mut *guard;
         let transaction =
             writer.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
         for (uid, folder) in indexes {
             transaction
                 .execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", [uid.as_str(), folder.as_str()])
                 .map_err(StoreError::from)?;
+            transaction.execute("DELETE FROM folder_intents WHERE folder = ?1", [folder]).map_err(StoreError::from)?;
         }
         for batch in batches {
             insert_batch(&transaction, &batch?)?;
@@ -109,8 +111,14 @@ impl Store {
             insert_task(&transaction, &task)?;
             next_uid = next_uid.max(task.task.uid.checked_add(1).ok_or(StoreError::Exhausted)?);
         }
+        if let Some(marks) = &mut writer.marks {
+            marks.allow_tasks(next_uid).map_err(StoreError::from)?;
+        }
         transaction.commit().map_err(StoreError::from)?;
         writer.next_uid = next_uid;
+        if let Some(marks) = &mut writer.marks {
+            marks.given_tasks(next_uid);
+        }
         Ok(())
     }
 }
