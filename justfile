@@ -61,6 +61,14 @@ soak minutes="10":
     cargo build --release --bin lamina
     scripts/soak.py --minutes {{minutes}}
 
+# Requests that ask for all the memory there is, to a server inside 512 and 256 MB.
+hostile:
+    cargo build --release --bin lamina
+    scripts/hostile-requests.py --memory 256 --documents 200000
+    scripts/hostile-requests.py --memory 512 --documents 200000
+    scripts/hostile-requests.py --memory 256 --documents 1000000
+    scripts/hostile-requests.py --memory 512 --documents 1000000
+
 # Requests made from the description of the routes: none may be answered with 5xx.
 contract examples="30":
     scripts/test-contract.sh {{examples}}

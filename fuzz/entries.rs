@@ -288,6 +288,7 @@ pub fn format(data: &[u8]) {
             terms: found.matching_terms.as_ref().expect("they were asked for"),
             tokenizer: &TOKENIZER,
             languages: &|_| Vec::new(),
+            may_take: &|_| true,
         };
         let formatted = formatter.format(document.trim().as_bytes()).expect("a document");
         let shown = serde_json::from_slice(&formatted.document.expect("a copy")).expect("JSON");

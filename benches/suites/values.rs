@@ -145,6 +145,7 @@ fn highlight(c: &mut Criterion) {
         terms: &terms,
         tokenizer: &Tokenizer::new(&TextOptions::default()),
         languages: &|_| Vec::new(),
+        may_take: &|_| true,
     };
     c.bench_function("highlight and crop 20 films", |b| {
         b.iter(|| films.iter().map(|film| formatter.format(film).expect("a film is JSON")).collect::<Vec<_>>());

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::access::{Access, KeyStore};
+use crate::budget::{AnswerBudget, Budgets};
 use crate::embedders::Embedders;
-use crate::error::ErrorDocs;
+use crate::error::{ApiResult, ErrorDocs};
 use crate::features::Features;
 use crate::instance::Instance;
 use crate::network::Network;
@@ -36,6 +37,8 @@ pub struct AppState {
     pub searches: SearchPool,
     /// What searches were answered lately.
     pub kept_answers: Arc<KeptAnswers>,
+    /// Memory of requests and answers.
+    pub budgets: Budgets,
     /// States of indexes that searches hold on to.
     pub points_in_time: Arc<PointsInTime>,
     /// Switches that clients turn.
@@ -72,6 +75,7 @@ impl AppState {
             error_docs: ErrorDocs::new(&options.service.error_docs_url),
             searches: SearchPool::new(&options),
             kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
+            budgets: Budgets::new(&options.searching),
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),
@@ -84,6 +88,30 @@ impl AppState {
             embedders,
             webhooks,
             options,
+        }
+    }
+
+    /// Runs `work`, which makes an answer and counts what it takes in `budget`, on the pool of searches. Where other
+    /// answers have taken what is left, it waits for its share, and runs again.
+    ///
+    /// # Errors
+    /// As [`SearchPool::run`], and those of `work`.
+    pub async fn answer<T: Send + 'static>(
+        &self,
+        budget: &AnswerBudget,
+        work: impl Fn() -> ApiResult<T> + Send + Sync + 'static,
+    ) -> ApiResult<T> {
+        let work = Arc::new(work);
+        let run = || {
+            let work = Arc::clone(&work);
+            self.searches.run(move || work())
+        };
+        match run().await? {
+            Err(_) if budget.is_short() => {
+                budget.reserve().await?;
+                run().await?
+            }
+            result => result,
         }
     }
 }

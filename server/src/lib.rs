@@ -7,6 +7,7 @@ pub mod access;
 pub mod app;
 pub mod backup;
 mod banner;
+pub mod budget;
 pub mod bus_error;
 mod cancellation;
 pub mod console;

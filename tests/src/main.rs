@@ -28,6 +28,7 @@ mod kills;
 mod languages;
 mod local_models;
 mod lost_store;
+mod memory_limits;
 mod network;
 mod object_storage;
 mod observing;

@@ -128,6 +128,21 @@ impl Server {
         }
     }
 
+    /// The resident memory of the process: now, and at its most since [`Server::forget_peak`]. In KiB.
+    pub(crate) fn memory(&self) -> (u64, u64) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
+        let line = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux tells it");
+            line.trim().trim_end_matches(" kB").parse().expect("a number")
+        };
+        (line("VmRSS:"), line("VmHWM:"))
+    }
+
+    /// The most memory that was resident counts from now.
+    pub(crate) fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.process.id()), "5").expect("the process is ours");
+    }
+
     /// SIGKILL: nothing is finished, nothing is cleaned up.
     pub(crate) fn kill(&mut self) {
         self.process.kill().expect("the process can be killed");

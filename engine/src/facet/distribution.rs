@@ -68,6 +68,13 @@ pub fn distributions(
     facets.par_iter().map(|facet| distribution(snapshot, candidates, facet, listing)).collect()
 }
 
+/// At least as many values as [`distribution`] lists of `facet`, whatever the candidates are.
+pub fn listed_values_max(snapshot: &Snapshot, facet: &FacetField, listing: Listing) -> usize {
+    let order = snapshot.settings.faceting.order_of(&facet.name);
+    let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
+    columns(snapshot, facet.field).iter().map(|(_, column)| column.value_count() as usize).sum::<usize>().min(limit)
+}
+
 /// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`. Lists what
 /// `listing` says.
 ///

@@ -15,7 +15,7 @@ mod tests;
 mod used_values;
 mod values;
 
-pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distribution, distributions};
+pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distribution, distributions, listed_values_max};
 pub use error::{FacetError, FacetSearchError};
 pub use merge::merge_facets;
 pub use search::{FacetHit, FacetHits, search_facet};

@@ -64,7 +64,18 @@ pub struct Formatter<'a> {
     pub tokenizer: &'a Tokenizer,
     /// The languages of the texts at a path; none: detect.
     pub languages: &'a dyn Fn(&str) -> Vec<Language>,
+    /// Asked before formatting takes so many bytes more, where these are many; whether it may.
+    pub may_take: &'a dyn Fn(usize) -> bool,
 }
+
+/// What is taken without asking.
+const UNASKED_BYTES: usize = 256 << 10;
+/// A longer text is looked at for its words before they are held.
+const UNASKED_TEXT_BYTES: usize = 16 << 10;
+/// A word or a separator of a text, and the match that it may be.
+const TOKEN_BYTES: usize = 240;
+/// A position, with its share of the list that it is in, and as text.
+const POSITION_BYTES: usize = 128;
 
 impl Formatter<'_> {
     /// Formats `document` (the text of a JSON object). Cost: tokenises every displayed text when positions are asked
@@ -75,7 +86,14 @@ impl Formatter<'_> {
             return Ok(Formatted::default());
         }
         let document = std::str::from_utf8(document)?;
-        let mut walk = Walk { of: self, out: Vec::new(), positions: BTreeMap::new(), indices: Vec::new() };
+        let mut walk = Walk {
+            of: self,
+            out: Vec::new(),
+            positions: BTreeMap::new(),
+            positions_bytes: 0,
+            indices: Vec::new(),
+            asked: UNASKED_BYTES,
+        };
         walk.object("", document)?;
         Ok(Formatted {
             document: formats.then_some(walk.out),
@@ -111,10 +129,27 @@ struct Walk<'w, 'a> {
     of: &'w Formatter<'a>,
     out: Vec<u8>,
     positions: BTreeMap<String, Vec<Position>>,
+    positions_bytes: usize,
     indices: Vec<usize>,
+    /// Bytes that may be taken.
+    asked: usize,
 }
 
 impl Walk<'_, '_> {
+    /// Asks for room for `more` bytes beside what was written, if there is none.
+    fn room_for(&mut self, more: usize) -> Result<(), StoredDocumentError> {
+        // A list that grows holds up to twice as much.
+        let wanted = (self.out.len() + self.positions_bytes).saturating_mul(2).saturating_add(more);
+        if wanted > self.asked {
+            let wanted = wanted.checked_next_power_of_two().unwrap_or(wanted);
+            if !(self.of.may_take)(wanted - self.asked) {
+                return Err(StoredDocumentError::Memory);
+            }
+            self.asked = wanted;
+        }
+        Ok(())
+    }
+
     /// Writes an object; answers whether anything of it is shown. Parts that are only searched for matches leave no
     /// trace in the output.
     fn object(&mut self, path: &str, object: &str) -> Result<bool, StoredDocumentError> {
@@ -168,11 +203,11 @@ impl Walk<'_, '_> {
                 true
             }
             Kind::String => {
-                self.text(path, &string(value)?, Some(value));
+                self.text(path, &string(value)?, Some(value))?;
                 false
             }
             Kind::Number => {
-                self.text(path, Number::read(value, &mut Vec::new()).text, None);
+                self.text(path, Number::read(value, &mut Vec::new()).text, None)?;
                 false
             }
             Kind::Literal => {
@@ -188,7 +223,7 @@ impl Walk<'_, '_> {
     }
 
     /// Writes a text. `raw` is its JSON form, when it has one of its own.
-    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) {
+    fn text(&mut self, path: &str, text: &str, raw: Option<&str>) -> Result<(), StoredDocumentError> {
         let options = self.of.options;
         let highlight = options.highlight.at(path) == Selected::Whole && !self.of.terms.is_empty();
         let crop = options.crop.length(path);
@@ -198,9 +233,14 @@ impl Walk<'_, '_> {
                 Some(raw) => self.out.extend_from_slice(raw.as_bytes()),
                 None => write_string(&mut self.out, text),
             }
-            return;
+            return Ok(());
         }
-        let tokens = self.of.tokenizer.tokens(text, &(self.of.languages)(path));
+        let languages = (self.of.languages)(path);
+        if text.len() > UNASKED_TEXT_BYTES {
+            let count = self.of.tokenizer.count(text, &languages);
+            self.room_for(count.saturating_mul(TOKEN_BYTES))?;
+        }
+        let tokens = self.of.tokenizer.tokens(text, &languages);
         let matches = find_matches(&tokens, self.of.terms);
         if options.with_positions && !matches.is_empty() {
             let indices = &self.indices;
@@ -211,10 +251,15 @@ impl Walk<'_, '_> {
             });
             // As other servers have it: of several values of a path the last one with matches is told.
             self.positions.insert(path.to_owned(), found.collect());
+            self.positions_bytes += matches.len() * (POSITION_BYTES + 8 * indices.len());
         }
         let shown = crop.map_or(0..text.len(), |length| window(text, &tokens, &matches, length));
         let marked = if highlight { &matches[..] } else { &[] };
+        let marks = marked.len().saturating_mul(options.pre_tag.len() + options.post_tag.len());
+        // Once as it is, and once in the copy of the document.
+        self.room_for(shown.len().saturating_add(marks).saturating_mul(2).saturating_add(tokens.len() * TOKEN_BYTES))?;
         write_string(&mut self.out, &tagged(text, shown, marked, options));
+        Ok(())
     }
 }
 

@@ -73,6 +73,7 @@ fn format(text: &str, terms: &MatchingTerms, crop_length: usize) -> (String, Val
         terms,
         tokenizer: &Tokenizer::new(&TextOptions::default()),
         languages: &|_| Vec::new(),
+        may_take: &|_| true,
     };
     let formatted = formatter.format(json!({ "t": text }).to_string().as_bytes()).unwrap();
     let read = |bytes: Option<Vec<u8>>| serde_json::from_slice::<Value>(&bytes.unwrap()).unwrap();

@@ -142,6 +142,7 @@ fn formatted(document: &str, asked: Asked<'_>) -> (String, String) {
         terms: &asked.terms,
         tokenizer: &Tokenizer::new(&TextOptions::default()),
         languages: &|_| Vec::new(),
+        may_take: &|_| true,
     };
     let formatted = formatter.format(document.as_bytes()).unwrap();
     let text = |bytes: Option<Vec<u8>>| String::from_utf8(bytes.unwrap_or_default()).unwrap();
@@ -320,6 +321,7 @@ fn nothing_is_formatted_unless_asked_for() {
         terms: &terms("red"),
         tokenizer: &Tokenizer::new(&TextOptions::default()),
         languages: &|_| Vec::new(),
+        may_take: &|_| true,
     };
     assert_eq!(formatter.format(br#"{"a":"red"}"#).unwrap(), Formatted::default());
 }

@@ -15,6 +15,9 @@ pub enum StoredDocumentError {
     Json(#[from] serde_json::Error),
     #[error("a stored document is not UTF-8")]
     Text(#[from] std::str::Utf8Error),
+    /// Formatting it takes more memory than it may.
+    #[error("a document takes more memory to format than there is for it")]
+    Memory,
 }
 
 /// What a raw JSON value is, by its first byte.

@@ -18,6 +18,9 @@ pub struct VectorCounts {
     pub documents: u64,
 }
 
+/// A number of a vector while it is written: in 32 and in 64 bits, and as text.
+const NUMBER_BYTES: usize = 48;
+
 /// Whether a document waits for the vectors of an embedder that makes them.
 pub(super) fn waits(reader: &SegmentReader, embedder: &str, doc: DocId) -> bool {
     reader.vectors_of(embedder).is_none_or(|vectors| !vectors.state(doc).is_present())
@@ -48,6 +51,13 @@ impl Snapshot {
         let reader = &self.segments[address.segment as usize].reader;
         let makers = self.settings.all_embedders().filter(|embedder| !embedder.user_provided);
         makers.filter(move |embedder| waits(reader, &embedder.name, address.doc)).map(|embedder| embedder.name)
+    }
+
+    /// Bytes that [`Snapshot::vectors_json`] takes for the vectors that are stored of a document, roughly.
+    pub fn vectors_json_bytes(&self, address: DocumentAddress) -> usize {
+        let reader = &self.segments[address.segment as usize].reader;
+        let numbers = |vectors: &Vectors| vectors.of(address.doc).len() * vectors.shape().dimensions as usize;
+        reader.vectors().iter().map(|vectors| numbers(vectors) * NUMBER_BYTES).sum()
     }
 
     /// The `_vectors` of a document (given as it is stored) as a JSON object: for each embedder of the settings what

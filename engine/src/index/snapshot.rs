@@ -152,6 +152,24 @@ impl Snapshot {
         Ok(json)
     }
 
+    /// At least as many bytes as the JSON of a document has. It takes two buffers of so many to read it. Reads the head of a
+    /// block.
+    ///
+    /// # Errors
+    /// As [`Snapshot::document`].
+    pub fn document_bytes(&self, address: DocumentAddress) -> Result<usize, IndexError> {
+        Ok(self.segments[address.segment as usize].reader.store().block_bytes_of(address.doc)?)
+    }
+
+    /// At least as many bytes as any document has. Reads the heads of all blocks the first time.
+    ///
+    /// # Errors
+    /// As [`Snapshot::document`].
+    pub fn document_bytes_max(&self) -> Result<usize, IndexError> {
+        let most = self.segments.iter().map(|segment| segment.reader.store().block_bytes_max());
+        Ok(most.collect::<Result<Vec<_>, _>>()?.into_iter().max().unwrap_or(0))
+    }
+
     /// Has documents that will be read brought from memory, all at once.
     pub fn fetch(&self, addresses: impl Iterator<Item = DocumentAddress>) {
         addresses.for_each(|address| self.segments[address.segment as usize].reader.store().fetch(address.doc));

@@ -51,6 +51,7 @@ codes! {
     BadParameter = "bad_parameter", InvalidRequest, 400;
     DuplicateIndexFound = "duplicate_index_found", InvalidRequest, 400;
     PayloadTooLarge = "payload_too_large", InvalidRequest, 413;
+    AnswerTooLarge = "answer_too_large", InvalidRequest, 400;
     MissingContentType = "missing_content_type", InvalidRequest, 415;
     InvalidContentType = "invalid_content_type", InvalidRequest, 415;
     UnsupportedMediaType = "unsupported_media_type", InvalidRequest, 415;

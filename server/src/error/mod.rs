@@ -1,6 +1,7 @@
 //! What a request or a task may fail with: a public code, a message for people, and where to read more.
 
 mod code;
+mod message;
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use code::{Code, ErrorType};
+pub(crate) use message::excerpt;
 
 /// Where the documentation of the codes lives (`--error-docs-url`); a code's link is `<base>#<code>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,9 +52,9 @@ pub struct ApiError {
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// An error with the status that the table gives to its code.
+    /// An error with the status that the table gives to its code. Of what the message quotes some hundred bytes are kept.
     pub fn new(code: Code, message: impl Into<String>) -> ApiError {
-        ApiError { code, message: message.into(), status: code.status(), is_momentary: false }
+        ApiError { code, message: message::bounded(message.into()), status: code.status(), is_momentary: false }
     }
 
     /// The same error under another HTTP status: `/multi-search` answers 400 for a missing index.
@@ -75,7 +77,7 @@ impl ApiError {
     /// The same error with `prefix` before its message.
     #[must_use]
     pub fn prefixed(self, prefix: impl fmt::Display) -> ApiError {
-        ApiError { message: format!("{prefix}{}", self.message), ..self }
+        ApiError { message: message::bounded(format!("{prefix}{}", self.message)), ..self }
     }
 
     /// ``Index `x` not found.``
@@ -127,7 +129,7 @@ impl ApiError {
     /// The JSON body, also shown as `error` of a failed task.
     pub fn body(&self, docs: &ErrorDocs) -> ErrorBody {
         ErrorBody {
-            message: self.message.clone(),
+            message: message::bounded(self.message.clone()),
             code: self.code.as_str().to_owned(),
             r#type: self.code.error_type(),
             link: docs.link(self.code),

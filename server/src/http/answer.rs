@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use serde::Serialize;
 use warp::http::{HeaderValue, Method, StatusCode, header};
@@ -32,7 +33,8 @@ pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
 }
 
 /// A JSON answer of 200 whose text is there already.
-pub fn json_text(body: Vec<u8>) -> Response {
+pub fn json_text(body: impl Into<Bytes>) -> Response {
+    let body: Bytes = body.into();
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -1,6 +1,7 @@
 //! Between the connection and the routes: requests with their bodies, answers, what every answer carries.
 
 mod answer;
+mod body_memory;
 mod busy;
 mod compress;
 mod decode;
@@ -18,6 +19,7 @@ mod tls;
 
 pub(crate) use answer::LIMITS_HEADER;
 pub use answer::{accepted, error_answer, json_answer, json_text, no_content, respond};
+pub use body_memory::{BodyMemory, Counted};
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};

@@ -11,12 +11,14 @@ use warp::http::{HeaderMap, Method, header};
 use warp::path::FullPath;
 use warp::{Filter, Rejection};
 
-use super::decode::{Encoding, LimitedReader, incomplete_body, payload_too_large};
+use super::body_memory::{BodyMemory, Counted};
+use super::decode::{Encoding, LimitedReader, ReadFailure, incomplete_body, payload_too_large};
 use crate::access::Rights;
 use crate::app::AppState;
+use crate::budget::request_too_large;
 use crate::error::ApiResult;
 use crate::tasks::blocking;
-use crate::wire::body::{check_json_content_type, parse_json};
+use crate::wire::body::check_json_content_type;
 use crate::wire::query_string::QueryString;
 use crate::wire::wait::Wait;
 
@@ -142,24 +144,28 @@ impl Request {
         (self.headers, self.body)
     }
 
-    /// The whole body, decoded.
+    /// The whole body, decoded, with the memory that it takes.
     ///
     /// # Errors
-    /// When it is larger than the limit, or its encoding is unknown or broken.
-    pub async fn bytes(mut self) -> ApiResult<Bytes> {
-        let limit = self.state.options.service.payload_bytes_max();
+    /// When it is larger than the limits, when other requests take the memory that there is, or when its encoding is
+    /// unknown or broken.
+    pub async fn bytes(mut self) -> ApiResult<Counted<Bytes>> {
+        let payload_max = self.state.options.service.payload_bytes_max();
         let encoding = Encoding::of(&self.headers)?;
         let declared = content_length(&self.headers).unwrap_or(0);
-        if declared > limit {
-            return Err(payload_too_large(limit));
+        if declared > payload_max {
+            return Err(payload_too_large(payload_max));
         }
+        let mut memory = BodyMemory::new(&self.state);
         let mut encoded = BytesMut::new();
         let mut first = None;
         while let Some(piece) = self.body.next().await {
             let piece = piece.map_err(|_| incomplete_body())?;
-            if (encoded.len() + piece.len()) as u64 > limit {
-                return Err(payload_too_large(limit));
+            let len = encoded.len() + first.as_ref().map_or(0, Bytes::len) + piece.len();
+            if len as u64 > payload_max {
+                return Err(payload_too_large(payload_max));
             }
+            memory.receive(len).await?;
             // Most bodies are one piece, which is used as it is.
             match first.take() {
                 None if encoded.is_empty() => first = Some(piece),
@@ -172,16 +178,17 @@ impl Request {
         }
         let encoded = first.unwrap_or_else(|| encoded.freeze());
         if encoding == Encoding::Identity || encoded.is_empty() {
-            return Ok(encoded);
+            return Ok(Counted { value: encoded, memory });
         }
         blocking(move || {
+            let limit = payload_max.min(memory.one_max() as u64);
             let mut reader = LimitedReader::new(encoding.reader(encoded.reader())?, limit);
-            let mut decoded = Vec::new();
-            let read = std::io::Read::read_to_end(&mut reader, &mut decoded);
-            match (reader.failure(), read) {
+            let decoded = memory.decode(&mut reader);
+            match (reader.failure(), decoded) {
+                (Some(ReadFailure::TooLarge), _) if limit < payload_max => Err(request_too_large(memory.one_max())),
                 (Some(failure), _) => Err(failure.into_error(limit)),
-                (None, Err(_)) => Err(incomplete_body()),
-                (None, Ok(_)) => Ok(Bytes::from(decoded)),
+                (None, Ok(decoded)) => Ok(Counted { value: decoded, memory }),
+                (None, Err(error)) => Err(error),
             }
         })
         .await?
@@ -191,9 +198,9 @@ impl Request {
     ///
     /// # Errors
     /// As [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
-    pub async fn json(self) -> ApiResult<Value> {
+    pub async fn json(self) -> ApiResult<Counted<Value>> {
         check_json_content_type(self.header(header::CONTENT_TYPE))?;
-        parse_json(&self.bytes().await?)
+        self.bytes().await?.parsed().await
     }
 }
 

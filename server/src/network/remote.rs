@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use super::Remote;
+use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, Code};
 use crate::http::LIMITS_HEADER;
 use crate::outbound::{Outbound, OutboundError};
@@ -61,7 +62,7 @@ impl From<ApiError> for Failure {
     }
 }
 
-/// Sends the body of a multi-search, again if the remote could not be reached or failed, as long as `patience` lasts.
+/// Sends the body of a multi-search, and counts what comes back in `budget`; again if the remote could not be reached or failed, as long as `patience` lasts.
 ///
 /// # Errors
 /// One of the `remote_*` codes.
@@ -72,12 +73,13 @@ pub(super) async fn multi_search(
     wanted: ValuesWanted,
     with_metadata: bool,
     patience: Duration,
+    budget: &AnswerBudget,
 ) -> Result<Answered, ApiError> {
     let deadline = Instant::now() + patience;
     let mut tries = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let answered = ask(outbound, remote, body, wanted, with_metadata, left).await;
+        let answered = ask(outbound, remote, body, wanted, with_metadata, left, budget).await;
         tries += 1;
         let pause = PAUSE * tries;
         match answered {
@@ -97,6 +99,7 @@ async fn ask(
     wanted: ValuesWanted,
     with_metadata: bool,
     left: Duration,
+    budget: &AnswerBudget,
 ) -> Result<Answered, Failure> {
     let url = format!("{}/multi-search", remote.url.trim_end_matches('/'));
     let mut request = outbound
@@ -112,10 +115,15 @@ async fn ask(
     if let Some(key) = &remote.search_api_key {
         request = request.bearer_auth(key);
     }
-    let reply = outbound.send(request, ANSWER_BYTES_MAX).await.map_err(|error| unreachable_remote(&error))?;
+    let reply = outbound
+        .send(request, ANSWER_BYTES_MAX.min(budget.left()))
+        .await
+        .map_err(|error| unreachable_remote(&error))?;
     let excerpt = || String::from_utf8_lossy(&reply.body[..reply.body.len().min(EXCERPT_BYTES)]).into_owned();
     match reply.status {
         status if status.is_success() => {
+            let _text = budget.hold(reply.body.len())?;
+            budget.take(json_heap_bytes(&reply.body, VALUE_BYTES))?;
             let body = serde_json::from_slice(&reply.body).map_err(|error| {
                 let message = format!("could not parse response from the remote host: {error}");
                 ApiError::new(Code::RemoteBadResponse, message)
@@ -192,9 +200,16 @@ mod tests {
             // By a name: an address is refused before a request is made, and counted.
             let url = format!("http://localhost:{nobody}");
             let remote = Remote { url, search_api_key: None, write_api_key: None };
-            let asked =
-                multi_search(&outbound, &remote, &Value::Null, ValuesWanted::AsSet, false, Duration::from_secs(30))
-                    .await;
+            let asked = multi_search(
+                &outbound,
+                &remote,
+                &Value::Null,
+                ValuesWanted::AsSet,
+                false,
+                Duration::from_secs(30),
+                &AnswerBudget::UNLIMITED,
+            )
+            .await;
             let error = asked.err().expect("nobody answers");
             assert_eq!(error.code, Code::RemoteCouldNotSendRequest);
             assert_eq!(tally.show().unwrap()["total"], tries, "{networks}: {}", error.message);

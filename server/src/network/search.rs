@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::answers::{self, Part};
 use super::{Remote, Topology, remote};
 use crate::access::Rights;
+use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::Outbound;
 use crate::search::ValuesWanted;
@@ -112,16 +113,18 @@ impl NetworkSearch {
         Ok(Some(asked))
     }
 
-    /// Asks all other servers at the same time; each may take as long as `patience` lasts.
+    /// Asks all other servers at the same time; each may take as long as `patience` lasts. What they answer is counted in
+    /// `budget`.
     pub async fn ask(
         &self,
         outbound: &Outbound,
         wanted: ValuesWanted,
         with_metadata: bool,
         patience: Duration,
+        budget: &AnswerBudget,
     ) -> RemoteAnswers {
         let asking = self.remotes.iter().map(|(_, remote, part)| {
-            remote::multi_search(outbound, remote, &part.body, wanted, with_metadata, patience)
+            remote::multi_search(outbound, remote, &part.body, wanted, with_metadata, patience, budget)
         });
         RemoteAnswers(futures_util::future::join_all(asking).await)
     }

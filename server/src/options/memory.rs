@@ -6,15 +6,21 @@ use std::path::{Component, Path, PathBuf};
 /// When nothing can be found out.
 const FALLBACK_BYTES: u64 = 2 << 30;
 
-/// The smaller of the machine's memory and the limit of the control group, in bytes.
+/// The smallest of the machine's memory, the limits of the control group, and those of the process (`ulimit -d`, `ulimit
+/// -v`), in bytes.
 pub fn usable_memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| machine_bytes(&text));
-    let group = group_limits().into_iter().min();
-    match (machine, group) {
-        (Some(machine), Some(group)) => machine.min(group),
-        (Some(bytes), None) | (None, Some(bytes)) => bytes,
-        (None, None) => FALLBACK_BYTES,
-    }
+    let process = fs::read_to_string("/proc/self/limits").map(|text| process_limits(&text)).unwrap_or_default();
+    group_limits().into_iter().chain(machine).chain(process).min().unwrap_or(FALLBACK_BYTES)
+}
+
+/// What the process may map, and how much of that may be data.
+fn process_limits(limits: &str) -> Vec<u64> {
+    let lines = limits
+        .lines()
+        .filter_map(|line| ["Max address space", "Max data size"].iter().find_map(|name| line.strip_prefix(name)));
+    // The first number is the one in force; "unlimited" is none.
+    lines.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
 
 fn machine_bytes(meminfo: &str) -> Option<u64> {
@@ -102,6 +108,15 @@ mod tests {
     fn meminfo_is_in_kibibytes() {
         assert_eq!(machine_bytes("MemTotal:       16384 kB\nMemFree: 1 kB\n"), Some(16 << 20));
         assert_eq!(machine_bytes("MemFree: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn limits_of_the_process_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max data size             536870912            unlimited            bytes\n\
+                      Max address space         unlimited            unlimited            bytes\n\
+                      Max open files            1024                 4096                 files\n";
+        assert_eq!(process_limits(limits), [512 << 20]);
     }
 
     #[test]

@@ -5,7 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ByteSize, interval};
+use super::{ByteSize, interval, usable_memory_bytes};
+
+/// By default an answer may take one part in this many of what the process may use.
+const ANSWER_DIVISOR: u64 = 8;
+/// And a request one part in this many.
+const REQUEST_DIVISOR: u64 = 16;
+/// With less not even answers of usual size can be made.
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
 /// The queue of searches.
 #[derive(Clone, Debug, Args)]
@@ -26,4 +33,31 @@ pub struct Searching {
     /// Memory for answers that are kept until their index changes, for whoever asks the same again; 0 keeps none.
     #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
     pub answer_cache_size: ByteSize,
+
+    /// Memory that one answer may take while it is made and sent, at least 1 MiB: about twice its length. All answers together
+    /// take at most twice as much as one. By default an eighth of what the process may use, container limits respected.
+    #[arg(long, value_name = "SIZE")]
+    max_answer_memory: Option<ByteSize>,
+
+    /// Memory that one request may take once it is read, at least 1 MiB: its bytes, and its JSON values at about 150 bytes
+    /// each. All requests together take at most twice as much as one. Documents that are added do not count. By default a
+    /// sixteenth of what the process may use, container limits respected.
+    #[arg(long, value_name = "SIZE")]
+    max_request_memory: Option<ByteSize>,
+}
+
+impl Searching {
+    /// Memory of one answer, in bytes.
+    pub fn answer_memory_bytes(&self) -> u64 {
+        share(self.max_answer_memory, ANSWER_DIVISOR)
+    }
+
+    /// Memory of one request, in bytes.
+    pub fn request_memory_bytes(&self) -> u64 {
+        share(self.max_request_memory, REQUEST_DIVISOR)
+    }
+}
+
+fn share(size: Option<ByteSize>, divisor: u64) -> u64 {
+    size.map_or_else(|| usable_memory_bytes() / divisor, ByteSize::bytes).max(MEMORY_BYTES_MIN)
 }

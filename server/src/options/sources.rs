@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction};
 use super::{Options, command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 57] = [
+const VALUES: [(&str, &str); 59] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -58,6 +58,8 @@ const VALUES: [(&str, &str); 57] = [
     ("experimental_nb_searches_per_core", "9"),
     ("experimental_drop_search_after", "3m"),
     ("answer_cache_size", "1 MB"),
+    ("max_answer_memory", "16 MB"),
+    ("max_request_memory", "8 MB"),
     ("scrub_rate", "10 MB"),
     ("scrub_interval", "12h"),
     ("task_webhook_url", "https://example.org/hook"),

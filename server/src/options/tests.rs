@@ -124,6 +124,8 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
         ("max-indexing-memory", SIZE),
         ("experimental-limit-batched-tasks-total-size", SIZE),
         ("answer-cache-size", SIZE),
+        ("max-answer-memory", SIZE),
+        ("max-request-memory", SIZE),
         ("embedding-cache-size", SIZE),
         ("experimental-s3-multipart-part-size", SIZE),
         ("client-timeout", TIME),

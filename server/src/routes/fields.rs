@@ -27,7 +27,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 async fn list_fields(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let instance = Arc::clone(&request.state().instance);
-    let wanted = FieldList::from_body(&request.json().await?)?;
+    let wanted = FieldList::from_body(&*request.json().await?)?;
     let body = blocking(move || instance.snapshot(&uid).map(|snapshot| page(&snapshot, &wanted)));
     Ok(json_answer(StatusCode::OK, &body.await??))
 }

@@ -75,7 +75,7 @@ async fn list(request: Request) -> ApiResult<Response> {
 
 async fn create(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let (uid, primary_key) = indexes::creation(&request.json().await?)?;
+    let (uid, primary_key) = indexes::creation(&*request.json().await?)?;
     rights.check_index(&uid)?;
     enqueue(&state, NewTask::for_index(uid, Content::CreateIndex { primary_key })).await
 }
@@ -90,7 +90,7 @@ async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
 async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let (primary_key, new_uid) = indexes::update(&request.json().await?)?;
+    let (primary_key, new_uid) = indexes::update(&*request.json().await?)?;
     if let Some(new_uid) = &new_uid {
         rights.check_index(new_uid)?;
     }
@@ -109,7 +109,7 @@ async fn compact(uid: &str, request: &Request) -> ApiResult<Response> {
 
 async fn swap(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let swaps = indexes::swaps(&request.json().await?)?;
+    let swaps = indexes::swaps(&*request.json().await?)?;
     for uid in swaps.iter().flat_map(|swap| &swap.indexes) {
         rights.check_index(uid)?;
     }

@@ -58,7 +58,7 @@ fn get_one(key: &str, request: &Request) -> ApiResult<Response> {
 
 async fn create(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let key = creation(&request.json().await?)?;
+    let key = creation(&*request.json().await?)?;
     let shown = blocking(move || state.access.keys().create(key).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::CREATED, &shown))
 }
@@ -66,7 +66,7 @@ async fn create(request: Request) -> ApiResult<Response> {
 async fn update(key: &str, request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let key = decode_path_segment(key);
-    let patch = change(&request.json().await?)?;
+    let patch = change(&*request.json().await?)?;
     let shown =
         blocking(move || state.access.keys().update(&key, patch).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::OK, &shown))

@@ -14,6 +14,7 @@ use super::search::{asks_metadata, context};
 use super::tell;
 use crate::access::Holder;
 use crate::app::AppState;
+use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::{Request, Routes, json_text, request, respond};
@@ -60,20 +61,21 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     if is_spread && asked.point_in_time.is_some() {
         return Err(PointsInTime::not_over_network());
     }
+    let budget = context.budget.clone();
     let mut answer = if is_apart {
         one_by_one(&state, asked, context, with_metadata).await?
     } else if is_spread {
         over_network(&state, asked, &body, context, with_metadata).await?
     } else {
-        answer(local(&state, asked, context, with_metadata).await?)
+        answer(local(&state, asked, context, with_metadata).await?, budget)
     };
     tell(&mut answer, facts);
     Ok(answer)
 }
 
 /// The response, with what is told beside its body.
-fn answer(written: Written) -> Response {
-    let mut answer = json_text(written.body);
+fn answer(written: Written, budget: AnswerBudget) -> Response {
+    let mut answer = json_text(budget.body(written.body));
     tell_limits(&mut answer, &written.cuts);
     answer.extensions_mut().insert(Seen { degraded_searches: written.degraded_searches, ..Seen::default() });
     answer
@@ -91,20 +93,22 @@ async fn local(
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
-    let written = state.searches.run(move || {
-        let views = Views::hold(&asked, &instance, &points, &context.rights.holder())?;
-        let written = match &asked.federation {
-            Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
-            None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
-        };
-        let mut written = written.inspect_err(|_| views.held().for_each(|held| points.give_up(held)))?;
-        views.held().for_each(|held| points.watch(held, &runtime));
-        if let Some(whole) = &views.whole {
-            written.append_field("pointInTime", &whole.shown());
-        }
-        Ok(written)
-    });
-    written.await?
+    let budget = context.budget.clone();
+    state
+        .answer(&budget, move || {
+            let views = Views::hold(&asked, &instance, &points, &context.rights.holder())?;
+            let written = match &asked.federation {
+                Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
+                None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
+            };
+            let mut written = written.inspect_err(|_| views.held().for_each(|held| points.give_up(held)))?;
+            views.held().for_each(|held| points.watch(held, &runtime));
+            if let Some(whole) = &views.whole {
+                written.append_field("pointInTime", &whole.shown());
+            }
+            Ok(written)
+        })
+        .await
 }
 
 /// The states that the queries of a request see.
@@ -152,6 +156,7 @@ async fn one_by_one(
     context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
+    let budget = context.budget.clone();
     let mut results = Vec::with_capacity(asked.queries.len());
     let mut out = Written::default();
     for (position, query) in asked.queries.into_iter().enumerate() {
@@ -171,6 +176,7 @@ async fn one_by_one(
             let query = IndexQuery { query_position: Some(position), ..query };
             let alone = MultiSearch { queries: vec![query], federation: None, point_in_time: None };
             let written = local(state, alone, context.clone(), with_metadata).await?;
+            budget.take(json_heap_bytes(&written.body, VALUE_BYTES))?;
             let body: Value = serde_json::from_slice(&written.body).expect("our own answers are JSON");
             results.extend(body["results"].as_array().cloned().unwrap_or_default());
             out.cut_by(written.cuts);
@@ -178,7 +184,7 @@ async fn one_by_one(
         }
     }
     out.body = json!({ "results": results }).to_string().into_bytes();
-    Ok(answer(out))
+    Ok(answer(out, budget))
 }
 
 /// What several servers answered together.
@@ -194,10 +200,10 @@ pub(super) struct Spread {
 
 impl Spread {
     /// The response, with what is told beside its body.
-    pub(super) fn answer(self) -> Response {
+    pub(super) fn answer(self, budget: AnswerBudget) -> Response {
         let Spread { fields, cuts, degraded_searches } = self;
         let body = Value::Object(fields).to_string().into_bytes();
-        answer(Written { body, cuts: cuts.into_iter().collect(), degraded_searches })
+        answer(Written { body, cuts: cuts.into_iter().collect(), degraded_searches }, budget)
     }
 }
 
@@ -246,7 +252,8 @@ async fn over_network(
     context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
-    Ok(merged_over_network(state, asked, body, context, with_metadata).await?.answer())
+    let budget = context.budget.clone();
+    Ok(merged_over_network(state, asked, body, context, with_metadata).await?.answer(budget))
 }
 
 async fn merged_over_network(
@@ -256,7 +263,7 @@ async fn merged_over_network(
     context: Context,
     with_metadata: bool,
 ) -> ApiResult<Spread> {
-    let received = context.received;
+    let (received, budget) = (context.received, context.budget.clone());
     let federation = asked.federation.clone().ok_or_else(|| ApiError::internal("only merged lists are spread"))?;
     let wanted = ValuesWanted::of(&federation);
     let network = NetworkSearch::new(state.network.topology(), &asked, body, &context.rights)?;
@@ -266,9 +273,10 @@ async fn merged_over_network(
         local(state, asked, context, with_metadata).await.map(Some)
     };
     let patience = state.options.outbound.experimental_remote_search_timeout_seconds;
-    let elsewhere = network.ask(&state.outbound, wanted, with_metadata, patience);
+    let elsewhere = network.ask(&state.outbound, wanted, with_metadata, patience, &budget);
     let (here, elsewhere) = futures_util::future::join(here, elsewhere).await;
     let Written { body, cuts, degraded_searches } = here?.unwrap_or_default();
+    budget.take(json_heap_bytes(&body, VALUE_BYTES))?;
     let here = (!body.is_empty()).then(|| serde_json::from_slice(&body).expect("our own answers are JSON"));
     let mut cuts = BTreeSet::from_iter(cuts);
     let error_body = |error: &ApiError| serde_json::to_value(error.body(&state.error_docs)).unwrap_or_default();

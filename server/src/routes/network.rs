@@ -42,7 +42,7 @@ fn may_see_keys(rights: &Rights) -> bool {
 
 async fn change(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let patch = patch(&request.json().await?)?;
+    let patch = patch(&*request.json().await?)?;
     check_feature(&state)?;
     let is_told = state.telemetry.is_on();
     let topology = blocking(move || state.network.change(patch)).await??;

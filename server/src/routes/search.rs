@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use lamina_engine::index::Snapshot;
 use tokio::runtime::Handle;
 use warp::Filter;
@@ -56,14 +57,15 @@ pub(super) fn context(request: &Request) -> Context {
     let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
     let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
     let kept = Arc::clone(&request.state().kept_answers);
-    Context { contains_filter, foreign, rights: request.rights().clone(), kept, ..Context::now() }
+    let budget = request.state().budgets.answer();
+    Context { contains_filter, foreign, rights: request.rights().clone(), kept, budget, ..Context::now() }
 }
 
 async fn search_by_body(uid: String, request: Request) -> ApiResult<Response> {
     let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
-    let query = SearchQuery::from_body(&request.json().await?)?;
+    let query = SearchQuery::from_body(&*request.json().await?)?;
     search(&state, uid, query, context, Around { with_metadata, seen_before: None }).await
 }
 
@@ -125,7 +127,8 @@ async fn search(
         }
         let is_told = state.telemetry.is_on();
         let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
-        let mut answer = search_network(state, uid, query, context, with_metadata).await?.answer();
+        let budget = context.budget.clone();
+        let mut answer = search_network(state, uid, query, context, with_metadata).await?.answer(budget);
         tell(&mut answer, facts);
         return Ok(answer);
     }
@@ -145,17 +148,23 @@ async fn search(
         let snapshot = state.instance.searchable(&uid)?;
         let target = Target { uid: &uid, snapshot: &snapshot };
         if let Some(answered) = context.kept.get(target, &query, &context, form) {
-            let tag = seen_before.map(|seen| seen.tag(&snapshot, &context, with_metadata));
+            let tag = seen_before.as_ref().map(|seen| seen.tag(&snapshot, &context, with_metadata));
             let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, false)));
-            let body = answered.written.body(context.received);
-            return Ok(answer(body, &answered, tag.as_ref(), has_any, facts));
+            let told = Told::of(&answered);
+            let body = answered.into_body(context.received, &context.budget);
+            // Where memory is short, the search that follows waits for it.
+            if let Ok(body) = body {
+                let body = context.budget.clone().body(body);
+                return Ok(answer(body, &told, tag.as_ref(), has_any, facts));
+            }
         }
     }
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), context.received)?;
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
-    let found = state.searches.run(move || {
+    let budget = context.budget.clone();
+    let found = state.answer(&budget, move || {
         points.within(
             &uid,
             query.point_in_time,
@@ -164,36 +173,43 @@ async fn search(
             || instance.searchable(&uid),
             |snapshot| {
                 let answered = context.kept.answer(Target { uid: &uid, snapshot }, &query, &context, form)?;
-                let is_degraded = answered.is_degraded;
-                let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, is_degraded)));
+                let told = Told::of(&answered);
+                let facts = is_told.then(|| Facts::Search(SearchFacts::of(&query, told.is_degraded)));
                 // What a time limit has cut says nothing for certain.
-                let tag = seen_before.filter(|_| !is_degraded).map(|seen| seen.tag(snapshot, &context, with_metadata));
-                Ok((answered.written.body(context.received), (answered, tag, facts)))
+                let seen_before = seen_before.as_ref().filter(|_| !told.is_degraded);
+                let tag = seen_before.map(|seen| seen.tag(snapshot, &context, with_metadata));
+                Ok((answered.into_body(context.received, &context.budget)?, (told, tag, facts)))
             },
         )
     });
-    let (body, (answered, tag, facts)) = found.await??;
-    Ok(answer(body, &answered, tag.as_ref(), has_any, facts))
+    let (body, (told, tag, facts)) = found.await?;
+    Ok(answer(budget.body(body), &told, tag.as_ref(), has_any, facts))
+}
+
+/// What is told beside an answer.
+struct Told {
+    is_degraded: bool,
+    cuts: Arc<[String]>,
+}
+
+impl Told {
+    fn of(answered: &Answered) -> Told {
+        Told { is_degraded: answered.is_degraded, cuts: Arc::clone(&answered.cuts) }
+    }
 }
 
 /// The response with the body of an answer, and what is told beside it; without both for who has any answer (`has_any`)
 /// that can be told by its tag.
-fn answer(
-    body: Vec<u8>,
-    answered: &Answered,
-    tag: Option<&EntityTag>,
-    has_any: bool,
-    facts: Option<Facts>,
-) -> Response {
+fn answer(body: Bytes, told: &Told, tag: Option<&EntityTag>, has_any: bool, facts: Option<Facts>) -> Response {
     if let Some(tag) = tag.filter(|_| has_any) {
         return tag.not_modified();
     }
     let mut answer = json_text(body);
-    tell_limits(&mut answer, &answered.cuts);
+    tell_limits(&mut answer, &told.cuts);
     if let Some(tag) = tag {
         tag.put(&mut answer);
     }
-    let seen = Seen { degraded_searches: answered.is_degraded.into(), facts: facts.map(Box::new) };
+    let seen = Seen { degraded_searches: told.is_degraded.into(), facts: facts.map(Box::new) };
     answer.extensions_mut().insert(seen);
     answer
 }
@@ -202,13 +218,14 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
     let mut context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
-    let asked = FacetSearch::from_body(&request.json().await?)?;
+    let asked = FacetSearch::from_body(&*request.json().await?)?;
     let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received)?;
     context.embedded = embed(&state, texts).await;
     let instance = Arc::clone(&state.instance);
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
-    let found = state.searches.run(move || {
+    let budget = context.budget.clone();
+    let found = state.answer(&budget, move || {
         points.within(
             &uid,
             asked.query.point_in_time,
@@ -221,8 +238,8 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
             },
         )
     });
-    let (body, written) = found.await??;
-    let mut answer = json_text(body);
+    let (body, written) = found.await?;
+    let mut answer = json_text(budget.body(body));
     tell_limits(&mut answer, &written.cuts);
     let seen = Seen { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
     answer.extensions_mut().insert(seen);
@@ -233,7 +250,7 @@ async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
     let context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
-    let query = SimilarQuery::from_body(&request.json().await?)?;
+    let query = SimilarQuery::from_body(&*request.json().await?)?;
     similar(&state, uid, query, context).await
 }
 
@@ -245,12 +262,13 @@ async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Respo
 
 async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
-    let written = state.searches.run(move || {
+    let budget = context.budget.clone();
+    let written = state.answer(&budget, move || {
         let snapshot = instance.searchable(&uid)?;
         run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
     });
-    let written = written.await??;
-    let mut answer = json_text(written.body);
+    let written = written.await?;
+    let mut answer = json_text(budget.body(written.body));
     tell_limits(&mut answer, &written.cuts);
     Ok(answer)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use serde::Serialize;
 use serde_json::json;
 use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -13,14 +14,15 @@ use warp::{Filter, Reply};
 
 use super::enqueue_as;
 use crate::app::AppState;
+use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::metadata::CUSTOM_METADATA;
-use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::options::human_size;
 use crate::tasks::{
-    Content, NewTask, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, Upsert, batch_not_found, blocking,
-    task_not_found,
+    Content, NewTask, Page, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, Upsert, batch_not_found,
+    blocking, task_not_found,
 };
 use crate::wire::tasks::{list_parameters, selecting_parameters, uid_in_path};
 
@@ -149,18 +151,11 @@ async fn list_tasks(request: Request) -> ApiResult<Response> {
     let state = request.state();
     let (mut filter, paging) = list_parameters(&request.query())?;
     filter.visible = request.rights().visible().map(<[String]>::to_vec);
-    let page = state.queue.tasks(filter, paging).await?;
+    let budget = state.budgets.answer();
+    let page = state.queue.tasks(filter, paging, budget.clone()).await?;
     let results: Vec<TaskView<'_>> = page.results.iter().map(|task| task.view(&state.error_docs)).collect();
-    Ok(json_answer(
-        StatusCode::OK,
-        &json!({
-            "results": results,
-            "total": page.total,
-            "limit": page.limit,
-            "from": page.from,
-            "next": page.next,
-        }),
-    ))
+    let page = Page { results, total: page.total, limit: page.limit, from: page.from, next: page.next };
+    Ok(listed(&page, budget))
 }
 
 async fn cancel_tasks(request: Request) -> ApiResult<Response> {
@@ -203,6 +198,13 @@ async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {
 async fn list_batches(request: Request) -> ApiResult<Response> {
     let (mut filter, paging) = list_parameters(&request.query())?;
     filter.visible = request.rights().visible().map(<[String]>::to_vec);
-    let page = request.state().queue.batches(filter, paging).await?;
-    Ok(json_answer(StatusCode::OK, &page))
+    let budget = request.state().budgets.answer();
+    let page = request.state().queue.batches(filter, paging, budget.clone()).await?;
+    Ok(listed(&page, budget))
+}
+
+/// A page as it is sent.
+fn listed(page: &Page<impl Serialize>, budget: AnswerBudget) -> Response {
+    let body = serde_json::to_vec(page).expect("tasks and batches have text keys");
+    json_text(budget.body(body))
 }

@@ -56,14 +56,14 @@ fn is_writer(rights: &Rights) -> bool {
 
 async fn create(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
-    let patch = patch(&request.json().await?)?;
+    let patch = patch(&*request.json().await?)?;
     let webhook = blocking(move || state.webhooks.create(patch)).await??;
     Ok(json_answer(StatusCode::CREATED, &webhook.view(true)))
 }
 
 async fn update(uuid: &str, request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
-    let patch = patch(&request.json().await?)?;
+    let patch = patch(&*request.json().await?)?;
     let uuid = uuid_in_path(uuid)?;
     let webhook = blocking(move || state.webhooks.update(uuid, patch)).await??;
     Ok(json_answer(StatusCode::OK, &webhook.view(true)))

@@ -72,6 +72,18 @@ impl WrittenAnswer {
     pub fn body(&self, received: Instant) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.start.len() + 256);
         out.extend_from_slice(&self.start);
+        self.put_around(received, &mut out);
+        out
+    }
+
+    /// As [`WrittenAnswer::body`], without a copy of the hits.
+    pub(super) fn into_body(mut self, received: Instant) -> Vec<u8> {
+        let mut out = std::mem::take(&mut self.start);
+        self.put_around(received, &mut out);
+        out
+    }
+
+    fn put_around(&self, received: Instant, out: &mut Vec<u8>) {
         for (key, value) in &self.around {
             let value = match key.as_str() {
                 MILLIS => &json!(u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX)),
@@ -84,7 +96,6 @@ impl WrittenAnswer {
             out.extend_from_slice(value.to_string().as_bytes());
         }
         out.push(b'}');
-        out
     }
 
     /// Bytes that it takes, roughly.
@@ -108,9 +119,10 @@ impl Answer<'_> {
     /// Writes it.
     ///
     /// # Errors
-    /// A stored document that can't be read.
+    /// A stored document that can't be read, or not in the memory that there is.
     pub fn write(mut self) -> ApiResult<WrittenAnswer> {
-        let writer = HitWriter::new(self.target, self.query, &mut self.found).with_foreign(self.context)?;
+        let writer = HitWriter::new(self.target, self.query, &mut self.found, &self.context.budget);
+        let writer = writer.with_foreign(self.context)?;
         let mut out = Vec::with_capacity(1024);
         out.push(b'{');
         if self.names_index {

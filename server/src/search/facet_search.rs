@@ -67,6 +67,9 @@ impl FacetSearch {
     }
 }
 
+/// A value with its count, in a list and as an object.
+const HIT_BYTES: usize = 512;
+
 /// Runs a facet search and writes its answer.
 ///
 /// # Errors
@@ -84,6 +87,8 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
         };
         ApiError::new(code, error.to_string())
     })?;
+    let taken = found.hits.iter().map(|hit| HIT_BYTES + hit.value.len() * 3).sum();
+    context.budget.take(taken)?;
     let hits: Vec<Value> = found.hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut answer = Map::new();

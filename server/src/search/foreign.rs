@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::request::filter_time;
 use super::{Context, refusal};
+use crate::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::Instance;
 
@@ -167,13 +168,15 @@ impl ForeignDocuments {
     ///
     /// # Errors
     /// A stored document that can't be read.
-    pub(super) fn fill(&self, hit: &mut Vec<u8>) -> ApiResult<()> {
+    pub(super) fn fill(&self, hit: &mut Vec<u8>, budget: &AnswerBudget) -> ApiResult<()> {
         if self.0.is_empty() {
             return Ok(());
         }
+        // Until the hit is a text again, which is counted as one.
+        let mut held = budget.hold(json_heap_bytes(hit, VALUE_BYTES))?;
         let mut value: Value = serde_json::from_slice(hit).map_err(refusal::unretrievable)?;
         for referred in &self.0 {
-            referred.fill(&mut value, &referred.field)?;
+            referred.fill(&mut value, &referred.field, &mut held)?;
         }
         hit.clear();
         serde_json::to_writer(hit, &value).expect("a Vec takes everything");
@@ -183,21 +186,23 @@ impl ForeignDocuments {
 
 impl Referred {
     /// Follows `path` through objects and arrays of objects.
-    fn fill(&self, value: &mut Value, path: &str) -> ApiResult<()> {
+    fn fill(&self, value: &mut Value, path: &str, held: &mut Held) -> ApiResult<()> {
         match value {
-            Value::Array(elements) => elements.iter_mut().try_for_each(|element| self.fill(element, path)),
+            Value::Array(elements) => elements.iter_mut().try_for_each(|element| self.fill(element, path, held)),
             Value::Object(members) => match (members.contains_key(path), path.split_once('.')) {
-                (true, _) => self.replace(&mut members[path]),
-                (false, Some((head, rest))) => members.get_mut(head).map_or(Ok(()), |value| self.fill(value, rest)),
+                (true, _) => self.replace(&mut members[path], held),
+                (false, Some((head, rest))) => {
+                    members.get_mut(head).map_or(Ok(()), |value| self.fill(value, rest, held))
+                }
                 (false, None) => Ok(()),
             },
             _ => Ok(()),
         }
     }
 
-    fn replace(&self, value: &mut Value) -> ApiResult<()> {
+    fn replace(&self, value: &mut Value, held: &mut Held) -> ApiResult<()> {
         let id = match value {
-            Value::Array(elements) => return elements.iter_mut().try_for_each(|element| self.replace(element)),
+            Value::Array(elements) => return elements.iter_mut().try_for_each(|element| self.replace(element, held)),
             Value::String(id) => id.clone(),
             Value::Number(id) => id.to_string(),
             _ => return Ok(()),
@@ -207,9 +212,11 @@ impl Referred {
         if !self.visible.as_ref().is_none_or(is_visible) {
             return Ok(());
         }
+        held.grow(self.snapshot.document_bytes(address)?)?;
         let document = self.snapshot.document(address)?;
         let mut shown = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut shown).map_err(refusal::unretrievable)?;
+        held.grow(json_heap_bytes(&shown, VALUE_BYTES))?;
         *value = serde_json::from_slice(&shown).map_err(refusal::unretrievable)?;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Writes hits: the stored document with what the request hides removed and what it asks for added.
 
+use std::cell::RefCell;
+
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
 };
@@ -12,6 +14,7 @@ use rayon::prelude::*;
 
 use super::foreign::ForeignDocuments;
 use super::{Context, Found, Target, details, explanation, geo_distance, refusal};
+use crate::budget::{AnswerBudget, Held};
 use crate::error::ApiResult;
 use crate::wire::search::SearchQuery;
 
@@ -19,6 +22,12 @@ use crate::wire::search::SearchQuery;
 const COPIED_PER_JOB: usize = 20;
 /// The same where they are highlighted, cropped or searched for positions.
 const FORMATTED_PER_JOB: usize = 5;
+/// Hits that are written before they are put behind the others.
+const WRITTEN_AT_ONCE: usize = 256;
+/// A document of so many bytes is read without asking for memory: there are as many as threads.
+const UNASKED_BYTES: usize = 64 << 10;
+/// A document that is read takes that of its block, its own, and what is shown of it.
+const READING_FACTOR: usize = 3;
 /// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
 const FETCHED_MAX: usize = 100;
 
@@ -32,6 +41,7 @@ pub struct HitWriter<'a> {
     terms: MatchingTerms,
     from: Option<(f64, f64)>,
     foreign: ForeignDocuments,
+    budget: AnswerBudget,
 }
 
 impl SearchQuery {
@@ -43,8 +53,8 @@ impl SearchQuery {
 }
 
 impl<'a> HitWriter<'a> {
-    /// For the hits of `found`, whose matching terms it takes.
-    pub fn new(target: Target<'a>, query: &'a SearchQuery, found: &mut Found) -> HitWriter<'a> {
+    /// For the hits of `found`, whose matching terms it takes. What it writes is counted in `budget`.
+    pub fn new(target: Target<'a>, query: &'a SearchQuery, found: &mut Found, budget: &AnswerBudget) -> HitWriter<'a> {
         let displayed = match &target.snapshot.settings.displayed_attributes {
             AttributeList::All => Selection::All,
             AttributeList::These(names) => Selection::new(names),
@@ -73,6 +83,7 @@ impl<'a> HitWriter<'a> {
             terms: found.result.matching_terms.take().unwrap_or_default(),
             from: geo_distance::sorted_from(&found.sort),
             foreign: ForeignDocuments::default(),
+            budget: budget.clone(),
         }
     }
 
@@ -88,18 +99,21 @@ impl<'a> HitWriter<'a> {
     /// Writes all hits, separated by commas.
     ///
     /// # Errors
-    /// A stored document that can't be read.
+    /// A stored document that can't be read, or not in the memory that there is.
     pub fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
         let hit = |hit| self.hit(hit, result.explanation.as_deref());
         let per_job = if self.is_formatted() { FORMATTED_PER_JOB } else { COPIED_PER_JOB };
         self.target.snapshot.fetch(result.hits.iter().take(FETCHED_MAX).map(|hit| hit.address));
-        // Unpacking, highlighting and cropping of each hit is work of its own.
-        let written: Vec<ApiResult<Vec<u8>>> = result.hits.par_iter().with_min_len(per_job).map(hit).collect();
-        for (place, hit) in written.into_iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
+        let mut is_first = true;
+        for some in result.hits.chunks(WRITTEN_AT_ONCE) {
+            // Unpacking, highlighting and cropping of each hit is work of its own.
+            let written: Vec<ApiResult<Vec<u8>>> = some.par_iter().with_min_len(per_job).map(hit).collect();
+            for hit in written {
+                if !std::mem::take(&mut is_first) {
+                    out.push(b',');
+                }
+                out.append(&mut hit?);
             }
-            out.append(&mut hit?);
         }
         Ok(())
     }
@@ -109,15 +123,31 @@ impl<'a> HitWriter<'a> {
         self.format.formats() || self.format.with_positions
     }
 
-    /// One hit: a JSON object.
+    /// One hit: a JSON object, counted as a part of the answer.
     ///
     /// # Errors
-    /// A stored document that can't be read.
+    /// A stored document that can't be read, or not in the memory that there is.
     pub fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
+        let out = self.written(hit, explained)?;
+        // A body that grows holds up to twice as much.
+        self.budget.take(out.len() * 2)?;
+        Ok(out)
+    }
+
+    /// The memory that it takes to read a hit.
+    fn reading(&self, hit: &Hit) -> ApiResult<Option<Held>> {
+        let bytes = self.target.snapshot.document_bytes(hit.address)?;
+        let vectors = if self.shows_vectors() { self.target.snapshot.vectors_json_bytes(hit.address) } else { 0 };
+        let bytes = bytes.saturating_mul(READING_FACTOR).saturating_add(vectors);
+        (bytes > UNASKED_BYTES).then(|| self.budget.hold(bytes)).transpose()
+    }
+
+    fn written(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
+        let _reading = self.reading(hit)?;
         let document = self.target.snapshot.document(hit.address)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
-        self.foreign.fill(&mut out)?;
+        self.foreign.fill(&mut out, &self.budget)?;
         if self.shows_vectors() {
             let vectors = self.target.snapshot.vectors_json(hit.address, &document)?;
             append_field(&mut out, VECTORS_FIELD, &vectors);
@@ -127,16 +157,24 @@ impl<'a> HitWriter<'a> {
         }
         if self.is_formatted() {
             let resolved = ResolvedSettings::of(&self.target.snapshot.settings);
+            let (held, refused) = (RefCell::new(self.budget.hold(0)?), RefCell::new(None));
+            let may_take = |bytes| {
+                let taken = held.borrow_mut().grow(bytes).map_err(|error| refused.replace(Some(error)));
+                taken.is_ok()
+            };
             let formatter = Formatter {
                 projection: &self.projection,
                 options: &self.format,
                 terms: &self.terms,
                 tokenizer: &resolved.tokenizer,
                 languages: &|path| self.languages(path),
+                may_take: &may_take,
             };
-            let formatted = formatter.format(&document).map_err(refusal::unretrievable)?;
+            let formatted = formatter.format(&document);
+            let formatted =
+                formatted.map_err(|error| refused.take().unwrap_or_else(|| refusal::unretrievable(error)))?;
             if let Some(mut copy) = formatted.document.filter(|copy| copy != b"{}") {
-                self.foreign.fill(&mut copy)?;
+                self.foreign.fill(&mut copy, &self.budget)?;
                 append_field(&mut out, "_formatted", &copy);
             }
             if let Some(positions) = formatted.positions {

@@ -4,11 +4,13 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Instant;
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::{Answer, Context, Metadata, Target, WrittenAnswer, run};
+use crate::budget::AnswerBudget;
 use crate::error::ApiResult;
 use crate::timestamp::Timestamp;
 use crate::wire::search::SearchQuery;
@@ -17,6 +19,8 @@ use crate::wire::search::SearchQuery;
 const ENTRY_BYTES: usize = 256;
 /// Keys and answers are about so large; used to size the table.
 const TYPICAL_BYTES: usize = 8 << 10;
+/// An answer takes at most one part in this many of what all of them may: one that is larger would push out many others.
+const ONE_DIVISOR: u64 = 8;
 /// Longer ones are asked by programs that rarely repeat themselves.
 const KEY_BYTES_MAX: usize = 16 << 10;
 
@@ -57,6 +61,22 @@ pub struct Answered {
     pub cuts: Arc<[String]>,
 }
 
+impl Answered {
+    /// The body of the answer to a request that came in at `received`, counted in `budget` where it is a copy.
+    ///
+    /// # Errors
+    /// As [`AnswerBudget::take`].
+    pub fn into_body(self, received: Instant, budget: &AnswerBudget) -> ApiResult<Vec<u8>> {
+        match Arc::try_unwrap(self.written) {
+            Ok(written) => Ok(written.into_body(received)),
+            Err(kept) => {
+                budget.take(kept.heap_bytes())?;
+                Ok(kept.body(received))
+            }
+        }
+    }
+}
+
 impl KeptAnswers {
     /// Keeps up to `bytes_max` bytes of them; 0: none.
     pub fn new(bytes_max: u64) -> KeptAnswers {
@@ -92,7 +112,12 @@ impl KeptAnswers {
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
         let answered = Answered { written: Arc::new(answer.write()?), is_degraded, cuts };
         // A time limit may cut elsewhere next time, and what is repaired answers in full.
-        if let (Some(kept), Some(key), false) = (&self.0, key, is_degraded) {
+        let is_kept = |kept: &Cache<Key, Answered, Bytes>, key: &Key| {
+            !is_degraded && Bytes.weight(key, &answered) <= kept.capacity() / ONE_DIVISOR
+        };
+        if let (Some(kept), Some(key)) = (&self.0, key)
+            && is_kept(kept, &key)
+        {
             kept.insert(key, answered.clone());
         }
         Ok(answered)

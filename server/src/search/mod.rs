@@ -48,6 +48,7 @@ pub use request::{engine_request, filter_time, parse_filter, parse_own_filter};
 pub use similar::run_similar;
 
 use crate::access::Rights;
+use crate::budget::{AnswerBudget, Held};
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
 use crate::wire::search::{SearchQuery, Window};
@@ -81,10 +82,12 @@ pub struct Context {
     pub embedded: EmbeddedTexts,
     /// What was answered before.
     pub kept: Arc<KeptAnswers>,
+    /// The memory of the answer.
+    pub budget: AnswerBudget,
 }
 
 impl Context {
-    /// A request that comes in now, with nothing special, that may search everything.
+    /// A request that comes in now, with nothing special, that may search everything and take any memory.
     pub fn now() -> Context {
         Context {
             received: Instant::now(),
@@ -95,6 +98,7 @@ impl Context {
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
             kept: Arc::new(KeptAnswers::new(0)),
+            budget: AnswerBudget::UNLIMITED,
         }
     }
 }
@@ -129,6 +133,8 @@ pub struct Found {
     pub steps: Vec<(&'static str, Duration)>,
     /// Which hits were asked for, and how far `maxTotalHits` lets them go.
     pub window: Reach,
+    /// The memory of all this.
+    pub held: Held,
 }
 
 /// The step that the engine takes.
@@ -196,6 +202,7 @@ fn run_for(
     check_embedder(target, query)?;
     let request = engine_request(target, query, context)?;
     let request = SearchRequest { offset: window.offset, limit: window.limit, scores, ..request };
+    let held = context.budget.hold(hits_bytes(target.snapshot, &request))?;
     // A text was embedded before the search took its thread.
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     let start = Instant::now();
@@ -205,11 +212,33 @@ fn run_for(
         // An empty list is no list.
         Some(names) if !names.is_empty() => {
             let start = Instant::now();
-            let facets = Facets::count(target.snapshot, &result.candidates, names)?;
+            let facets = Facets::count(target.snapshot, &result.candidates, names, &context.budget)?;
             steps.push(("facets", start.elapsed()));
             Some(facets)
         }
         _ => None,
     };
-    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps, window })
+    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps, window, held })
+}
+
+/// A hit, and the key that it was found by.
+const HIT_BYTES: usize = 96;
+/// What each ranking rule says of a hit.
+const SCORES_BYTES: usize = 640;
+/// What is explained of a hit.
+const EXPLAINED_BYTES: usize = 4096;
+
+/// What the hits take at most before any document is read.
+fn hits_bytes(snapshot: &Snapshot, request: &SearchRequest) -> usize {
+    let documents = usize::try_from(snapshot.document_count()).unwrap_or(usize::MAX);
+    // Those that are skipped are ranked too.
+    let (kept, ranked) = (request.limit.min(documents), request.offset.saturating_add(request.limit).min(documents));
+    let mut bytes = ranked.saturating_mul(HIT_BYTES);
+    if request.scores {
+        bytes = bytes.saturating_add(kept.saturating_mul(SCORES_BYTES));
+    }
+    if request.explain.is_some() {
+        bytes = bytes.saturating_add(kept.saturating_mul(EXPLAINED_BYTES));
+    }
+    bytes
 }

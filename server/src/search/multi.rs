@@ -105,5 +105,8 @@ fn one(
     let answered = context.kept.answer(target, &asked.query, context, form)?;
     out.cut_by(answered.cuts.iter().cloned());
     out.degraded_searches += u64::from(answered.is_degraded);
-    Ok(answered.written.body(context.received))
+    let body = answered.into_body(context.received, &context.budget)?;
+    // Once more as a part of the answer to all.
+    context.budget.take(body.len())?;
+    Ok(body)
 }

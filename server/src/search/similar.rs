@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::answer::tell_degraded;
 use super::multi::Written;
 use super::request::{both, filter_time};
-use super::{Context, Found, HitWriter, Reach, Target, bounds, parse_filter, refusal, unknown_embedder};
+use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, parse_filter, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::{SearchQuery, Window};
 use crate::wire::similar::SimilarQuery;
@@ -48,6 +48,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         received: context.received,
         ..SearchRequest::default()
     };
+    let held = context.budget.hold(hits_bytes(snapshot, &request))?;
     let start = Instant::now();
     let result = search_similar(snapshot, &request, &query.embedder, address).map_err(|error| match error {
         SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.to_string()),
@@ -63,6 +64,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         vector: None,
         steps: Vec::new(),
         window,
+        held,
     };
     let shown = SearchQuery {
         attributes_to_retrieve: query.attributes_to_retrieve.clone(),
@@ -74,7 +76,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     if snapshot.is_degraded() {
         found.result.limits.push(Limit::DamagedSegment);
     }
-    let writer = HitWriter::new(target, &shown, &mut found);
+    let writer = HitWriter::new(target, &shown, &mut found, &context.budget);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     writer.write_all(&found.result, &mut out.body)?;
     out.body.extend_from_slice(b"]}");

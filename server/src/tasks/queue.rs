@@ -15,6 +15,7 @@ use super::task::{SummarizedTask, Task};
 use super::trace::RecentTraces;
 use super::uid_set::UidSet;
 use super::uploads::{Upload, Uploads};
+use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// A task to register.
@@ -175,11 +176,16 @@ impl TaskQueue {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn tasks(self: &Arc<Self>, filter: TaskFilter, paging: Paging) -> ApiResult<Page<Task>> {
+    pub async fn tasks(
+        self: &Arc<Self>,
+        filter: TaskFilter,
+        paging: Paging,
+        budget: AnswerBudget,
+    ) -> ApiResult<Page<Task>> {
         let queue = Arc::clone(self);
         blocking(move || {
             let live = queue.live();
-            let mut page = queue.store.list_tasks(&filter, paging, live.as_deref())?;
+            let mut page = queue.store.list_tasks(&filter, paging, live.as_deref(), &budget)?;
             if let Some(live) = live {
                 page.results.iter_mut().for_each(|task| live.overlay(task));
             }
@@ -202,9 +208,16 @@ impl TaskQueue {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn batches(self: &Arc<Self>, filter: TaskFilter, paging: Paging) -> ApiResult<Page<Batch>> {
+    pub async fn batches(
+        self: &Arc<Self>,
+        filter: TaskFilter,
+        paging: Paging,
+        budget: AnswerBudget,
+    ) -> ApiResult<Page<Batch>> {
         let queue = Arc::clone(self);
-        blocking(move || queue.store.list_batches(&filter, paging, queue.live().as_deref())).await?.map_err(Into::into)
+        blocking(move || queue.store.list_batches(&filter, paging, queue.live().as_deref(), &budget))
+            .await?
+            .map_err(Into::into)
     }
 
     /// One batch.

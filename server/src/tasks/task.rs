@@ -78,6 +78,14 @@ impl SummarizedTask {
 }
 
 impl Task {
+    /// What it takes, roughly.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let error = self.error.as_ref().map_or(0, |error| error.message.len());
+        let details = self.details.as_ref().map_or(0, |details| details.get().len());
+        let metadata = self.custom_metadata.as_ref().map_or(0, String::len);
+        size_of::<Task>() + 512 + error + details + metadata
+    }
+
     /// The public object; `docs` makes the link of the error.
     pub fn view(&self, docs: &ErrorDocs) -> TaskView<'_> {
         TaskView {

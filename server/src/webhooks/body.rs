@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use futures_util::stream;
 use reqwest::Body;
 
+use crate::budget::AnswerBudget;
 use crate::error::{ApiResult, ErrorDocs};
 use crate::tasks::{Paging, TaskFilter, TaskQueue};
 
@@ -57,7 +58,8 @@ impl Lines {
 
     async fn next_piece(&mut self) -> ApiResult<Bytes> {
         let filter = TaskFilter { batch_uids: Some(vec![self.batch]), ..TaskFilter::default() };
-        let page = self.queue.tasks(filter, Paging { limit: PAGE, from: self.from, reverse: true }).await?;
+        let paging = Paging { limit: PAGE, from: self.from, reverse: true };
+        let page = self.queue.tasks(filter, paging, AnswerBudget::UNLIMITED).await?;
         self.from = page.next;
         let mut text = Vec::new();
         for task in &page.results {

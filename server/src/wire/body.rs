@@ -1,5 +1,6 @@
 //! What is checked of a JSON body before its fields are read: content type, presence, syntax.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::error::{ApiError, ApiResult, Code};
@@ -30,9 +31,22 @@ pub fn parse_json(body: &[u8]) -> ApiResult<Value> {
     if body.is_empty() {
         return Err(ApiError::new(Code::MissingPayload, "A json payload is missing."));
     }
-    serde_json::from_slice(body).map_err(|error| {
-        ApiError::new(Code::MalformedPayload, format!("The json payload provided is malformed. `{error}`."))
-    })
+    serde_json::from_slice(body).map_err(|error| malformed(&error))
+}
+
+/// Refuses what [`parse_json`] can't read, at whatever depth, without making values of it.
+///
+/// # Errors
+/// `missing_payload`, `malformed_payload`
+pub fn check_json(body: &[u8]) -> ApiResult<()> {
+    if body.is_empty() {
+        return Err(ApiError::new(Code::MissingPayload, "A json payload is missing."));
+    }
+    serde_json::from_slice::<IgnoredAny>(body).map(drop).map_err(|error| malformed(&error))
+}
+
+fn malformed(error: &serde_json::Error) -> ApiError {
+    ApiError::new(Code::MalformedPayload, format!("The json payload provided is malformed. `{error}`."))
 }
 
 #[cfg(test)]

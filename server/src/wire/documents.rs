@@ -2,7 +2,9 @@
 
 use lamina_engine::document::PayloadFormat;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::body::check_json;
 use super::identifier;
 use super::json::At;
 use super::query_string::QueryString;
@@ -253,15 +255,17 @@ pub fn check_parameters(query: &QueryString) -> ApiResult<()> {
 /// The ids of a `delete-batch` body: texts as they are, other values by their JSON text.
 ///
 /// # Errors
-/// A body that is no array.
+/// A body that is broken, or no array.
 pub fn ids_to_delete(body: &[u8]) -> ApiResult<Vec<String>> {
-    let values: Vec<Value> = serde_json::from_slice(body)
-        .map_err(|error| ApiError::new(Code::BadRequest, format!("Json deserialize error: {error}")))?;
-    let text = |value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
+    check_json(body)?;
+    let refuse = |error| ApiError::new(Code::BadRequest, format!("Json deserialize error: {error}"));
+    // There may be millions: no tree of them is made.
+    let values: Vec<&RawValue> = serde_json::from_slice(body).map_err(refuse)?;
+    let text = |value: &RawValue| match serde_json::from_str(value.get()).map_err(refuse)? {
+        Value::String(text) => Ok(text),
+        other => Ok(other.to_string()),
     };
-    Ok(values.into_iter().map(text).collect())
+    values.into_iter().map(text).collect()
 }
 
 /// The filter of a deletion: present and not empty. Its syntax is checked elsewhere.

@@ -29,7 +29,7 @@ use lamina_engine::text::Language;
 use serde_json::{Map, Value};
 
 use super::{identifier, locale, suggest};
-use crate::error::{ApiError, ApiResult, Code};
+use crate::error::{ApiError, ApiResult, Code, excerpt};
 
 /// The kinds of JSON values that messages speak of, in the order in which a list of them is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -263,7 +263,7 @@ impl<'a> At<'a> {
     pub fn wrong_type(&self, expected: &[Kind]) -> ApiError {
         let found = match self.value {
             Value::Null => "null".to_owned(),
-            value => format!("{}: `{value}`", Kind::of(value).text()),
+            value => format!("{}: `{}`", Kind::of(value).text(), excerpt(value)),
         };
         self.error(format!(
             "Invalid value type{}: expected {}, but found {found}",
@@ -312,7 +312,7 @@ impl<'a> At<'a> {
         self.error(format!(
             "Invalid array len{}. Received {received} elements instead of {expected}: `{}`",
             self.located("at"),
-            self.value
+            excerpt(self.value)
         ))
     }
 

@@ -36,6 +36,7 @@ pub struct Store {
     sums_at: Option<usize>,
     dictionaries: Vec<Dictionary>,
     no_pieces: Pieces,
+    block_bytes_max: OnceLock<usize>,
 }
 
 struct Dictionary {
@@ -118,6 +119,7 @@ impl Store {
             sums_at,
             dictionaries,
             no_pieces: Pieces::default(),
+            block_bytes_max: OnceLock::new(),
         })
     }
 
@@ -253,6 +255,37 @@ impl Store {
         for line in (start..).step_by(CACHE_LINE).take(LINES_PER_FETCH) {
             self.blocks.get(line..).into_iter().for_each(fetch);
         }
+    }
+
+    /// The bytes of JSON in a block, by its head.
+    fn block_bytes(&self, block: usize) -> Result<usize, SegmentError> {
+        let ends = self.index.get(self.ends_at..).unwrap_or_default();
+        let (start, end) = (self.ends.get(ends, block) as usize, self.ends.get(ends, block + 1) as usize);
+        match self.blocks.as_slice().get(start..end).and_then(BlockHead::read) {
+            // Whoever reads the block compares all of it with its checksum.
+            Some((head, _)) if head.json_bytes <= CACHED_BYTES_MAX => Ok(head.json_bytes),
+            // Damage must not be taken for size.
+            _ => Ok(self.block(block)?.0.json_bytes),
+        }
+    }
+
+    /// The bytes of JSON in the block that holds a document, which is at least as many as it has: a document of more than a
+    /// few KB has a block of its own. Reads the head of the block.
+    pub fn block_bytes_of(&self, doc: DocId) -> Result<usize, SegmentError> {
+        let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
+        self.block_bytes(block)
+    }
+
+    /// The most bytes of JSON that a block has: no document has more. Reads the head of each block the first time.
+    pub fn block_bytes_max(&self) -> Result<usize, SegmentError> {
+        if let Some(known) = self.block_bytes_max.get() {
+            return Ok(*known);
+        }
+        let mut most = 0;
+        for block in 0..self.block_count() {
+            most = most.max(self.block_bytes(block)?);
+        }
+        Ok(*self.block_bytes_max.get_or_init(|| most))
     }
 
     /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
-use lamina_engine::highlight::{Projection, Selection, append_field};
-use lamina_engine::index::settings::VECTORS_FIELD;
+use lamina_engine::highlight::{Projection, Selection};
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
 use serde_json::Value;
 use warp::reply::Response;
 
+use super::stream::{Begun, DocumentWriter, Listed, Page, SMALL_BYTES};
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
@@ -35,9 +35,23 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
         snapshot.check_whole()?;
         return Err(ApiError::document_not_found(&id));
     };
-    let mut body = Vec::new();
-    write_document(&snapshot, address, &projection(fields.as_deref()), with_vectors, &mut body)?;
-    Ok(json_text(body))
+    let budget = request.state().budgets.answer();
+    let writer = DocumentWriter { snapshot, projection: projection(fields.as_deref()), with_vectors };
+    let bytes = writer.bytes(address)?;
+    if budget.take(bytes).is_err() {
+        if budget.is_short() {
+            budget.reserve().await?;
+        }
+        budget.take(bytes)?;
+    }
+    let write = move || {
+        let mut body = Vec::new();
+        writer.write(address, &mut body)?;
+        Ok::<_, ApiError>(body)
+    };
+    // A usual one takes microseconds: not worth another thread.
+    let body = if bytes > SMALL_BYTES { blocking(write).await?? } else { write()? };
+    Ok(json_text(budget.body(body)))
 }
 
 pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
@@ -49,7 +63,7 @@ pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Res
 pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let (state, context) = (Arc::clone(request.state()), context(&request));
-    let query = ListQuery::from_body(&request.json().await?)?;
+    let query = ListQuery::from_body(&*request.json().await?)?;
     answer(uid, query, &state, context).await
 }
 
@@ -60,12 +74,16 @@ async fn answer(uid: String, query: ListQuery, state: &AppState, context: Contex
         .telemetry
         .is_on()
         .then(|| Facts::of_fetch(query.filter.as_ref(), query.retrieve_vectors, query.limit, query.offset));
-    let listing = move || list(&*instance.snapshot(&uid)?, &query, &context);
-    let body = match state.features.is_on(Feature::DisableDocumentsFetchQueue) {
-        true => blocking(listing).await??,
-        false => state.searches.run(listing).await??,
+    let budget = context.budget.clone();
+    let listing = move || list(&instance.snapshot(&uid)?, &query, &context);
+    let listed = match state.features.is_on(Feature::DisableDocumentsFetchQueue) {
+        true => blocking(listing).await?,
+        false => state.answer(&budget, listing).await,
     };
-    let mut answer = json_text(body);
+    let mut answer = match listed? {
+        Listed::Whole(body) => json_text(budget.body(body)),
+        Listed::Begun(begun) => begun.into_answer(budget),
+    };
     tell(&mut answer, facts);
     Ok(answer)
 }
@@ -76,59 +94,34 @@ fn projection(fields: Option<&[String]>) -> Projection {
     Projection { displayed: Selection::All, retrieved, with_vectors: false }
 }
 
-fn write_document(
-    snapshot: &Snapshot,
-    address: DocumentAddress,
-    projection: &Projection,
-    with_vectors: bool,
-    body: &mut Vec<u8>,
-) -> ApiResult<()> {
-    let document = snapshot.document(address)?;
-    let mut shown = Vec::with_capacity(document.len());
-    projection.write(&document, &mut shown).map_err(unretrievable)?;
-    if with_vectors {
-        let vectors = snapshot.vectors_json(address, &document)?;
-        append_field(&mut shown, VECTORS_FIELD, &vectors);
-    }
-    body.append(&mut shown);
-    Ok(())
-}
-
-fn unretrievable(error: impl std::fmt::Display) -> ApiError {
-    ApiError::new(Code::UnretrievableDocument, error.to_string())
-}
-
-/// The body of a list.
-fn list(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Vec<u8>> {
+/// The documents of a list, or the first of them.
+fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiResult<Listed> {
     check_list(query.fields.as_deref(), query.sort.as_deref())?;
     let criteria = sort_criteria(snapshot, query)?;
     let among = candidates(snapshot, query, context)?;
     let (offset, limit) = (query.offset, query.limit);
-    let (page, total) = match (&among, criteria.as_slice()) {
-        (None, []) => (snapshot.documents(offset, limit), snapshot.document_count()),
-        (Some(sets), []) => (snapshot.documents_among(sets, offset, limit), total_len(sets)),
+    let total = among.as_ref().map_or_else(|| snapshot.document_count(), |sets| total_len(sets));
+    let page = match (among, criteria.as_slice()) {
+        (None, []) => Page::all(offset, limit),
+        (Some(sets), []) => Page::among(sets, offset, limit),
         (among, criteria) => {
-            let all: Vec<DocSet>;
-            let sets = match among {
-                Some(sets) => sets,
-                None => {
-                    all = snapshot.segments.iter().map(|segment| segment.live_set()).collect();
-                    &all
-                }
-            };
-            (sorted_page(snapshot, sets, criteria, offset, limit), total_len(sets))
+            // All of them are sorted as far as the page needs it.
+            let ranked = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(size_of::<DocumentAddress>());
+            let mut held = context.budget.hold(ranked)?;
+            let sets = among.unwrap_or_else(|| snapshot.segments.iter().map(|segment| segment.live_set()).collect());
+            let mut addresses = sorted_page(snapshot, &sets, criteria, offset, limit);
+            addresses.shrink_to_fit();
+            held.shrink(addresses.len() * size_of::<DocumentAddress>());
+            Page::these(addresses, held)
         }
     };
-    let projection = projection(query.fields.as_deref());
-    let mut body = b"{\"results\":[".to_vec();
-    for (place, address) in page.into_iter().enumerate() {
-        if place > 0 {
-            body.push(b',');
-        }
-        write_document(snapshot, address, &projection, query.retrieve_vectors, &mut body)?;
-    }
-    body.extend_from_slice(format!("],\"offset\":{offset},\"limit\":{limit},\"total\":{total}}}").as_bytes());
-    Ok(body)
+    let end = format!("],\"offset\":{offset},\"limit\":{limit},\"total\":{total}}}");
+    let writer = DocumentWriter {
+        snapshot: Arc::clone(snapshot),
+        projection: projection(query.fields.as_deref()),
+        with_vectors: query.retrieve_vectors,
+    };
+    Begun::list(writer, page, end, &context.budget)
 }
 
 fn total_len(sets: &[DocSet]) -> u64 {

@@ -1,6 +1,7 @@
 //! `/indexes/{uid}/documents` and below.
 
 mod list;
+mod stream;
 mod write;
 
 use std::sync::Arc;

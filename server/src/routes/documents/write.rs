@@ -15,7 +15,7 @@ use crate::payload;
 use crate::routes::enqueue;
 use crate::search::parse_own_filter;
 use crate::tasks::{Content, Method, NewTask, Upsert, blocking};
-use crate::wire::body::{check_json_content_type, parse_json};
+use crate::wire::body::check_json_content_type;
 use crate::wire::documents::{
     AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
@@ -63,15 +63,17 @@ async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> Api
     enqueue(request.state(), NewTask::for_index(uid, content)).await
 }
 
+/// What an id takes that is a text of its own.
+const ID_BYTES: usize = 64;
+
 pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
-    let body = request.bytes().await?;
-    parse_json(&body)?;
-    let content = Content::DeleteIds { ids: ids_to_delete(&body)? };
+    let ids = request.bytes().await?.read(ID_BYTES, ids_to_delete).await?;
+    let content = Content::DeleteIds { ids: ids.take() };
     enqueue(&state, NewTask::for_index(uid, content)).await
 }
 
@@ -80,7 +82,7 @@ pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Re
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
-    let filter = filter_to_delete(&request.json().await?)?;
+    let filter = filter_to_delete(&*request.json().await?)?;
     check_filter(&filter, &state)?;
     let content = Content::DeleteByFilter { filter };
     enqueue(&state, NewTask::for_index(uid, content)).await
@@ -99,7 +101,7 @@ pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
-    let edit = edit_request(&request.json().await?)?;
+    let edit = edit_request(&*request.json().await?)?;
     if !state.features.is_on(Feature::EditDocumentsByFunction) {
         return Err(ApiError::feature_not_enabled("Using the documents edit route", "edit documents by function"));
     }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::super::Facets;
 use super::super::multi::{Snapshots, target};
 use super::at_facets;
+use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, MergeFacets};
 
@@ -45,6 +46,7 @@ pub(super) fn count_by_index(
     federation: &Federation,
     candidates: &BTreeMap<&str, Vec<DocSet>>,
     wanted: Option<ValuesWanted>,
+    budget: &AnswerBudget,
 ) -> ApiResult<Vec<Counted>> {
     let mut counted = Vec::with_capacity(federation.facets_by_index.len());
     for (uid, names) in &federation.facets_by_index {
@@ -62,7 +64,7 @@ pub(super) fn count_by_index(
         };
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
         let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
-        let facets = Facets::list(target.snapshot, &matching, names, listing).map_err(refuse)?;
+        let facets = Facets::list(target.snapshot, &matching, names, listing, budget).map_err(refuse)?;
         if is_searched {
             counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
         }

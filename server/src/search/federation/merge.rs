@@ -1,6 +1,7 @@
 //! One list out of several, without repetitions.
 
 use std::cmp::Ordering;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use lamina_engine::bits::DocSet;
@@ -25,7 +26,7 @@ pub(super) struct Merged<'a> {
     /// Those of the window.
     pub(super) hits: Vec<MergedHit>,
     /// The documents that count, by index and segment.
-    pub(super) candidates: BTreeMap<&'a str, Vec<DocSet>>,
+    pub(super) candidates: Candidates<'a>,
     /// Documents that `distinct` left out, where a query explains.
     pub(super) not_distinct: HashSet<Place<'a>>,
 }
@@ -39,12 +40,18 @@ pub(super) type Place<'a> = (&'a str, DocumentAddress);
 /// With `distinct`, the whole list is gone through where the queries gave all of their hits; then the candidates are its
 /// documents. Elsewhere they are documents with as many values: for the total that is the same, unless documents have
 /// several values.
-pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, limit: usize) -> Merged<'a> {
+pub(super) fn merge<'a>(
+    ran: &[Ran<'a>],
+    candidates: Candidates<'a>,
+    distinct: Option<&str>,
+    offset: usize,
+    limit: usize,
+) -> Merged<'a> {
     let mut next = vec![0; ran.len()];
     let mut seen: HashSet<Place<'_>> = HashSet::new();
     let (is_explained, mut not_distinct) = (ran.iter().any(|one| one.query.explain.is_some()), HashSet::new());
     let mut used = UsedValues::default();
-    let mut kept = distinct.filter(|_| ran.iter().all(is_complete)).map(|_| Kept::of_none(ran));
+    let mut kept = distinct.filter(|_| ran.iter().all(|one| one.is_complete)).map(|_| Kept::of_none(ran));
     let (mut place, mut hits) = (0, Vec::new());
     while hits.len() < limit || kept.is_some() {
         let Some(query) = best(ran, &next) else { break };
@@ -71,16 +78,10 @@ pub(super) fn merge<'a>(ran: &[Ran<'a>], distinct: Option<&str>, offset: usize, 
     }
     let candidates = match (kept, distinct) {
         (Some(kept), _) => kept.into_candidates(),
-        (None, Some(attribute)) => first_of_each(ran, candidates(ran), attribute),
-        (None, None) => candidates(ran),
+        (None, Some(attribute)) => first_of_each(ran, candidates, attribute),
+        (None, None) => candidates,
     };
     Merged { hits, candidates, not_distinct }
-}
-
-/// Whether the hits are all that the query matches.
-fn is_complete(one: &Ran<'_>) -> bool {
-    let result = &one.found.result;
-    result.hits.len() as u64 == result.total && !result.degraded
 }
 
 /// The documents of a merged list, by index and segment.
@@ -106,11 +107,7 @@ impl<'a> Kept<'a> {
 }
 
 /// Of `candidates`, in the order of indexes and documents, those whose values no one before had.
-fn first_of_each<'a>(
-    ran: &[Ran<'a>],
-    mut candidates: BTreeMap<&'a str, Vec<DocSet>>,
-    attribute: &str,
-) -> BTreeMap<&'a str, Vec<DocSet>> {
+fn first_of_each<'a>(ran: &[Ran<'a>], mut candidates: Candidates<'a>, attribute: &str) -> Candidates<'a> {
     let mut used = UsedValues::default();
     for (uid, segments) in &mut candidates {
         let Some(one) = ran.iter().find(|one| one.target.uid == *uid) else { continue };
@@ -135,19 +132,19 @@ fn best(ran: &[Ran<'_>], next: &[usize]) -> Option<usize> {
 }
 
 /// The documents that match any query, by index and segment.
-fn candidates<'a>(ran: &[Ran<'a>]) -> BTreeMap<&'a str, Vec<DocSet>> {
-    let mut union: BTreeMap<&str, Vec<DocSet>> = BTreeMap::new();
-    for one in ran {
-        match union.entry(one.target.uid) {
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(one.found.result.candidates.clone());
-            }
-            std::collections::btree_map::Entry::Occupied(mut entry) => {
-                for (docs, more) in entry.get_mut().iter_mut().zip(&one.found.result.candidates) {
-                    docs.or_assign(more);
-                }
+pub(super) type Candidates<'a> = BTreeMap<&'a str, Vec<DocSet>>;
+
+/// Adds the documents that match a query, which does not need them itself any more.
+pub(super) fn add_candidates<'a>(candidates: &mut Candidates<'a>, one: &mut Ran<'a>) {
+    let of_query = std::mem::take(&mut one.found.result.candidates);
+    match candidates.entry(one.target.uid) {
+        Entry::Vacant(entry) => {
+            entry.insert(of_query);
+        }
+        Entry::Occupied(mut entry) => {
+            for (docs, more) in entry.get_mut().iter_mut().zip(&of_query) {
+                docs.or_assign(more);
             }
         }
     }
-    union
 }

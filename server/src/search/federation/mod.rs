@@ -10,6 +10,7 @@ mod order;
 use std::time::{Duration, Instant};
 
 use lamina_engine::rank::ScoreDetail;
+use lamina_engine::search::Hit;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -27,11 +28,12 @@ use self::distinct::{DISTINCT_VALUES, distinct_values};
 use self::explain::EXPLAINED;
 pub use self::facets::ValuesWanted;
 use self::facets::{Counted, count_by_index, merged, unused_note};
-use self::merge::{Merged, MergedHit, merge};
+use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
 use super::answer::{paging, tell_degraded};
 use super::multi::{Snapshots, Written, at_query, target};
 use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window};
+use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
 use crate::wire::search::{SearchQuery, Window};
@@ -39,6 +41,8 @@ use crate::wire::search::{SearchQuery, Window};
 /// With `distinct`, queries of up to this many hits give all of them, so that the total of the merged list is exact
 /// whatever values documents have. A hybrid search gives what it is asked for: its hits depend on their number.
 const ALL_HITS_MAX: usize = 1000;
+/// A hit that waits to be merged: where its document is, its score, and where what it is compared by is.
+const KEY_BYTES: usize = size_of::<Hit>() + size_of::<Weighted>() + 1;
 
 /// One query of a federated search that has run.
 #[derive(Debug)]
@@ -51,6 +55,10 @@ struct Ran<'a> {
     found: Found,
     /// What each hit is compared by.
     weighted: Vec<Weighted>,
+    /// Whether its list is all that the query matches.
+    is_complete: bool,
+    /// Of each hit, whether it was found by its vectors.
+    semantic: Vec<bool>,
 }
 
 /// Runs the queries, merges their hits and writes the answer.
@@ -73,17 +81,18 @@ pub fn run_federated(
     let (offset, limit) = federation.window.bounds(usize::MAX);
     let wanted = offset.saturating_add(limit);
     let mut ran = Vec::with_capacity(queries.len());
+    let mut candidates = Candidates::new();
     for (position, (asked, &target)) in queries.iter().zip(&targets).enumerate() {
-        ran.push(
-            one(target, asked, federation, context, wanted)
-                .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?,
-        );
+        let mut one = one(target, asked, federation, context, wanted)
+            .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
+        add_candidates(&mut candidates, &mut one);
+        ran.push(one);
     }
     let mut writers: Vec<HitWriter<'_>> = Vec::with_capacity(ran.len());
     for one in &mut ran {
-        writers.push(HitWriter::new(one.target, one.query, &mut one.found).with_foreign(context)?);
+        writers.push(HitWriter::new(one.target, one.query, &mut one.found, &context.budget).with_foreign(context)?);
     }
-    let merged = merge(&ran, federation.distinct.as_deref(), offset, limit);
+    let merged = merge(&ran, candidates, federation.distinct.as_deref(), offset, limit);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     let mut took = vec![Duration::ZERO; ran.len()];
     for (place, merged) in merged.hits.iter().enumerate() {
@@ -129,7 +138,7 @@ fn one<'a>(
     let limit = if takes_all { wanted.max(ALL_HITS_MAX) } else { wanted };
     let window = Window::Offset { offset: 0, limit };
     let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
-    let found = match &federation.distinct {
+    let mut found = match &federation.distinct {
         Some(attribute) => {
             let query = SearchQuery { distinct: Some(attribute.clone()), ..asked.query.clone() };
             run_window(target, &query, context, window)?
@@ -137,8 +146,27 @@ fn one<'a>(
         None => run_window(target, &asked.query, context, window)?,
     };
     let weight = asked.options.unwrap_or_default().weight;
-    let weighted = found.result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
-    Ok(Ran { target, query: &asked.query, position: asked.query_position, weight, found, weighted })
+    let result = &mut found.result;
+    let is_complete = result.hits.len() as u64 == result.total && !result.degraded;
+    let weighted: Vec<Weighted> = result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
+    let is_semantic = |hit: &Hit| hit.details.iter().any(|detail| matches!(detail, ScoreDetail::Vector(_)));
+    let semantic = result.hits.iter().map(is_semantic).collect();
+    // Until all queries have run, only what hits are merged by is kept of each, unless more is shown.
+    if !asked.query.show_ranking_score_details && asked.query.explain.is_none() {
+        result.hits.iter_mut().for_each(|hit| hit.details = Vec::new());
+        result.hits.shrink_to_fit();
+        found.held.shrink(weighted.iter().map(Weighted::heap_bytes).sum::<usize>() + KEY_BYTES * weighted.len());
+    }
+    Ok(Ran {
+        target,
+        query: &asked.query,
+        position: asked.query_position,
+        weight,
+        found,
+        weighted,
+        is_complete,
+        semantic,
+    })
 }
 
 fn written(
@@ -163,7 +191,10 @@ fn written(
             told[EXPLAINED] = asking.into();
         }
         if let Some(attribute) = &federation.distinct {
+            let bytes = one.target.snapshot.document_bytes(hit.address)?;
+            let mut held = context.budget.hold(bytes * 2)?;
             let document = one.target.snapshot.document(hit.address)?;
+            held.grow(json_heap_bytes(&document, VALUE_BYTES))?;
             let document = serde_json::from_slice(&document).map_err(refusal::unretrievable)?;
             told[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
         }
@@ -197,13 +228,10 @@ fn around(
     fields.insert("processingTimeMs".into(), json!(millis));
     paging(federation.window, usize::MAX, total, &mut fields);
     if ran.iter().any(|one| one.found.semantic_hit_count.is_some()) {
-        let is_semantic = |merged: &&MergedHit| {
-            let details = &ran[merged.query].found.result.hits[merged.hit].details;
-            details.iter().any(|detail| matches!(detail, ScoreDetail::Vector(_)))
-        };
+        let is_semantic = |merged: &&MergedHit| ran[merged.query].semantic[merged.hit];
         fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
     }
-    let counted = count_by_index(snapshots, federation, candidates, context.values_wanted)?;
+    let counted = count_by_index(snapshots, federation, candidates, context.values_wanted, &context.budget)?;
     match federation.merge_facets {
         Some(options) => {
             let facets = merged(&counted, options.values_max())?;

@@ -46,6 +46,15 @@ impl Weighted {
         Weighted { values: values.collect(), score: hit.score * weight }
     }
 
+    /// Bytes beside its own.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let text = |value: &WeightedValue| match value {
+            WeightedValue::Sort { value: SortedValue::String(text), .. } => text.len(),
+            _ => 0,
+        };
+        self.values.iter().map(|value| size_of::<WeightedValue>() + text(value)).sum()
+    }
+
     /// For another server, which reads it with [`Weighted::from_json`].
     pub(super) fn to_json(&self) -> Value {
         let value = |value: &WeightedValue| match value {

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Store, StoreError, rows};
+use crate::budget::AnswerBudget;
 use crate::tasks::filter::{Bounds, TaskFilter};
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
@@ -17,6 +18,11 @@ use crate::tasks::steps::Step;
 use crate::tasks::task::Task;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::{IsoDuration, Timestamp};
+
+/// How often what is listed is in memory: as it is stored, and as a body, which holds up to twice as much while it grows.
+const COPIES: usize = 3;
+/// A batch without its details.
+const BATCH_BYTES: usize = 512;
 
 /// Where a page starts and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,12 +273,13 @@ impl Store {
         })
     }
 
-    /// A page of tasks. Cost: the page, and a count of all that match.
+    /// A page of tasks, counted in `budget`. Cost: the page, and a count of all that match.
     pub fn list_tasks(
         &self,
         filter: &TaskFilter,
         paging: Paging,
         live: Option<&LiveBatch>,
+        budget: &AnswerBudget,
     ) -> Result<Page<Task>, StoreError> {
         self.read(|connection| {
             // One read transaction, so that the count and the page speak of the same moment.
@@ -282,8 +289,13 @@ impl Store {
             let order = order(paging, &mut condition);
             let sql = format!("SELECT {} FROM tasks{}{order}", rows::TASK_COLUMNS, condition.text);
             let mut statement = transaction.prepare_cached(&sql)?;
-            let tasks = statement.query_map(params_from_iter(&condition.values), rows::task)?;
-            Ok(page(tasks.collect::<Result<_, _>>()?, total, paging, |task: &Task| task.uid))
+            let mut tasks = Vec::new();
+            for task in statement.query_map(params_from_iter(&condition.values), rows::task)? {
+                let task: Task = task?;
+                budget.take(task.heap_bytes().saturating_mul(COPIES)).map_err(StoreError::Memory)?;
+                tasks.push(task);
+            }
+            Ok(page(tasks, total, paging, |task: &Task| task.uid))
         })
     }
 
@@ -311,12 +323,13 @@ impl Store {
         self.read(|connection| is_stored(connection, uid))
     }
 
-    /// A page of batches with a task that matches; `live` is one of them when a task of its own does.
+    /// A page of batches with a task that matches, counted in `budget`; `live` is one of them when a task of its own does.
     pub fn list_batches(
         &self,
         filter: &TaskFilter,
         paging: Paging,
         live: Option<&LiveBatch>,
+        budget: &AnswerBudget,
     ) -> Result<Page<Batch>, StoreError> {
         self.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
@@ -337,8 +350,13 @@ impl Store {
             let total = count(&transaction, "SELECT count(*) FROM batches", &condition)? + u64::from(live.is_some());
             let order = order(paging, &mut condition);
             let mut statement = transaction.prepare_cached(&format!("{BATCHES}{}{order}", condition.text))?;
-            let stored = statement.query_map(params_from_iter(&condition.values), batch)?;
-            let mut batches: Vec<Batch> = stored.collect::<Result<_, _>>()?;
+            let mut batches = Vec::new();
+            for batch in statement.query_map(params_from_iter(&condition.values), batch)? {
+                let batch: Batch = batch?;
+                let bytes = BATCH_BYTES + batch.details.get().len() + batch.stats.get().len();
+                budget.take(bytes.saturating_mul(COPIES)).map_err(StoreError::Memory)?;
+                batches.push(batch);
+            }
             if let Some(live) = live {
                 // The running batch has the highest uid of all.
                 let is_on_page =

@@ -105,6 +105,9 @@ pub enum StoreError {
         /// The lowest that can be had.
         next: u32,
     },
+    /// What is listed takes more memory than it may.
+    #[error(transparent)]
+    Memory(ApiError),
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
@@ -115,6 +118,10 @@ pub enum StoreError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
+        let error = match error {
+            StoreError::Memory(refusal) => return refusal,
+            other => other,
+        };
         let is_momentary = error.is_momentary();
         if matches!(error, StoreError::Full) {
             return ApiError::new(Code::NoSpaceLeftOnDevice, error.to_string());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
+use crate::budget::AnswerBudget;
 use crate::stored_names::PayloadName;
 use crate::stored_names::tests::BAD_NAMES;
 use crate::tasks::content::{Content, Method, PayloadPlace, Upsert};
@@ -44,7 +45,10 @@ impl Fixture {
     }
 
     fn uids_with(&self, filter: TaskFilter, live: Option<&LiveBatch>) -> Vec<u32> {
-        let page = self.store.list_tasks(&filter, Paging { limit: 1000, from: None, reverse: true }, live).unwrap();
+        let page = self
+            .store
+            .list_tasks(&filter, Paging { limit: 1000, from: None, reverse: true }, live, &AnswerBudget::UNLIMITED)
+            .unwrap();
         assert_eq!(page.total, page.results.len() as u64);
         page.results.iter().map(|task| task.uid).collect()
     }
@@ -159,9 +163,12 @@ fn the_running_batch_counts_as_processing() {
     let after = Bounds { after: Some(Timestamp::from_nanos(6_999)), before: None };
     assert_eq!(of(TaskFilter { started: after, ..Default::default() }), [0, 2]);
     let page = Paging { limit: 10, from: None, reverse: false };
-    assert_eq!(fixture.store.list_batches(&TaskFilter::default(), page, Some(&live)).unwrap().total, 1);
+    assert_eq!(
+        fixture.store.list_batches(&TaskFilter::default(), page, Some(&live), &AnswerBudget::UNLIMITED).unwrap().total,
+        1
+    );
     let other = TaskFilter { uids: Some(vec![1]), ..Default::default() };
-    assert_eq!(fixture.store.list_batches(&other, page, Some(&live)).unwrap().total, 0);
+    assert_eq!(fixture.store.list_batches(&other, page, Some(&live), &AnswerBudget::UNLIMITED).unwrap().total, 0);
 }
 
 #[test]
@@ -169,7 +176,10 @@ fn pages_follow_one_another() {
     let fixture = Fixture::new();
     fixture.enqueue(&["a"; 5]);
     let page = |limit, from, reverse| {
-        let page = fixture.store.list_tasks(&TaskFilter::default(), Paging { limit, from, reverse }, None).unwrap();
+        let page = fixture
+            .store
+            .list_tasks(&TaskFilter::default(), Paging { limit, from, reverse }, None, &AnswerBudget::UNLIMITED)
+            .unwrap();
         assert_eq!((page.total, page.limit), (5, limit));
         (page.results.iter().map(|task| task.uid).collect::<Vec<_>>(), page.from, page.next)
     };

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{ExplainQuery, Hybrid, MATCHING_STRATEGIES, SearchQuery, component, out_of_range, size};
+use super::{
+    ExplainQuery, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range,
+    size,
+};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 use crate::wire::point_in_time::PointInTime;
@@ -95,9 +98,9 @@ impl SearchQuery {
             "sort" => self.sort = field.code(InvalidSearchSort).optional(|f| f.strings())?,
             "distinct" => self.distinct = field.code(InvalidSearchDistinct).optional(|f| f.string())?,
             "facets" => self.facets = field.code(InvalidSearchFacets).optional(|f| f.strings())?,
-            "highlightPreTag" => self.highlight_pre_tag = field.code(InvalidSearchHighlightPreTag).string()?,
-            "highlightPostTag" => self.highlight_post_tag = field.code(InvalidSearchHighlightPostTag).string()?,
-            "cropMarker" => self.crop_marker = field.code(InvalidSearchCropMarker).string()?,
+            "highlightPreTag" => self.highlight_pre_tag = mark(field.code(InvalidSearchHighlightPreTag))?,
+            "highlightPostTag" => self.highlight_post_tag = mark(field.code(InvalidSearchHighlightPostTag))?,
+            "cropMarker" => self.crop_marker = mark(field.code(InvalidSearchCropMarker))?,
             "matchingStrategy" => {
                 let strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
                 self.matching_strategy = Some(strategy);
@@ -125,6 +128,12 @@ impl SearchQuery {
         }
         Ok(())
     }
+}
+
+/// What is put around matches, or where a text was cut.
+fn mark(at: At<'_>) -> ApiResult<String> {
+    let mark = at.string()?;
+    if mark.len() > MARK_BYTES_MAX { Err(at.invalid(mark_too_long(mark.len()))) } else { Ok(mark) }
 }
 
 /// `true`, or an object that names a document.

@@ -25,6 +25,14 @@ pub const DEFAULT_LIMIT: usize = 20;
 /// Words of a cropped text when nothing else is asked for.
 pub const DEFAULT_CROP_LENGTH: usize = 10;
 
+/// Bytes of what is put around each match, and where a text was cut: a mark is copied as often as there are matches.
+pub const MARK_BYTES_MAX: usize = 1024;
+
+/// Why a mark of `bytes` is refused.
+fn mark_too_long(bytes: usize) -> String {
+    format!("it has {bytes} bytes, and may have at most {MARK_BYTES_MAX}.")
+}
+
 /// The parameters of one search, checked for shape and bounds; names are not looked up in settings yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchQuery {

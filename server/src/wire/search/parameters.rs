@@ -4,7 +4,7 @@ use lamina_engine::text::Language;
 use serde_json::Value;
 
 use super::body::personalization_unavailable;
-use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery, component, out_of_range, size};
+use super::{Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::{locale, point_in_time};
@@ -127,12 +127,12 @@ impl SearchQuery {
             }
             "facets" => self.facets = Some(parameter.code(InvalidSearchFacets).strings()?),
             "highlightPreTag" => {
-                self.highlight_pre_tag = parameter.code(InvalidSearchHighlightPreTag).text()?.to_owned();
+                self.highlight_pre_tag = mark(&parameter.code(InvalidSearchHighlightPreTag))?;
             }
             "highlightPostTag" => {
-                self.highlight_post_tag = parameter.code(InvalidSearchHighlightPostTag).text()?.to_owned();
+                self.highlight_post_tag = mark(&parameter.code(InvalidSearchHighlightPostTag))?;
             }
-            "cropMarker" => self.crop_marker = parameter.code(InvalidSearchCropMarker).text()?.to_owned(),
+            "cropMarker" => self.crop_marker = mark(&parameter.code(InvalidSearchCropMarker))?,
             "matchingStrategy" => {
                 let strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
                 self.matching_strategy = Some(strategy);
@@ -167,6 +167,12 @@ impl SearchQuery {
         }
         Ok(())
     }
+}
+
+/// What is put around matches, or where a text was cut.
+fn mark(parameter: &Parameter<'_>) -> ApiResult<String> {
+    let mark = parameter.text()?;
+    if mark.len() > MARK_BYTES_MAX { Err(parameter.invalid(mark_too_long(mark.len()))) } else { Ok(mark.to_owned()) }
 }
 
 fn unit_interval(name: &str, parameter: &Parameter<'_>) -> ApiResult<f64> {

@@ -275,6 +275,23 @@ fn every_parameter_refuses_a_bad_value_with_its_own_code() {
 }
 
 #[test]
+fn marks_have_a_bound() {
+    let (long, fits) = ("x".repeat(MARK_BYTES_MAX + 1), "é".repeat(MARK_BYTES_MAX / 2));
+    for (name, code) in [
+        ("highlightPreTag", Code::InvalidSearchHighlightPreTag),
+        ("highlightPostTag", Code::InvalidSearchHighlightPostTag),
+        ("cropMarker", Code::InvalidSearchCropMarker),
+    ] {
+        let error = SearchQuery::from_body(&json!({ name: long })).unwrap_err();
+        let message = format!("Invalid value at `.{name}`: it has 1025 bytes, and may have at most 1024.");
+        assert_eq!((error.code, error.message), (code, message));
+        let message = format!("Invalid value in parameter `{name}`: it has 1025 bytes, and may have at most 1024.");
+        assert_eq!(refused_get(&format!("{name}={long}")), (code, message));
+        assert!(SearchQuery::from_body(&json!({ name: fits })).is_ok());
+    }
+}
+
+#[test]
 fn kinds() {
     let kind = |body: Value| {
         let query = SearchQuery::from_body(&body).unwrap();

@@ -1,0 +1,52 @@
+//! What JSON takes once it is read.
+
+use memchr::memchr2;
+
+/// A value in a list or an object that grew, which holds up to twice as many as it needs, with its share of what a name
+/// takes.
+pub const VALUE_BYTES: usize = 144;
+
+/// Bytes that the values in `json` take at most, roughly, and their text: each value takes `value_bytes`. A
+/// look at every byte that is no text; broken JSON has some number too.
+pub fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
+    let mut nodes: usize = 1;
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => at = end_of_text(json, at + 1),
+            b',' | b':' | b'[' | b'{' => {
+                nodes += 1;
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+    nodes.saturating_mul(value_bytes).saturating_add(json.len())
+}
+
+/// Where the text ends that begins at `at`: behind its closing quote.
+fn end_of_text(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        if json[at + found] == b'"' {
+            return at + found + 1;
+        }
+        at += found + 2;
+    }
+    json.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_count_and_texts_do_not() {
+        let nodes = |json: &str| json_heap_bytes(json.as_bytes(), 1) - json.len();
+        assert_eq!(nodes("1"), 1);
+        assert_eq!(nodes(r#""a,b:[{\",\\""#), 1);
+        assert_eq!(nodes(r#"{"q":[[],[]]}"#), 7);
+        assert_eq!(nodes(r#""never ends \"#), 1);
+        let many = format!("[{}]", vec!["[]"; 100_000].join(","));
+        assert!(json_heap_bytes(many.as_bytes(), VALUE_BYTES) > 100_000 * 2 * VALUE_BYTES);
+    }
+}

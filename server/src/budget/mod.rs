@@ -1,0 +1,69 @@
+//! How much memory requests and answers take: each of them, and all of them at once.
+//!
+//! Whatever a client asks for, what it takes to read the request and to make the answer is counted before it is taken. One
+//! answer that needs more than its share is refused with a sentence that says what to ask for instead. Where many need
+//! much at once, each waits a moment for the others, and is asked to come back after that.
+
+mod answer;
+mod json;
+mod pool;
+
+use std::sync::Arc;
+
+pub use answer::{AnswerBudget, Held};
+pub use json::{VALUE_BYTES, json_heap_bytes};
+pub use pool::{Lease, Pool};
+
+use crate::error::{ApiError, Code};
+use crate::options::{ByteSize, Searching};
+
+/// The memory of requests and answers. One per process.
+#[derive(Debug)]
+pub struct Budgets {
+    requests: Arc<Pool>,
+    answers: Arc<Pool>,
+}
+
+impl Budgets {
+    /// As the options say.
+    pub fn new(options: &Searching) -> Budgets {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Budgets {
+            requests: Arc::new(Pool::new(size(options.request_memory_bytes()))),
+            answers: Arc::new(Pool::new(size(options.answer_memory_bytes()))),
+        }
+    }
+
+    /// For one answer that is about to be made.
+    pub fn answer(&self) -> AnswerBudget {
+        AnswerBudget::of(&self.answers)
+    }
+
+    /// Memory of JSON bodies.
+    pub fn requests(&self) -> &Arc<Pool> {
+        &self.requests
+    }
+}
+
+/// The refusal of a request that would take more than `bytes_max`.
+pub(crate) fn request_too_large(bytes_max: usize) -> ApiError {
+    ApiError::new(
+        Code::PayloadTooLarge,
+        format!(
+            "The request takes more than the {} of memory that one may take. Send less at once, or start the server \
+             with a larger `--max-request-memory`. Documents that are added do not count: they are written down as they \
+             arrive.",
+            ByteSize::new(bytes_max as u64)
+        ),
+    )
+}
+
+/// Too many are large at the same time.
+pub(crate) fn all_taken(what: &str) -> ApiError {
+    ApiError::new(
+        Code::TooManySearchRequests,
+        format!(
+            "Other requests take all the memory that there is for {what}. Retry after 10s, or ask for less at once."
+        ),
+    )
+}
