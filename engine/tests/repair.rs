@@ -25,7 +25,9 @@ fn options() -> IndexOptions {
 fn apply(index: &Index, operations: &[Operation]) {
     let results =
         index.apply(operations, CommitNote::new(1, |_| Vec::new()), &Progress::new(), &AtomicBool::new(false));
-    results.expect("a disk without faults").into_iter().for_each(|result| drop(result.expect("valid")));
+    for result in results.expect("a disk without faults") {
+        result.expect("valid");
+    }
 }
 
 fn upsert(documents: &[Value]) -> Operation {
@@ -56,7 +58,7 @@ fn city(id: u64) -> Value {
         "_geo": {"lat": (id * 13 % 120) as i64 - 60, "lng": (id * 29 % 300) as i64 - 150},
         "_vectors": {"own": [id % 7, id % 11, 1]},
     });
-    if id % 3 == 0 {
+    if id.is_multiple_of(3) {
         let (west, south) = ((id % 100) as i64 - 50, (id % 60) as i64 - 30);
         let ring = [[west, south], [west + 2, south], [west + 2, south + 2], [west, south + 2], [west, south]];
         document["_geojson"] = json!({"type": "Polygon", "coordinates": [ring]});

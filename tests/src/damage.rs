@@ -229,13 +229,16 @@ fn damaged_documents_are_not_written_anew() {
         server.patch("/experimental-features", json!({"editDocumentsByFunction": true})).ok();
         let films = large_films();
         server.add("films", films.clone());
+        // A deleted document gives the compaction something to do, however many segments the load left.
+        let films = films.as_array().unwrap();
+        server.done(&server.delete(&format!("/indexes/films/documents/{}", films[0]["id"])));
         assert!(server.terminate().success());
         flip(&server, STORE, place);
         server.start_again();
 
         // Whatever is answered is right: one by one, since one damaged block leaves the others alone.
         let mut lost = Vec::new();
-        for film in films.as_array().unwrap() {
+        for film in &films[1..] {
             let answer = server.get(&format!("/indexes/films/documents/{}", film["id"]));
             match answer.status {
                 200 if answer.body == *film => {}

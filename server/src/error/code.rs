@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(
             of(500),
             "database_size_limit_reached dump_process_failed index_creation_failed internal invalid_state \
-             invalid_store_file"
+             invalid_store_file unretrievable_document"
         );
         assert_eq!(
             of(502),

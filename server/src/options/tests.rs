@@ -128,6 +128,8 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
         ("max-request-memory", SIZE),
         ("embedding-cache-size", SIZE),
         ("experimental-s3-multipart-part-size", SIZE),
+        ("scrub-rate", SIZE),
+        ("scrub-interval", TIME),
         ("client-timeout", TIME),
         ("shutdown-timeout", TIME),
         ("experimental-drop-search-after", TIME),
