@@ -49,9 +49,14 @@ fn rules_of_all_forms() {
             Some(vec![1, 2]),
             Some(vec![3]),
         ),
-        (json!({"films": {"filter": null}, "films*": {"filter": "company = b"}}), Some(vec![1, 2, 3]), Some(vec![3])),
+        (json!({"films": {}, "films*": {"filter": "company = b"}}), Some(vec![1, 2, 3]), Some(vec![3])),
         (json!({}), None, None),
         (json!([]), None, None),
+        // Not understood, or emptied by a mistake: nothing is open.
+        (json!({"films": {"filter": null}}), None, None),
+        (json!({"films": {"filter": ""}}), None, None),
+        (json!({"films": {"filter": ["company = a", []]}}), None, None),
+        (json!({"films": {"filters": "company = a"}}), None, None),
     ] {
         let token = token(&key, rules.clone());
         for (index, expected) in [("films", films), ("films_fr", french)] {

@@ -127,9 +127,10 @@ where
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
                 tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");
             }
-            name_reader(answer.headers_mut(), &verdict);
             answer.headers_mut().insert(REQUEST_ID, request_id);
-            Ok(compressing.apply(answer))
+            let mut sent = compressing.apply(answer);
+            name_reader(sent.headers_mut(), &verdict);
+            Ok(sent)
         })
     }
 }
