@@ -1,10 +1,11 @@
 //! How much a setting may hold. What is beyond is of no use, and would make every search or every indexed document slow.
 
+use lamina_engine::index::Settings;
 use lamina_engine::index::embedding::cut;
 use lamina_engine::query::resolve::ALTERNATIVES_MAX;
 use serde_json::Value;
 
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::At;
 
 /// Attributes and patterns of one setting, in all its rules.
@@ -73,6 +74,22 @@ pub(super) fn check(key: &str, at: &At<'_>) -> ApiResult<()> {
     }
 }
 
+/// Refuses embedders that are too many together with those that are stored.
+///
+/// # Errors
+/// `invalid_settings_embedders`
+pub(super) fn check_merged(current: &Settings, merged: &Settings) -> ApiResult<()> {
+    let (before, after) = (current.embedders.len(), merged.embedders.len());
+    // What was stored before there was a bound may become less.
+    if after <= EMBEDDERS_MAX || after <= before {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        Code::InvalidSettingsEmbedders,
+        format!("The index would have {after} embedders, and there may be {EMBEDDERS_MAX} at most."),
+    ))
+}
+
 fn count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<()> {
     if found <= most {
         return Ok(());
@@ -114,8 +131,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::error::Code;
-    use crate::wire::settings::read;
+    use crate::wire::settings::{merged, read};
 
     fn refused(body: Value, code: Code) -> String {
         let error = read(&body).expect_err("it is too much");
@@ -164,6 +180,20 @@ mod tests {
         refused(json!({"embedders": embedders}), Code::InvalidSettingsEmbedders);
         let long = refused(json!({"dictionary": ["é".repeat(100_000)]}), Code::InvalidSettingsDictionary);
         assert!(long.contains("200000 bytes") && long.contains(&"é".repeat(25)), "{long}");
+    }
+
+    #[test]
+    fn embedders_that_come_one_after_the_other_are_counted_together() {
+        let mut settings = Settings::default();
+        let add = |settings: &Settings, name: String| {
+            let patch = read(&json!({"embedders": { name: {"source": "userProvided", "dimensions": 2} }})).unwrap();
+            merged(settings, &patch)
+        };
+        for number in 0..EMBEDDERS_MAX {
+            settings = add(&settings, format!("e{number}")).unwrap();
+        }
+        assert_eq!(add(&settings, "one more".into()).unwrap_err().code, Code::InvalidSettingsEmbedders);
+        add(&settings, "e0".into()).unwrap();
     }
 
     #[test]

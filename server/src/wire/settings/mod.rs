@@ -436,6 +436,7 @@ fn embedders_in<'b>(kind: Option<&SettingKind>, body: &'b Value) -> impl Iterato
 pub fn merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<Settings> {
     let merged = current.patched(patch).map_err(|error| ApiError::from(&error))?;
     if matches!(patch.embedders, Setting::Set(_)) {
+        bounds::check_merged(current, &merged)?;
         embedders::check_merged(&current.embedders, &merged.embedders)?;
     }
     Ok(merged)
