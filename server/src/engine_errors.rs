@@ -48,7 +48,7 @@ fn translated(error: IndexError) -> ApiError {
         IndexError::Embedding(error) => {
             let code = match error {
                 EmbeddingError::Template { .. } => Code::InvalidSettingsEmbedders,
-                EmbeddingError::Render { .. } => Code::InvalidDocumentFields,
+                EmbeddingError::Render { .. } | EmbeddingError::RenderLimit { .. } => Code::InvalidDocumentFields,
                 _ => Code::VectorEmbeddingError,
             };
             ApiError::new(code, error.to_string())

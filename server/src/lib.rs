@@ -23,7 +23,7 @@ pub mod import;
 pub mod inspect;
 pub mod instance;
 mod logs;
-mod memory;
+pub mod memory;
 pub mod network;
 mod object_storage;
 pub mod observe;

@@ -4,11 +4,12 @@
 
 use std::process::ExitCode;
 
+use lamina_server::memory::Counting;
 use lamina_server::options::{self, Command, OptionsError};
 use lamina_server::{bus_error, console, evaluate, import, inspect, repair, run, verify};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     let (cli, config_file) = match options::parse(std::env::args_os()) {

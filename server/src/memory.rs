@@ -1,11 +1,62 @@
-//! When memory that is free goes back to the system.
+//! When memory that is free goes back to the system, and how much a thread holds.
 //!
 //! The allocator keeps what is freed for a second. Then the next thread that frees a page gives back all of it: some 300
 //! calls after a bulk load, for which a search would wait 10 to 28 ms. So a thread of its own does it as soon as the work
 //! that needed the memory is done.
 
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+thread_local! {
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+/// An allocator that remembers for each thread how many bytes it has asked for and not freed yet. What another thread frees
+/// counts for that thread. Costs an addition for each call.
+#[derive(Debug)]
+pub struct Counting<A>(pub A);
+
+fn count(bytes: usize, sign: i64) {
+    // A block is never larger than half of the addresses.
+    HELD_BYTES.set(HELD_BYTES.get().wrapping_add(sign.wrapping_mul(bytes as i64)));
+}
+
+#[expect(unsafe_code, reason = "the trait of allocators is unsafe")]
+// SAFETY: every call goes to `A` as it came; counting allocates nothing and cannot panic.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 1);
+        // SAFETY: as the caller promises.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 1);
+        // SAFETY: as the caller promises.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(layout.size(), -1);
+        // SAFETY: as the caller promises.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size, 1);
+        count(layout.size(), -1);
+        // SAFETY: as the caller promises.
+        unsafe { self.0.realloc(block, layout, size) }
+    }
+}
+
+/// Bytes that this thread has asked for and not freed. Only differences say something, and only where [`Counting`] is the
+/// allocator: else it is always 0.
+pub(crate) fn held_by_thread() -> i64 {
+    HELD_BYTES.get()
+}
 
 /// What else is freed until then, when frequent words are looked up for instance, goes along with the rest. Shorter than
 /// what the allocator waits.
@@ -46,7 +97,7 @@ mod tests {
     use super::*;
 
     #[global_allocator]
-    static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+    static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
     const KIB: usize = 1 << 10;
 
@@ -55,6 +106,20 @@ mod tests {
         let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells the heap");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    #[test]
+    fn a_thread_knows_what_it_holds() {
+        let before = held_by_thread();
+        let mut block: Vec<u8> = Vec::with_capacity(1_000_000);
+        assert_eq!(held_by_thread() - before, 1_000_000);
+        block.push(1);
+        block.shrink_to(3_000);
+        assert_eq!(held_by_thread() - before, 3_000);
+        std::thread::scope(|scope| scope.spawn(|| drop(vec![0_u8; 5_000])).join()).expect("it ends");
+        drop(block);
+        // What starting a thread leaves behind is small.
+        assert!((held_by_thread() - before).abs() < 1_000, "{}", held_by_thread() - before);
     }
 
     #[test]

@@ -186,6 +186,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
             let of_state = Arc::downgrade(&state);
             let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
             begun = Some((status, Stopping::begin(limit, status, running)));
+            scheduler.is_to_stop();
             // Whoever reads it would do so for ever.
             logs::stop_listening(None);
             // A second signal means: now. Whatever is under way is carried out again at the next start.

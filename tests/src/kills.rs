@@ -373,3 +373,36 @@ fn while_documents_are_embedded() {
         assert!(vector.len() == 2 && !wrong, "{document}");
     }
 }
+
+/// Whatever it was: here somebody kills it while a provider is silent, at a time when the server cannot know why it ended.
+#[test]
+fn a_task_that_ends_the_server_again_and_again_fails_and_the_others_go_on() {
+    let mut server = Server::with_options(&LOCAL);
+    server.add("films", json!([{"id": 1}]));
+    let model = server.hold_queue();
+    let guilty = server.get("/tasks?statuses=processing").ok()["results"][0]["uid"].as_u64().expect("a task");
+    let behind = server.post("/indexes/films/documents", json!([{"id": 2}])).ok()["taskUid"].as_u64().expect("a task");
+    for _ in 0..2 {
+        server.kill();
+        server.start_again();
+        // Where the server has written the documents before, it goes on with their vectors.
+        if server.get(&format!("/tasks/{guilty}")).ok()["finishedAt"].is_null() {
+            model.next();
+            std::thread::sleep(Duration::from_millis(1500));
+        }
+    }
+    let task = server.wait_for(guilty);
+    assert_eq!(task["status"], "failed", "{task}");
+    assert!(task["error"]["message"].as_str().unwrap().contains("ended more than once"), "{task}");
+    assert_eq!(server.wait_for(behind)["status"], "succeeded");
+    assert_eq!(server.document_count("films"), 2);
+    // A server that was asked to end did not die.
+    server.post("/indexes/held/documents", json!([{"id": 2}])).ok();
+    model.next();
+    for _ in 0..2 {
+        server.terminate();
+        server.start_again();
+        model.next();
+    }
+    assert_eq!(server.get("/tasks?statuses=processing").ok()["total"], 1);
+}

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::function::{EditionError, Function};
 use super::value::{is_same, to_dynamic, to_json};
+use crate::memory::held_by_thread;
 
 /// A document as it is stored, with its vectors.
 #[derive(Clone, Copy, Debug)]
@@ -59,14 +60,26 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 
 impl Document<'_> {
     /// Lets the function edit the document. What it leaves alone keeps its text and its place; fields that it adds come
-    /// last. `_vectors` is not shown to it, but can be set.
+    /// last. `_vectors` is not shown to it, but can be set. To be called inside of [`super::on_a_thread`].
     pub(crate) fn edit(&self, function: &Function) -> Result<Edition, EditionError> {
+        let before = held_by_thread();
+        let edition = self.edited(function)?;
+        let made = match &edition {
+            Edition::Kept => 0,
+            Edition::Changed(line) => line.capacity(),
+            Edition::Deleted(id) => id.capacity(),
+        };
+        function.leaves(held_by_thread() - before - made as i64)?;
+        Ok(edition)
+    }
+
+    fn edited(&self, function: &Function) -> Result<Edition, EditionError> {
         let Fields(fields) = serde_json::from_slice(self.line)?;
         let (vectors, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == VECTORS_FIELD);
         let before: Vec<Value> =
             fields.iter().map(|(_, text)| serde_json::from_str(text.get())).collect::<Result<_, _>>()?;
         let shown = fields.iter().zip(&before).map(|((name, _), value)| (name.as_str().into(), to_dynamic(value)));
-        let after = function.run(shown.collect())?;
+        let after = function.run(shown.collect(), self.line.len())?;
         let id = document_id(self.line, self.primary_key).map_err(|_| EditionError::PrimaryKey)?;
         if after.is_unit() {
             return Ok(Edition::Deleted(id.to_string()));
@@ -158,7 +171,8 @@ mod tests {
         let context = json!({"suffix": "!"});
         let function = Function::new(text, context.as_object()).expect("it compiles");
         let document = Document { line: line.as_bytes(), primary_key: "id" };
-        document.edit(&function).map_err(|error| error.to_string())
+        let edited = super::super::on_a_thread(|| document.edit(&function).map_err(|error| error.to_string()));
+        edited.expect("no panic")
     }
 
     fn changed(line: &str) -> Result<Edition, String> {

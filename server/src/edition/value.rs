@@ -4,10 +4,19 @@ use rhai::{Array, Dynamic};
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
-/// A value that JSON has no word for.
+/// Deepest value that may be kept: as deep as documents may be.
+const DEPTH_MAX: usize = 100;
+
+/// A value that cannot be kept as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("a value of type `{0}` cannot be kept in a document")]
-pub(crate) struct NotJson(String);
+pub(crate) enum NotJson {
+    /// There is no word for it.
+    #[error("a value of type `{0}` cannot be kept in a document")]
+    Type(String),
+    /// It is nested too deeply.
+    #[error("a value that is nested more than {DEPTH_MAX} levels deep cannot be kept in a document")]
+    TooDeep,
+}
 
 /// The value as a function sees it. Integers beyond 64 bits with a sign become floats, as in most languages.
 pub(super) fn to_dynamic(value: &Value) -> Dynamic {
@@ -28,15 +37,19 @@ pub(super) fn to_map(fields: &Map<String, Value>) -> rhai::Map {
     fields.iter().map(|(name, value)| (name.as_str().into(), to_dynamic(value))).collect()
 }
 
-/// The JSON of what a function made.
+/// The JSON of what a function made, as a field of a document.
 pub(super) fn to_json(value: Dynamic) -> Result<Value, NotJson> {
+    json_at(value, 1)
+}
+
+fn json_at(value: Dynamic, depth: usize) -> Result<Value, NotJson> {
     // What a closure holds on to is behind a lock.
     let value = value.flatten();
     if value.is_unit() {
         return Ok(Value::Null);
     }
     let name = value.type_name();
-    let refused = || NotJson(name.to_owned());
+    let refused = || NotJson::Type(name.to_owned());
     if let Ok(is) = value.as_bool() {
         return Ok(is.into());
     }
@@ -44,7 +57,7 @@ pub(super) fn to_json(value: Dynamic) -> Result<Value, NotJson> {
         return Ok(integer.into());
     }
     if let Ok(float) = value.as_float() {
-        return Number::from_f64(float).map(Value::Number).ok_or_else(|| NotJson(float.to_string()));
+        return Number::from_f64(float).map(Value::Number).ok_or_else(|| NotJson::Type(float.to_string()));
     }
     if let Ok(character) = value.as_char() {
         return Ok(character.to_string().into());
@@ -52,13 +65,17 @@ pub(super) fn to_json(value: Dynamic) -> Result<Value, NotJson> {
     if value.is_string() {
         return value.into_string().map(Value::String).map_err(|_| refused());
     }
+    if depth >= DEPTH_MAX && (value.is_array() || value.is_map()) {
+        return Err(NotJson::TooDeep);
+    }
     if value.is_array() {
         let elements = value.into_array().map_err(|_| refused())?;
-        return elements.into_iter().map(to_json).collect::<Result<_, _>>().map(Value::Array);
+        let elements = elements.into_iter().map(|element| json_at(element, depth + 1));
+        return elements.collect::<Result<_, _>>().map(Value::Array);
     }
     match value.try_cast::<rhai::Map>() {
         Some(fields) => {
-            let fields = fields.into_iter().map(|(name, value)| Ok((name.to_string(), to_json(value)?)));
+            let fields = fields.into_iter().map(|(name, value)| Ok((name.to_string(), json_at(value, depth + 1)?)));
             fields.collect::<Result<_, _>>().map(Value::Object)
         }
         None => Err(refused()),
@@ -126,6 +143,13 @@ mod tests {
         {
             assert!(!is_same(&value, &to_dynamic(&other)), "{other}");
         }
+    }
+
+    #[test]
+    fn depth_has_a_bound() {
+        let nested = |depth| (0..depth).fold(Dynamic::UNIT, |inner, _| vec![inner].into());
+        assert!(to_json(nested(DEPTH_MAX - 1)).is_ok());
+        assert_eq!(to_json(nested(DEPTH_MAX)), Err(NotJson::TooDeep));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Fragments: documents and queries as JSON instead of text, for models that see more than text.
 
-use lamina_engine::index::embedding::{EmbedFailure, JsonTemplate, TemplateVariables};
+use lamina_engine::index::embedding::{
+    EmbedFailure, JsonTemplate, RenderFailure, TemplateVariables, check_fragments_size,
+};
 use lamina_engine::index::settings::{FRAGMENTS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of};
 use serde_json::{Map, Value, json};
 
@@ -51,7 +53,15 @@ impl QueryInput<'_> {
             let template = JsonTemplate::new(&value).map_err(|reason| {
                 EmbedFailure::user(format!("in `searchFragments.{name}`: cannot parse template: {reason}"))
             })?;
-            let Ok(rendered) = template.render(&variables) else { continue };
+            let rendered = match template.render(&variables) {
+                Ok(rendered) => rendered,
+                Err(RenderFailure::Missing(_)) => continue,
+                Err(RenderFailure::Limit(reason)) => {
+                    return Err(EmbedFailure::user(format!(
+                        "in `searchFragments.{name}`: cannot be rendered: {reason}"
+                    )));
+                }
+            };
             if let Some((first, _)) = satisfied {
                 return Err(EmbedFailure::user(format!(
                     "Query matches multiple search fragments.\n  - Note: First matched fragment `{first}`.\n  - Note: \
@@ -122,7 +132,10 @@ pub fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String>
         if uses_fragments(side) && !given(side, "dimensions") {
             return Err(CANNOT_INFER_DIMENSIONS.to_owned());
         }
-        for (name, value) in fragments_of(side, field) {
+        let fragments = fragments_of(side, field);
+        check_fragments_size(fragments.iter().map(|(_, value)| value))
+            .map_err(|reason| format!("in `{field}`: {reason}"))?;
+        for (name, value) in fragments {
             JsonTemplate::new(&value)
                 .map_err(|reason| format!("in `{field}.{name}`: cannot parse template: {reason}"))?;
         }

@@ -66,6 +66,8 @@ pub(super) enum Strategy {
     FilterAfterDocuments { uid: u32 },
     /// Settings, then documents.
     DocumentsAfterSettings { uid: u32 },
+    /// The server ended unexpectedly, maybe because of a task: each is carried out alone.
+    AfterCrash { uid: u32 },
 }
 
 impl fmt::Display for Strategy {
@@ -131,6 +133,11 @@ impl fmt::Display for Strategy {
                 f,
                 "stopped before task with id {uid} because it is a document operation which cannot be batched with \
                  settings changes"
+            ),
+            Strategy::AfterCrash { uid } => write!(
+                f,
+                "created batch containing only task with id {uid} because the server ended unexpectedly and the task may \
+                 be the reason"
             ),
         }
     }

@@ -30,6 +30,7 @@ use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::timestamp::Timestamp;
+use care::Care;
 
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -108,9 +109,11 @@ impl Scheduler {
             retention: Retention::default(),
             patience: Patience::default(),
             holds_memory: false,
+            care: Care::begin(&queue)?,
             stop: Arc::clone(&stop),
         };
         worker.recover()?;
+        worker.fail_guilty()?;
         let thread = std::thread::Builder::new()
             .name("scheduler".to_owned())
             .spawn(move || worker.work())
@@ -118,11 +121,19 @@ impl Scheduler {
         Ok(Scheduler { queue, stop, thread: Some(thread) })
     }
 
+    /// Somebody asked the process to end: if it is killed from now on, because it takes too long, it did not die of its tasks.
+    pub fn is_to_stop(&self) {
+        if let Err(error) = self.queue.store().process_ends() {
+            tracing::error!(%error, "cannot write down that the server ends");
+        }
+    }
+
     /// Stops after the batch under way, which gets `grace` to finish and is given up after that: its tasks stay
     /// enqueued. A commit that has begun is always completed. Blocks until the thread is gone.
     pub fn stop(mut self, grace: Duration) {
         self.stop.store(true, Ordering::Release);
         self.queue.wake();
+        self.is_to_stop();
         let deadline = Instant::now() + grace;
         let Some(thread) = self.thread.take() else { return };
         while !thread.is_finished() {
@@ -168,6 +179,8 @@ struct Worker {
     patience: Patience,
     /// Whether much memory was freed that has not been given back.
     holds_memory: bool,
+    /// After a process that died.
+    care: Option<Care>,
     stop: Arc<AtomicBool>,
 }
 
@@ -246,7 +259,7 @@ impl Worker {
                     self.queue.wait(Some(LOOK_AGAIN));
                 }
                 Ok(Some(plan)) => {
-                    self.process(plan);
+                    self.process_with_care(plan);
                     if let Err(error) = self.clean_up() {
                         tracing::error!(%error, "cannot delete old tasks");
                     }
@@ -643,5 +656,6 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
     }
 }
 
+mod care;
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,9 @@ pub enum EmbeddingError {
     /// `document_id` as JSON.
     #[error("missing field in document `{document_id}`: {reason}")]
     Render { document_id: String, reason: String },
+    /// `document_id` as JSON.
+    #[error("the template of embedder `{embedder}` cannot be rendered for document `{document_id}`: {reason}")]
+    RenderLimit { embedder: String, document_id: String, reason: String },
 }
 
 /// A name that looks like another one, which was likely meant.

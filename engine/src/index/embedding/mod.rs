@@ -3,6 +3,7 @@
 //! The engine knows neither models nor networks. Whoever opens an index hands in an [`EmbedderProvider`]; for each
 //! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
 
+mod bounded;
 mod error;
 mod probe;
 mod report;
@@ -17,7 +18,7 @@ pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 
 pub(super) use template::{DocumentTemplate, Rendered, TextTemplate};
-pub use template::{JsonTemplate, TemplateVariables};
+pub use template::{JsonTemplate, RenderFailure, TemplateVariables, check_fragments_size, check_template_limits};
 
 use super::settings::EmbedderSettings;
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 
-use liquid::model::{DisplayCow, KStringCow, State, Value};
-use liquid::{ObjectView, ValueView};
+use liquid_core::model::{DisplayCow, KStringCow, ObjectView, State, Value, ValueView};
+
+use super::bounded::{Keep, Program, TemplateError};
 
 /// Stands for any value: whatever field it is asked for, it has it.
 #[derive(Debug)]
@@ -99,12 +100,15 @@ const AVAILABLE: &str = "available indexes=";
 /// what is reached with a document whose fields are all there is looked at.
 ///
 /// # Errors
-/// What is not there.
-pub(super) fn check_variables(template: &liquid::Template) -> Result<(), String> {
+/// What is not there; also that a limit was reached, as it would be with any document.
+pub(super) fn check_variables(program: &Program) -> Result<(), TemplateError> {
     let field = Field { name: Anything, is_searchable: true, value: Anything };
-    let Err(error) = template.render(&Variables { doc: Anything, fields: vec![field] }) else { return Ok(()) };
-    let message = error.to_string();
+    let message = match program.render(&Variables { doc: Anything, fields: vec![field] }, 0, Keep::First(0)) {
+        Ok(_) => return Ok(()),
+        Err(TemplateError::Wrong(message)) => message,
+        Err(limit) => return Err(limit),
+    };
     let of_field = |line: &str| line.trim_start().starts_with(AVAILABLE) && line.contains("is_searchable");
     let is_unknown = message.starts_with(UNKNOWN_VARIABLE) || message.lines().any(of_field);
-    if is_unknown { Err(message) } else { Ok(()) }
+    if is_unknown { Err(TemplateError::Wrong(message)) } else { Ok(()) }
 }

@@ -1,10 +1,56 @@
 //! The text of a document, as an embedder's Liquid template makes it.
 
-use liquid::model::{Array, Object, Value};
+use liquid_core::model::{Array, Object, Value};
 use serde_json::Value as Json;
 
-use super::cut;
+use super::bounded::{Keep, Program, SOURCE_BYTES_MAX, TemplateError};
 use super::probe::check_variables;
+
+/// Most bytes of the JSON of a fragment's value, and of all fragments of one kind together.
+const FRAGMENT_BYTES_MAX: usize = SOURCE_BYTES_MAX;
+const FRAGMENTS_BYTES_MAX: usize = 4 * SOURCE_BYTES_MAX;
+
+/// Why there is no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RenderFailure {
+    /// Something is read that is not there.
+    Missing(String),
+    /// A limit was reached; the sentence names it.
+    Limit(String),
+}
+
+impl From<TemplateError> for RenderFailure {
+    fn from(error: TemplateError) -> RenderFailure {
+        match error {
+            TemplateError::Wrong(message) => RenderFailure::Missing(message),
+            TemplateError::Limit(message) => RenderFailure::Limit(message),
+        }
+    }
+}
+
+/// Refuses a document template that passes a limit: of its text, of its nesting, or because it would take too long for any
+/// document. What else may be wrong with it is found when it is used.
+///
+/// # Errors
+/// A sentence that names the limit.
+pub fn check_template_limits(template: &str) -> Result<(), String> {
+    match Program::parse(template).and_then(|program| check_variables(&program)) {
+        Err(TemplateError::Limit(message)) => Err(message),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses fragments of one kind whose JSON is too long as a whole.
+///
+/// # Errors
+/// A sentence that names the limit.
+pub fn check_fragments_size<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), String> {
+    let bytes: usize = values.into_iter().map(|value| value.to_string().len()).sum();
+    if bytes > FRAGMENTS_BYTES_MAX {
+        return Err(format!("they have {bytes} bytes together, more than the {FRAGMENTS_BYTES_MAX} that are allowed"));
+    }
+    Ok(())
+}
 
 /// What is read of a document.
 #[derive(Debug)]
@@ -28,25 +74,29 @@ impl DocumentTemplate {
     /// The texts of a document. A fragment that reads a field that is not there is left out.
     ///
     /// # Errors
-    /// A field that a text template reads and the document does not have.
+    /// A field that a text template reads and the document does not have, or a limit.
     pub(in super::super) fn render(
         &self,
         document: &[u8],
         is_searchable: &dyn Fn(&str) -> bool,
-    ) -> Result<Rendered, String> {
+    ) -> Result<Rendered, RenderFailure> {
         let fragments = match self {
             DocumentTemplate::Text(template) => {
                 return Ok(Rendered { texts: vec![template.render(document, is_searchable)?], fragments: 0 });
             }
             DocumentTemplate::Fragments(fragments) => fragments,
         };
-        let document: Json = serde_json::from_slice(document).map_err(|error| error.to_string())?;
-        let variables = TemplateVariables::new([("doc", document)]);
+        let json: Json = serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
+        let variables = TemplateVariables { bytes: document.len(), ..TemplateVariables::new([("doc", json)]) };
         let mut rendered = Rendered::default();
         for (position, fragment) in fragments.iter().enumerate() {
-            if let Ok(value) = fragment.render(&variables) {
-                rendered.texts.push(value.to_string());
-                rendered.fragments |= 1 << position;
+            match fragment.render(&variables) {
+                Ok(value) => {
+                    rendered.texts.push(value.to_string());
+                    rendered.fragments |= 1 << position;
+                }
+                Err(RenderFailure::Missing(_)) => {}
+                Err(limit) => return Err(limit),
             }
         }
         Ok(rendered)
@@ -57,7 +107,7 @@ impl DocumentTemplate {
 pub struct JsonTemplate(Node);
 
 enum Node {
-    Text(liquid::Template),
+    Text(Program),
     Array(Vec<Node>),
     Object(Vec<(String, Node)>),
     Other(Json),
@@ -70,7 +120,11 @@ impl std::fmt::Debug for JsonTemplate {
 }
 
 /// What templates may read, by name.
-pub struct TemplateVariables(Object);
+pub struct TemplateVariables {
+    values: Object,
+    /// As JSON, about.
+    bytes: usize,
+}
 
 impl std::fmt::Debug for TemplateVariables {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,7 +136,7 @@ impl TemplateVariables {
     /// The values by their names.
     pub fn new<'n>(values: impl IntoIterator<Item = (&'n str, Json)>) -> TemplateVariables {
         let values = values.into_iter().map(|(name, value)| (name.to_owned().into(), liquid_value(value)));
-        TemplateVariables(values.collect())
+        TemplateVariables { values: values.collect(), bytes: 0 }
     }
 }
 
@@ -90,45 +144,47 @@ impl JsonTemplate {
     /// Parses every text in `json`.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// What is wrong with one of them, or that `json` is too long.
     pub fn new(json: &Json) -> Result<JsonTemplate, String> {
-        let parser = liquid::ParserBuilder::with_stdlib().build().map_err(|error| error.to_string())?;
-        Node::new(json, &parser).map(JsonTemplate)
+        let bytes = json.to_string().len();
+        if bytes > FRAGMENT_BYTES_MAX {
+            return Err(format!("it has {bytes} bytes, more than the {FRAGMENT_BYTES_MAX} that a fragment may have"));
+        }
+        Node::new(json).map(JsonTemplate)
     }
 
     /// The value with all texts rendered.
     ///
     /// # Errors
-    /// A variable that a text reads and that is not there.
-    pub fn render(&self, variables: &TemplateVariables) -> Result<Json, String> {
-        self.0.render(&variables.0)
+    /// A variable that a text reads and that is not there, or a limit.
+    pub fn render(&self, variables: &TemplateVariables) -> Result<Json, RenderFailure> {
+        self.0.render(variables)
     }
 }
 
 impl Node {
-    fn new(json: &Json, parser: &liquid::Parser) -> Result<Node, String> {
+    /// As deep as `json`, which a parser of JSON bounds.
+    fn new(json: &Json) -> Result<Node, String> {
         Ok(match json {
-            Json::String(text) => Node::Text(parser.parse(text).map_err(|error| error.to_string())?),
-            Json::Array(elements) => {
-                Node::Array(elements.iter().map(|element| Node::new(element, parser)).collect::<Result<_, _>>()?)
-            }
+            Json::String(text) => Node::Text(Program::parse(text).map_err(TemplateError::into_message)?),
+            Json::Array(elements) => Node::Array(elements.iter().map(Node::new).collect::<Result<_, _>>()?),
             Json::Object(members) => {
-                let member = |(name, value): (&String, &Json)| Ok((name.clone(), Node::new(value, parser)?));
+                let member = |(name, value): (&String, &Json)| Ok((name.clone(), Node::new(value)?));
                 Node::Object(members.iter().map(member).collect::<Result<_, String>>()?)
             }
             other => Node::Other(other.clone()),
         })
     }
 
-    fn render(&self, variables: &Object) -> Result<Json, String> {
+    fn render(&self, variables: &TemplateVariables) -> Result<Json, RenderFailure> {
         Ok(match self {
-            Node::Text(template) => Json::String(template.render(variables).map_err(|error| error.to_string())?),
+            Node::Text(program) => Json::String(program.render(&variables.values, variables.bytes, Keep::All)?),
             Node::Array(elements) => {
                 Json::Array(elements.iter().map(|element| element.render(variables)).collect::<Result<_, _>>()?)
             }
             Node::Object(members) => {
                 let member = |(name, node): &(String, Node)| Ok((name.clone(), node.render(variables)?));
-                Json::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+                Json::Object(members.iter().map(member).collect::<Result<_, RenderFailure>>()?)
             }
             Node::Other(value) => value.clone(),
         })
@@ -137,7 +193,7 @@ impl Node {
 
 /// A text template that was parsed.
 pub(in super::super) struct TextTemplate {
-    template: liquid::Template,
+    program: Program,
     bytes_max: usize,
 }
 
@@ -151,27 +207,26 @@ impl TextTemplate {
     /// Parses `template`; texts are cut to `bytes_max` bytes.
     ///
     /// # Errors
-    /// What is wrong with it, for instance a variable that there is not.
+    /// What is wrong with it, for instance a variable that there is not, or the limit that it passes.
     pub(in super::super) fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, String> {
-        let parser = liquid::ParserBuilder::with_stdlib().build().map_err(|error| error.to_string())?;
-        let template = parser.parse(template).map_err(|error| error.to_string())?;
-        check_variables(&template)?;
-        Ok(TextTemplate { template, bytes_max })
+        let program = Program::parse(template).map_err(TemplateError::into_message)?;
+        check_variables(&program).map_err(TemplateError::into_message)?;
+        Ok(TextTemplate { program, bytes_max })
     }
 
     /// The text of a document. `is_searchable` tells of top-level fields. Costs a parsed copy of the document.
     ///
     /// # Errors
-    /// A field that the template reads and the document does not have.
+    /// A field that the template reads and the document does not have, or a limit.
     pub(in super::super) fn render(
         &self,
         document: &[u8],
         is_searchable: &dyn Fn(&str) -> bool,
-    ) -> Result<String, String> {
-        let document: serde_json::Map<String, Json> =
-            serde_json::from_slice(document).map_err(|error| error.to_string())?;
+    ) -> Result<String, RenderFailure> {
+        let members: serde_json::Map<String, Json> =
+            serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
         let (mut doc, mut fields) = (Object::new(), Array::new());
-        for (name, value) in document {
+        for (name, value) in members {
             let value = liquid_value(value);
             let mut field = Object::new();
             field.insert("name".into(), Value::scalar(name.clone()));
@@ -183,9 +238,7 @@ impl TextTemplate {
         let mut globals = Object::new();
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
-        let mut text = self.template.render(&globals).map_err(|error| error.to_string())?;
-        text.truncate(cut(&text, self.bytes_max).len());
-        Ok(text)
+        Ok(self.program.render(&globals, document.len(), Keep::First(self.bytes_max))?)
     }
 }
 
@@ -210,7 +263,7 @@ mod tests {
     use super::*;
     use crate::index::settings::DEFAULT_TEMPLATE;
 
-    fn render(template: &str, bytes_max: usize, document: &str) -> Result<String, String> {
+    fn render(template: &str, bytes_max: usize, document: &str) -> Result<String, RenderFailure> {
         TextTemplate::new(template, bytes_max).unwrap().render(document.as_bytes(), &|name| name != "hidden")
     }
 

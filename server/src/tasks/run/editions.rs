@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::documents::documents_matching;
 use super::record::Record;
 use super::{Context, Done, failed, reported};
-use crate::edition::{Document, Edition, EditionError, Function};
+use crate::edition::{Document, Edition, EditionError, Function, on_a_thread};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, Code};
 use crate::payload::{Spill, Spilled};
@@ -81,7 +81,9 @@ fn change(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Result<Map
             snapshot.documents_among(&sets, 0, u64::MAX)
         }
     };
-    let Changes { lines, changed_count, deleted } = edit_all(context, &snapshot, &addresses, &function)?;
+    let work = || edit_all(context, &snapshot, &addresses, &function);
+    let Changes { lines, changed_count, deleted } =
+        on_a_thread(work).map_err(|error| ApiError::new(Code::EditDocumentsByFunctionError, error.to_string()))??;
     let report = json!({ "editedDocuments": changed_count, "deletedDocuments": deleted.len() });
     let report = report.as_object().cloned().unwrap_or_default();
     if changed_count == 0 && deleted.is_empty() {

@@ -13,6 +13,7 @@ mod finish;
 mod listing;
 mod log_check;
 mod mark;
+mod processes;
 mod readers;
 mod recovery;
 mod room;
@@ -40,6 +41,7 @@ pub(crate) use finish::FinishedBatch;
 pub use finish::IndexChange;
 pub(super) use finish::{FinishedTask, TaskResult};
 pub use listing::{Batch, Page, Paging};
+pub(super) use processes::{Attempt, Died};
 pub(super) use schedule::Queued;
 pub use transfer::{TransferredBatch, TransferredTask};
 

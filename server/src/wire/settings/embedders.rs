@@ -3,6 +3,7 @@
 //! The engine keeps a configuration as the JSON that was sent, merged field by field; this module is what gives it a
 //! shape.
 
+use lamina_engine::index::embedding::check_template_limits;
 use lamina_engine::index::settings::{DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use serde_json::{Map, Value, json};
 
@@ -124,7 +125,12 @@ fn place(at: &At<'_>) -> String {
 fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
     match name {
         "source" => drop(field.one_of(&SOURCES)?),
-        "model" | "revision" | "apiKey" | "documentTemplate" => drop(field.string()?),
+        "model" | "revision" | "apiKey" => drop(field.string()?),
+        "documentTemplate" => {
+            if let Err(reason) = check_template_limits(&field.string()?) {
+                return Err(field.error(format!("`{}`: the template is refused: {reason}", place(&field))));
+            }
+        }
         "pooling" => field.one_of(&[("useModel", ()), ("forceMean", ()), ("forceCls", ())])?,
         "dimensions" | "documentTemplateMaxBytes" => not_zero(name, field)?,
         "binaryQuantized" => drop(field.boolean()?),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::super::embedding::{
-    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, Rendered, TextTemplate,
+    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, RenderFailure, Rendered, TextTemplate,
 };
 use super::super::super::error::IndexError;
 use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings, VECTORS_FIELD, covers};
@@ -38,6 +38,7 @@ pub(super) enum When {
 /// Makes vectors.
 #[derive(Debug)]
 pub(super) struct Maker {
+    name: String,
     /// `None`: they are made later.
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     template: DocumentTemplate,
@@ -97,7 +98,7 @@ impl ActiveEmbedder {
                 When::Later { known_dimensions: Some(known) } => (known, None),
                 When::Later { known_dimensions: None } => (open()?.dimensions(), None),
             };
-            (Some(dimensions), Some(Maker { embedder, template }))
+            (Some(dimensions), Some(Maker { name: settings.name.clone(), embedder, template }))
         };
         let dimensions = dimensions.filter(|dimensions| *dimensions > 0).ok_or_else(|| {
             EmbeddingError::Unusable(EmbedFailure::user(format!(
@@ -157,7 +158,7 @@ impl Maker {
     /// The texts of a document and their hash.
     ///
     /// # Errors
-    /// When the document lacks a field that the template reads.
+    /// When the document lacks a field that the template reads, or rendering it costs too much.
     pub(super) fn texts(
         &self,
         document: &[u8],
@@ -166,8 +167,14 @@ impl Maker {
     ) -> Result<(Vec<String>, u64), IndexError> {
         let searchable = &settings.searchable_attributes;
         let is_searchable = |name: &str| !covers(VECTORS_FIELD, name) && searchable.selects(name);
-        let Rendered { texts, fragments } = self.template.render(document, &is_searchable).map_err(|reason| {
-            EmbeddingError::Render { document_id: document_id_json(document, primary_key), reason }
+        let Rendered { texts, fragments } = self.template.render(document, &is_searchable).map_err(|failure| {
+            let document_id = document_id_json(document, primary_key);
+            match failure {
+                RenderFailure::Missing(reason) => EmbeddingError::Render { document_id, reason },
+                RenderFailure::Limit(reason) => {
+                    EmbeddingError::RenderLimit { embedder: self.name.clone(), document_id, reason }
+                }
+            }
         })?;
         let hash = match (&self.template, texts.as_slice()) {
             (DocumentTemplate::Text(_), [text]) => xxh3_64(text.as_bytes()),

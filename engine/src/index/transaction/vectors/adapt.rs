@@ -227,9 +227,10 @@ impl Adaptation<'_> {
             }
             let reusable = stored.filter(|(_, shape)| *work == Work::Render && *shape == embedder.shape);
             match documents.generate(beside, number, doc, &plain, reusable) {
-                Err(IndexError::Embedding(EmbeddingError::Render { document_id, reason }))
-                    if *work == Work::Complete =>
-                {
+                Err(IndexError::Embedding(
+                    EmbeddingError::Render { document_id, reason }
+                    | EmbeddingError::RenderLimit { document_id, reason, .. },
+                )) if *work == Work::Complete => {
                     self.log.failed(embedder.name(), document_id, EmbedFailure::user(reason).of_text());
                 }
                 generated => generated?,

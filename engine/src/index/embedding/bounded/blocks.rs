@@ -1,0 +1,233 @@
+//! Tags and blocks: each is a step, and blocks are counted as they are nested.
+
+use std::io::Write;
+
+use liquid_core::error::{ResultLiquidExt, ResultLiquidReplaceExt};
+use liquid_core::model::KString;
+use liquid_core::{
+    BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, Runtime, TagBlock, TagReflection,
+    TagTokenIter, Template,
+};
+use liquid_lib::stdlib;
+
+use super::Keep;
+use super::loops::Loop;
+use super::meter::{Meter, Output};
+
+/// How deep the blocks of the template are nested that this thread parses.
+pub(super) mod nesting {
+    use std::cell::Cell;
+
+    use liquid_core::{Error, Result};
+
+    use super::super::NESTING_MAX;
+
+    thread_local! {
+        static LEVEL: Cell<usize> = const { Cell::new(0) };
+        static IS_EXCEEDED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Before a template is parsed.
+    pub(in super::super) fn begin() {
+        LEVEL.set(0);
+        IS_EXCEEDED.set(false);
+    }
+
+    /// Whether blocks of the template were too deep. A comment does not hide it.
+    pub(in super::super) fn was_exceeded() -> bool {
+        IS_EXCEEDED.get()
+    }
+
+    /// A block is being parsed as long as there is one.
+    pub(super) struct Level;
+
+    impl Level {
+        pub(super) fn enter() -> Result<Level> {
+            if LEVEL.get() >= NESTING_MAX {
+                IS_EXCEEDED.set(true);
+            }
+            // The rest is not parsed any more.
+            if IS_EXCEEDED.get() {
+                return Err(Error::with_msg("too many blocks inside of each other"));
+            }
+            LEVEL.set(LEVEL.get() + 1);
+            Ok(Level)
+        }
+    }
+
+    impl Drop for Level {
+        fn drop(&mut self) {
+            LEVEL.set(LEVEL.get().saturating_sub(1));
+        }
+    }
+}
+
+pub(super) fn register(language: &mut Language) {
+    let blocks: [Box<dyn ParseBlock>; 9] = [
+        stdlib::RawBlock.into(),
+        stdlib::IfBlock.into(),
+        stdlib::UnlessBlock.into(),
+        stdlib::CommentBlock.into(),
+        stdlib::CaseBlock.into(),
+        Loop::FOR.into(),
+        Loop::TABLE_ROW.into(),
+        Buffered::Capture.into(),
+        Buffered::IfChanged.into(),
+    ];
+    for block in blocks {
+        language.blocks.register(block.reflection().start_tag().to_owned(), Nested(block).into());
+    }
+    let tags: [Box<dyn ParseTag>; 8] = [
+        stdlib::AssignTag.into(),
+        stdlib::BreakTag.into(),
+        stdlib::ContinueTag.into(),
+        stdlib::CycleTag.into(),
+        stdlib::IncludeTag.into(),
+        stdlib::IncrementTag.into(),
+        stdlib::DecrementTag.into(),
+        stdlib::RenderTag.into(),
+    ];
+    for tag in tags {
+        language.tags.register(tag.reflection().tag().to_owned(), Counted(tag).into());
+    }
+}
+
+/// A block of the library or our own.
+#[derive(Clone)]
+struct Nested(Box<dyn ParseBlock>);
+
+impl ParseBlock for Nested {
+    fn parse(
+        &self,
+        arguments: TagTokenIter<'_>,
+        block: TagBlock<'_, '_>,
+        language: &Language,
+    ) -> Result<Box<dyn Renderable>> {
+        let _level = nesting::Level::enter()?;
+        Ok(Box::new(Step(self.0.parse(arguments, block, language)?)))
+    }
+
+    fn reflection(&self) -> &dyn BlockReflection {
+        self.0.reflection()
+    }
+}
+
+/// A tag of the library.
+#[derive(Clone)]
+struct Counted(Box<dyn ParseTag>);
+
+impl ParseTag for Counted {
+    fn parse(&self, arguments: TagTokenIter<'_>, language: &Language) -> Result<Box<dyn Renderable>> {
+        Ok(Box::new(Step(self.0.parse(arguments, language)?)))
+    }
+
+    fn reflection(&self) -> &dyn TagReflection {
+        self.0.reflection()
+    }
+}
+
+/// What is rendered after a step was counted.
+#[derive(Debug)]
+struct Step(Box<dyn Renderable>);
+
+impl Renderable for Step {
+    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+        Meter::of(runtime).step()?;
+        self.0.render_to(writer, runtime)
+    }
+}
+
+/// Blocks whose text goes elsewhere first. Those of the library keep it without a bound.
+#[derive(Clone, Copy, Debug)]
+enum Buffered {
+    Capture,
+    IfChanged,
+}
+
+impl BlockReflection for Buffered {
+    fn start_tag(&self) -> &str {
+        match self {
+            Buffered::Capture => "capture",
+            Buffered::IfChanged => "ifchanged",
+        }
+    }
+
+    fn end_tag(&self) -> &str {
+        match self {
+            Buffered::Capture => "endcapture",
+            Buffered::IfChanged => "endifchanged",
+        }
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+}
+
+impl ParseBlock for Buffered {
+    fn parse(
+        &self,
+        mut arguments: TagTokenIter<'_>,
+        mut block: TagBlock<'_, '_>,
+        language: &Language,
+    ) -> Result<Box<dyn Renderable>> {
+        let parsed: Box<dyn Renderable> = match self {
+            Buffered::Capture => {
+                let name = arguments.expect_next("Identifier expected")?.expect_identifier().into_result()?;
+                let name = KString::from_ref(name);
+                arguments.expect_nothing()?;
+                let trace = || format!("{{% capture {name} %}}").into();
+                let inside = Template::new(block.parse_all(language).trace_with(trace)?);
+                Box::new(Capture { name, inside })
+            }
+            Buffered::IfChanged => {
+                arguments.expect_nothing()?;
+                Box::new(IfChanged { inside: Template::new(block.parse_all(language)?) })
+            }
+        };
+        block.assert_empty();
+        Ok(parsed)
+    }
+
+    fn reflection(&self) -> &dyn BlockReflection {
+        self
+    }
+}
+
+#[derive(Debug)]
+struct Capture {
+    name: KString,
+    inside: Template,
+}
+
+impl Renderable for Capture {
+    fn render_to(&self, _: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+        let mut captured = Output::new(Meter::of(runtime), Keep::All);
+        let trace = || format!("{{% capture {} %}}", self.name).into();
+        self.inside.render_to(&mut captured, runtime).trace_with(trace)?;
+        runtime.set_global(self.name.clone(), captured.into_value());
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct IfChanged {
+    inside: Template,
+}
+
+/// The text of the last `ifchanged`.
+#[derive(Debug, Default)]
+struct Before(Option<String>);
+
+impl Renderable for IfChanged {
+    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+        let mut rendered = Output::new(Meter::of(runtime), Keep::All);
+        self.inside.render_to(&mut rendered, runtime).trace("{{% ifchanged %}}")?;
+        let text = rendered.into_text();
+        let before = runtime.registers().get_mut::<Before>().0.replace(text.clone());
+        if before.as_ref() != Some(&text) {
+            write!(writer, "{text}").replace("Failed to render")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! Counts what a rendering costs, and ends it.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+
+use liquid_core::model::{Value, ValueView};
+use liquid_core::{Error, Result, Runtime};
+
+use super::{Keep, OUTPUT_BYTES_MAX};
+
+/// Bytes of a pass of a loop that are one step: even if the whole template is the loop and made of the shortest tags.
+const BYTES_PER_STEP: usize = 128;
+/// What a value costs besides its text.
+const VALUE_BYTES: u64 = 32;
+
+/// Shared by everything that takes part in a rendering; one that was not set up allows nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Meter(Rc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    steps_max: u64,
+    steps_left: Cell<u64>,
+    bytes_max: u64,
+    bytes_left: Cell<u64>,
+    steps_of_pass: u64,
+    exceeded: Cell<Option<Exceeded>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Exceeded {
+    Steps,
+    Bytes,
+    Output,
+}
+
+impl Meter {
+    pub(super) fn new(steps: u64, bytes: u64, source_bytes: usize) -> Meter {
+        Meter(Rc::new(Counters {
+            steps_max: steps,
+            steps_left: Cell::new(steps),
+            bytes_max: bytes,
+            bytes_left: Cell::new(bytes),
+            steps_of_pass: 1 + (source_bytes / BYTES_PER_STEP) as u64,
+            exceeded: Cell::new(None),
+        }))
+    }
+
+    /// That of the rendering which `runtime` belongs to.
+    pub(super) fn of(runtime: &dyn Runtime) -> Meter {
+        runtime.registers().get_mut::<Meter>().clone()
+    }
+
+    /// The limit that was reached, as a sentence about the template.
+    pub(super) fn exceeded(&self) -> Option<String> {
+        let counters = &self.0;
+        Some(match counters.exceeded.get()? {
+            Exceeded::Steps => format!("rendering takes more than {} steps", counters.steps_max),
+            Exceeded::Bytes => {
+                format!("rendering reads and makes more than {} bytes for this input", counters.bytes_max)
+            }
+            Exceeded::Output => format!("its text has more than {OUTPUT_BYTES_MAX} bytes"),
+        })
+    }
+
+    fn stop<T>(&self, exceeded: Exceeded) -> Result<T> {
+        self.0.exceeded.set(Some(exceeded));
+        Err(Error::with_msg("the template passes a limit"))
+    }
+
+    /// One step.
+    pub(super) fn step(&self) -> Result<()> {
+        self.steps(1)
+    }
+
+    /// One pass of a loop.
+    pub(super) fn pass(&self) -> Result<()> {
+        self.steps(self.0.steps_of_pass)
+    }
+
+    fn steps(&self, count: u64) -> Result<()> {
+        let left = &self.0.steps_left;
+        match left.get().checked_sub(count) {
+            Some(rest) if self.0.exceeded.get().is_none() => left.set(rest),
+            _ => return self.stop(Exceeded::Steps),
+        }
+        Ok(())
+    }
+
+    /// So many bytes are read or made.
+    pub(super) fn bytes(&self, count: u64) -> Result<()> {
+        match self.0.bytes_left.get().checked_sub(count) {
+            Some(rest) => self.0.bytes_left.set(rest),
+            None => return self.stop(Exceeded::Bytes),
+        }
+        Ok(())
+    }
+
+    /// A value is read or made, with all that it holds.
+    pub(super) fn value(&self, value: &dyn ValueView) -> Result<u64> {
+        let bytes = self.weight(value);
+        self.bytes(bytes)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of a value with all that it holds, or more than are left.
+    pub(super) fn weight(&self, value: &dyn ValueView) -> u64 {
+        let mut bytes = 0;
+        weigh(value, self.0.bytes_left.get(), &mut bytes);
+        bytes
+    }
+
+    /// More than there may be.
+    pub(super) fn is_beyond(&self, bytes: u64) -> bool {
+        bytes > self.0.bytes_left.get()
+    }
+}
+
+/// As deep as documents are nested, which is bounded.
+fn weigh(value: &dyn ValueView, most: u64, bytes: &mut u64) {
+    *bytes = bytes.saturating_add(VALUE_BYTES);
+    if *bytes > most {
+        return;
+    }
+    if let Some(array) = value.as_array() {
+        array.values().for_each(|value| {
+            if *bytes <= most {
+                weigh(value, most, bytes);
+            }
+        });
+    } else if let Some(object) = value.as_object() {
+        object.iter().for_each(|(name, value)| {
+            if *bytes <= most {
+                *bytes = bytes.saturating_add(name.len() as u64);
+                weigh(value, most, bytes);
+            }
+        });
+    } else if value.type_name() == "string" {
+        *bytes = bytes.saturating_add(value.to_kstr().len() as u64);
+    }
+}
+
+/// Where a rendering writes.
+#[derive(Debug)]
+pub(super) struct Output {
+    meter: Meter,
+    bytes: Vec<u8>,
+    keep: Keep,
+}
+
+impl Output {
+    pub(super) fn new(meter: Meter, keep: Keep) -> Output {
+        Output { meter, bytes: Vec::new(), keep }
+    }
+
+    /// What was written, up to the last whole character that is kept.
+    pub(super) fn into_text(self) -> String {
+        let mut bytes = self.bytes;
+        if let Err(error) = std::str::from_utf8(&bytes) {
+            bytes.truncate(error.valid_up_to());
+        }
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The same as a value.
+    pub(super) fn into_value(self) -> Value {
+        Value::scalar(self.into_text())
+    }
+}
+
+impl io::Write for Output {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let pay = || {
+            self.meter.step()?;
+            self.meter.bytes(piece.len() as u64)?;
+            match self.keep {
+                Keep::All if self.bytes.len() + piece.len() > OUTPUT_BYTES_MAX => self.meter.stop(Exceeded::Output),
+                _ => Ok(()),
+            }
+        };
+        pay().map_err(io::Error::other)?;
+        let kept = match self.keep {
+            Keep::First(most) => piece.len().min(most.saturating_sub(self.bytes.len())),
+            Keep::All => piece.len(),
+        };
+        self.bytes.extend_from_slice(&piece[..kept]);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

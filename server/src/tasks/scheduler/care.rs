@@ -1,0 +1,202 @@
+//! A task that kills the process must not do so at every start.
+//!
+//! While all goes well nothing is written down before a batch begins. A process that finds that the one before died (killed,
+//! out of memory, crashed) carries out the first tasks that it finds one by one, and writes down each before. If it dies,
+//! too, the next one knows which task it was: that task fails, with a reason, and the others go on.
+//!
+//! How many deaths it takes, and what does not count as one, is in decision 0038.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::super::batch::Strategy;
+use super::super::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
+use super::{Plan, TaskQueue, Worker};
+use crate::error::{ApiError, Code};
+use crate::timestamp::Timestamp;
+
+/// So many tasks are carried out alone after a death. If the one that kills comes later, their batch dies as a whole, and
+/// then all of its tasks are carried out alone.
+const ALONE_AT_FIRST: usize = 16;
+/// A process that dies later than this after the begin of a task died of it, as far as one can tell.
+const LONG: Duration = Duration::from_secs(1);
+/// So many deaths that were written down, each after the one that was not, are enough in any case.
+const DEATHS_MAX: u32 = 2;
+
+/// What is watched after a death.
+#[derive(Debug)]
+pub(super) struct Care {
+    /// Tasks from this uid on came later.
+    until: u32,
+    alone_left: usize,
+    /// Tasks of a batch that was being carried out during the second death.
+    suspects: HashSet<u32>,
+    /// That batch, as long as it may be the reason for the next death, too.
+    attempt: Option<Attempt>,
+}
+
+impl Care {
+    /// `None` when the process before ended by itself.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub(super) fn begin(queue: &TaskQueue) -> Result<Option<Care>, StoreError> {
+        let store = queue.store();
+        let Some(Died { attempt }) = store.process_begins(&boot())? else { return Ok(None) };
+        let suspects: HashSet<u32> = attempt.iter().flat_map(|attempt| &attempt.tasks).copied().collect();
+        tracing::warn!(
+            suspects = suspects.len(),
+            "the server was killed or crashed: what it may have been doing is done step by step"
+        );
+        let until = store.uid_range()?.map_or(0, |(_, last)| last.saturating_add(1));
+        let attempt = attempt.map(|attempt| Attempt { deaths: attempt.deaths.saturating_add(1), ..attempt });
+        Ok(Some(Care { until, alone_left: ALONE_AT_FIRST, suspects, attempt }))
+    }
+
+    /// As if many tasks had been carried out alone.
+    #[cfg(test)]
+    pub(super) fn separates_only_suspects(&mut self) {
+        self.alone_left = 0;
+    }
+
+    /// Whether the first task of a batch should be carried out alone.
+    fn separates(&mut self, tasks: &[Queued]) -> bool {
+        if tasks.len() < 2 {
+            return false;
+        }
+        if tasks.iter().any(|task| self.suspects.contains(&task.uid)) {
+            return true;
+        }
+        let is_alone = self.alone_left > 0;
+        self.alone_left = self.alone_left.saturating_sub(1);
+        is_alone
+    }
+
+    /// What is written down before a batch.
+    fn attempt(&self, tasks: &[Queued], is_written: bool) -> Attempt {
+        let tasks: Vec<u32> = tasks.iter().map(|task| task.uid).collect();
+        let same = self.attempt.as_ref().filter(|before| before.tasks == tasks && before.is_written == is_written);
+        Attempt { tasks, is_written, deaths: same.map_or(0, |before| before.deaths), is_long: false }
+    }
+}
+
+/// Another value after each start of the machine; empty where the system has none.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+fn reason(is_written: bool) -> ApiError {
+    let done = if is_written {
+        "Its documents are written, but not all of them have vectors."
+    } else {
+        "Nothing of it was applied."
+    };
+    ApiError::new(
+        Code::Internal,
+        format!(
+            "The server ended more than once while it processed this task: it was killed, crashed, or ran out of memory. \
+             {done} Look at the logs of that time, give the server more memory or split the task, and send it again."
+        ),
+    )
+}
+
+impl Worker {
+    /// Fails the task that was being carried out alone when the process died again, unless it was done. Tasks whose documents
+    /// were written share what comes after that, and its failure.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub(super) fn fail_guilty(&mut self) -> Result<(), StoreError> {
+        let Some(attempt) = self.care.as_ref().and_then(|care| care.attempt.as_ref()) else { return Ok(()) };
+        let is_one_thing = attempt.tasks.len() == 1 || attempt.is_written;
+        if !is_one_thing || !(attempt.is_long || attempt.deaths >= DEATHS_MAX) {
+            return Ok(());
+        }
+        let is_meant = |batch: &mut FinishedBatch| batch.tasks.iter().any(|task| attempt.tasks.contains(&task.uid));
+        let batch = match (self.interrupted.take_if(is_meant), &attempt.tasks[..]) {
+            (Some(batch), _) => after_writing(batch),
+            (None, [uid]) if self.queue.store().queued(*uid)?.is_some() => undone(self.next_batch, *uid),
+            _ => return Ok(()),
+        };
+        tracing::error!(tasks = ?attempt.tasks, "failed: the server ended more than once while it processed them");
+        let files = self.queue.store().finish(&batch)?;
+        self.remove(&[], files.iter());
+        self.next_batch = self.next_batch.max(batch.uid + 1);
+        self.queue.batch_ended(batch.uid);
+        Ok(())
+    }
+
+    /// Carries out a batch. After a death, less of it at once, and written down before.
+    pub(super) fn process_with_care(&mut self, mut plan: Plan) {
+        let Some(attempt) = self.prepare(&mut plan) else { return self.process(plan) };
+        let queue = std::sync::Arc::clone(&self.queue);
+        std::thread::scope(|scope| {
+            let (done, is_done) = channel::<()>();
+            scope.spawn(move || {
+                if is_done.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                    note(&queue, Some(&Attempt { is_long: true, ..attempt }));
+                }
+            });
+            self.process(plan);
+            drop(done);
+        });
+        note(&self.queue, None);
+    }
+
+    /// What was written down of a batch that is watched. The batch may have become smaller.
+    pub(super) fn prepare(&mut self, plan: &mut Plan) -> Option<Attempt> {
+        let care = self.care.as_mut()?;
+        if plan.tasks.iter().all(|task| task.uid >= care.until) {
+            return None;
+        }
+        let is_written = plan.written.is_some();
+        if !is_written && care.separates(&plan.tasks) {
+            plan.tasks.truncate(1);
+            plan.strategy = Strategy::AfterCrash { uid: plan.tasks[0].uid }.to_string();
+        }
+        let attempt = care.attempt(&plan.tasks, is_written);
+        note(&self.queue, Some(&attempt));
+        Some(attempt)
+    }
+}
+
+/// A store that cannot be written will not take the end of the batch either; then nothing is known of it.
+pub(super) fn note(queue: &TaskQueue, attempt: Option<&Attempt>) {
+    if let Err(error) = queue.store().process_attempts(attempt) {
+        tracing::error!(%error, "cannot write down which batch begins");
+    }
+}
+
+fn undone(batch: u32, task: u32) -> FinishedBatch {
+    let now = Timestamp::now().nanos();
+    FinishedBatch {
+        uid: batch,
+        started_at: now,
+        finished_at: now,
+        strategy: Strategy::AfterCrash { uid: task }.to_string(),
+        tasks: vec![FinishedTask { uid: task, result: TaskResult::Failed((&reason(false)).into()) }],
+        index_changes: Vec::new(),
+        canceled: None,
+        written: Vec::new(),
+        deleted: Vec::new(),
+        embeds: None,
+        progress_trace: Default::default(),
+        embedder_requests: None,
+    }
+}
+
+/// The documents of the batch were written before; it died while it made their vectors.
+fn after_writing(mut batch: FinishedBatch) -> FinishedBatch {
+    batch.embeds = None;
+    batch.finished_at = Timestamp::now().nanos();
+    for task in &mut batch.tasks {
+        let (count, report) = match &mut task.result {
+            TaskResult::Succeeded(count) => (*count, serde_json::Map::new()),
+            TaskResult::Reported(report) => (None, std::mem::take(report)),
+            TaskResult::Unembedded { .. } | TaskResult::Failed(_) => continue,
+        };
+        task.result = TaskResult::Unembedded { count, report, error: Some((&reason(true)).into()) };
+    }
+    batch
+}
