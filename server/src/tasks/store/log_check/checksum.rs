@@ -26,6 +26,11 @@ impl Sum {
         bytes
     }
 
+    /// How many bytes of the two would have to change for one to be the other.
+    pub(super) fn differing_bytes(self, other: Sum) -> usize {
+        self.to_bytes().iter().zip(other.to_bytes()).filter(|(one, other)| **one != *other).count()
+    }
+
     /// Goes on with `bytes`, a multiple of eight.
     pub(super) fn add(self, order: Order, bytes: &[u8]) -> Sum {
         let Sum(mut first, mut second) = self;

@@ -358,7 +358,7 @@ impl Scan {
             // The next frame goes on from the right checksum.
             self.repair(FRAME_SUM, computed.to_bytes().to_vec());
             self.accept(&frame.header, computed);
-        } else if is_own && self.put_right(frame, stored, next.is_some()) {
+        } else if is_own && self.put_right(frame, computed, next) {
             // Accepted.
         } else {
             self.broken_at = Some(self.read);
@@ -370,14 +370,17 @@ impl Scan {
     }
 
     /// Accepts a frame with a single wrong byte; `false` when it has more.
-    fn put_right(&mut self, frame: &Frame, stored: Sum, has_next: bool) -> bool {
+    fn put_right(&mut self, frame: &Frame, computed: Sum, next: Option<&Frame>) -> bool {
+        let stored = frame.stored();
+        // Only a frame that goes on from it says that the checksum is right. Without one, and with a single wrong byte in it, the
+        // page may be sound: nothing of it is changed.
+        let goes_on = next.is_some_and(|next| next.sum_after(stored, self.log.order) == next.stored());
+        if !goes_on && stored.differing_bytes(computed) == 1 {
+            return false;
+        }
         let parts = [&frame.header[..FRAME_SUMMED], &frame.page];
         let found = corrections(self.sum, self.log.order, &parts, stored);
         let Some(&(position, byte)) = found.first() else { return false };
-        // Without a frame that goes on from it the checksum may be what is wrong: like the last words of the page, it says so.
-        if !has_next && position >= FRAME_SUMMED + frame.page.len() - 8 {
-            return false;
-        }
         if found.len() > 1 {
             // Which page it is has to be beyond doubt.
             if self.read >= self.trusted_until || found.iter().any(|(position, _)| *position < FRAME_SUMMED) {

@@ -82,9 +82,13 @@ fn a_flipped_bit_is_put_right_nearly_everywhere() {
         frames.flat_map(|(frame, start)| [0, 1, 2].map(|more| start + places[(3 * frame + more) % places.len()]));
     let last = (0..places.len()).map(|place| live - left.frame_bytes() + places[place]);
     let (mut right, mut doubtful) = (0, 0);
-    for place in (0..HEADER_BYTES).chain(frames).chain(last) {
+    // The last checksum with each of its bits.
+    let sums = (FRAME_SUM..FRAME_HEADER_BYTES).flat_map(|place| (0..8).map(move |bit| (place, bit)));
+    let sums = sums.map(|(place, bit)| (live - left.frame_bytes() + place, bit));
+    let others = (0..HEADER_BYTES).chain(frames).chain(last).map(|place| (place, place % 8));
+    for (place, bit) in others.chain(sums) {
         let mut damaged = left.whole.clone();
-        damaged[place] ^= 1 << (place % 8);
+        damaged[place] ^= 1 << bit;
         let report = left.check(&damaged);
         let within = (place.wrapping_sub(HEADER_BYTES)) % left.frame_bytes();
         let is_last = place >= live - left.frame_bytes();
@@ -102,7 +106,7 @@ fn a_flipped_bit_is_put_right_nearly_everywhere() {
         } else {
             // The highest bits of a word, in the last frame of a page.
             doubtful += 1;
-            assert!(place >= HEADER_BYTES && (within % 4 == 3 || place % 8 == 7), "{place}");
+            assert!(place >= HEADER_BYTES && (within % 4 == 3 || bit == 7), "{place}");
             assert!(u64::from(left.rows()) <= report.transactions, "{place}");
         }
         assert!(!check_log(&left.log).unwrap().is_damaged(), "{place}");
