@@ -10,6 +10,5 @@ pub(crate) fn copy_database(source: &Path, target: &Path) -> Result<(), StoreErr
     let connection = schema::open_reader(source)?;
     let name = target.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(target.to_owned()))?;
     connection.execute("VACUUM INTO ?1", [name])?;
-    let synced = File::open(target).and_then(|file| file.sync_all());
-    synced.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)).into())
+    Ok(File::open(target)?.sync_all()?)
 }

@@ -113,9 +113,9 @@ pub enum StoreError {
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
-    /// What is written down outside of SQLite cannot be written.
+    /// A file beside the database cannot be read, written or made durable.
     #[error("task store: {0}")]
-    Marks(#[from] std::io::Error),
+    Io(#[from] std::io::Error),
 }
 
 impl From<StoreError> for ApiError {
@@ -156,6 +156,7 @@ impl StoreError {
                     | ErrorCode::DatabaseBusy
                     | ErrorCode::DatabaseLocked
             ),
+            StoreError::Io(error) => lamina_engine::index::is_momentary(error),
             StoreError::Shared(error) => error.is_momentary(),
             _ => false,
         }
@@ -168,7 +169,7 @@ impl StoreError {
                 failure.code == rusqlite::ErrorCode::DiskFull
             }
             StoreError::Shared(error) => error.is_out_of_space(),
-            StoreError::Marks(error) => error.kind() == std::io::ErrorKind::StorageFull,
+            StoreError::Io(error) => error.kind() == std::io::ErrorKind::StorageFull,
             _ => false,
         }
     }
