@@ -217,3 +217,42 @@ fn a_master_key_guards_everything_but_health() {
     server.add("films", json!([{"id": 1}]));
     assert_eq!(server.document_count("films"), 1);
 }
+
+#[test]
+fn templates_and_functions_end_at_their_limits() {
+    guarded(|server| {
+        let embedder = |template: &str| {
+            json!({"embedders": {"m": {
+                "source": "rest", "url": "http://127.0.0.1:9/", "dimensions": 2, "request": "{{text}}",
+                "response": "{{embedding}}", "documentTemplate": template
+            }}})
+        };
+        for (template, words) in [
+            ("{% if doc %}".repeat(1_500) + &"{% endif %}".repeat(1_500), "nested"),
+            (format!("{{% if doc{} %}}{{% endif %}}", " and doc".repeat(20_000)), "bytes"),
+            ("{% for i in (1..3000000000) %}x{% endfor %}".to_owned(), "steps"),
+            ("{% for i in (1..10000) %}".repeat(3) + &"{% endfor %}".repeat(3), "steps"),
+            (format!("{{% assign a = 'xxxxxxxx' %}}{}", "{% assign a = a | append: a %}".repeat(40)), "bytes"),
+        ] {
+            let answer = server.patch("/indexes/films/settings", embedder(&template));
+            answer.refused(400, "invalid_settings_embedders");
+            let message = answer.body["message"].as_str().expect("a message");
+            assert!(message.contains(words) && message.len() < 1_000, "{message}");
+        }
+        let by_document = embedder("{% for i in (1..doc.count) %}{{ i }}{% endfor %}");
+        server.done(&server.patch("/indexes/counts/settings", by_document));
+        let added = server.post("/indexes/counts/documents", json!([{"id": 7, "count": 3_000_000_000_u32}]));
+        let task = server.fails(&added, "invalid_document_fields");
+        assert!(task["error"]["message"].as_str().expect("a message").contains("document `7`"), "{task}");
+
+        server.patch("/experimental-features", json!({"editDocumentsByFunction": true})).ok();
+        for function in [
+            "let a = #{}; for i in 0..2000 { a = #{x: a}; } doc.x = a;",
+            "let f = || 1; loop { let g = f; f = || g; }",
+            "let t = \"x\"; t.pad(9_000_000, 'x'); let all = []; for i in 0..900 { all.push(t + i); }",
+        ] {
+            let edited = server.post("/indexes/films/documents/edit", json!({"function": function}));
+            server.fails(&edited, "edit_documents_by_function_error");
+        }
+    });
+}
