@@ -257,6 +257,17 @@ fn an_older_copy_of_the_queue_is_refused() {
     assert!(server.add("films", json!([{"id": 5}]))["uid"].as_u64().unwrap() > last);
 }
 
+/// The first page, from 1, of a table or an index of SQLite.
+fn root_page(database: &Path, name: &str) -> usize {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_URI;
+    // Immutable: neither a log nor a lock is made.
+    let uri = format!("file:{}?immutable=1", database.display());
+    let connection = rusqlite::Connection::open_with_flags(uri, flags).expect("a database");
+    let query = "SELECT rootpage FROM sqlite_master WHERE name = ?1";
+    let page: u32 = connection.query_row(query, [name], |row| row.get(0)).expect("a page");
+    page as usize
+}
+
 #[test]
 fn a_damaged_database_is_kept_and_the_keys_in_it_stay() {
     let mut server = Server::with_options(&["--master-key", "a master key of tests"]).with_key("a master key of tests");
@@ -276,11 +287,8 @@ fn a_damaged_database_is_kept_and_the_keys_in_it_stay() {
         server.start_again();
     }
     assert!(fs::metadata(&database).unwrap().len() > 40_000, "all of it is in the log");
-    // Pages of an index of the tasks.
-    change(&server.data_folder().join(DATABASE), |bytes| {
-        let start = bytes.len() / 4096 / 2 * 4096;
-        bytes[start..start + 2000].fill(0xEE);
-    });
+    let page = root_page(&database, "tasks_by_status");
+    change(&database, |bytes| bytes[(page - 1) * 4096..][..2000].fill(0xEE));
     let (is_sound, said) = verify(&server);
     assert!(!is_sound && said.contains("tasks.sqlite: DAMAGED"), "{said}");
     server.start_again();
