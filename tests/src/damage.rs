@@ -250,6 +250,13 @@ fn damaged_documents_are_not_written_anew() {
                 }
             }
         }
+        // A list that is sent while it is read says so before it begins.
+        assert!(films.iter().map(|film| film.to_string().len()).sum::<usize>() > 300_000, "longer than one piece");
+        for path in
+            ["/indexes/films/documents?limit=100000", "/indexes/films/documents?limit=100000&retrieveVectors=true"]
+        {
+            server.get(path).refused(500, "invalid_store_file");
+        }
         let fails = |answer| {
             let task = server.fails(&answer, "invalid_store_file");
             assert!(task["error"]["message"].as_str().unwrap().contains("seg-"), "{task}");

@@ -161,6 +161,15 @@ impl Snapshot {
         Ok(self.segments[address.segment as usize].reader.store().block_bytes_of(address.doc)?)
     }
 
+    /// Compares a document, and `with_vectors` its vectors, with the checksums, and reads neither: for answers that cannot be
+    /// taken back once they have begun.
+    ///
+    /// # Errors
+    /// As [`Snapshot::document`].
+    pub fn check_document(&self, address: DocumentAddress, with_vectors: bool) -> Result<(), IndexError> {
+        Ok(self.segments[address.segment as usize].reader.check_document(address.doc, with_vectors)?)
+    }
+
     /// At least as many bytes as any document has. Reads the heads of all blocks the first time.
     ///
     /// # Errors

@@ -417,6 +417,22 @@ impl SegmentReader {
         damaged.as_ref().map_or(Ok(()), |damaged| Err(damaged.into()))
     }
 
+    /// Compares what shows a document, its block of the store and `with_vectors` its vectors, with their checksums. What has
+    /// no checksums of its own is compared as a whole, once. Cost: a look at the compressed block.
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`], or what contradicts the format.
+    pub fn check_document(&self, doc: DocId, with_vectors: bool) -> Result<(), SegmentError> {
+        if self.files.iter().any(|file| !file.has_block_sums()) {
+            self.check_sources()?;
+        }
+        self.store.check(doc)?;
+        if with_vectors {
+            self.vectors.iter().try_for_each(|vectors| vectors.get(doc).map(drop))?;
+        }
+        Ok(())
+    }
+
     /// Re-reads every byte of all files: checksums, then the invariants of each section. Names the first damage.
     pub fn verify(&self) -> Result<(), SegmentError> {
         self.verify_checksums(|| Ok(()))?;

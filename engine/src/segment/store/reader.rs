@@ -276,6 +276,15 @@ impl Store {
         self.block_bytes(block)
     }
 
+    /// Compares the block that holds a document with its checksum, and decompresses nothing.
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`], or what contradicts the format.
+    pub(crate) fn check(&self, doc: DocId) -> Result<(), SegmentError> {
+        let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
+        self.block(block).map(drop)
+    }
+
     /// The most bytes of JSON that a block has: no document has more. Reads the head of each block the first time.
     pub fn block_bytes_max(&self) -> Result<usize, SegmentError> {
         if let Some(known) = self.block_bytes_max.get() {

@@ -163,10 +163,17 @@ impl Begun {
         if begun.end.is_none() {
             return Ok(Listed::Whole(begun.written));
         }
-        // What can't be sent is said before anything is.
+        // What can't be sent is said before anything is, damage included.
+        begun.check_rest()?;
         let most = begun.reading_max()?;
         budget.take(most)?;
         Ok(Listed::Begun(begun))
+    }
+
+    /// Compares the documents that are left with their checksums.
+    fn check_rest(&self) -> ApiResult<()> {
+        let DocumentWriter { snapshot, with_vectors, .. } = &self.writer;
+        self.page.try_for_each(snapshot, |address| Ok(snapshot.check_document(address, *with_vectors)?))
     }
 
     /// What it takes to write the largest of the documents that are left.
