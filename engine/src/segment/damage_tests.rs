@@ -1,6 +1,6 @@
 //! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
 
-use super::postings::Followers;
+use super::neighbours::Followers;
 use super::tests::{many_docs, write_segment};
 use super::*;
 use crate::bits::{BitsetBuilder, DocSet};

@@ -65,10 +65,10 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::VectorCodeSums => {
                 OwnedBytes::from(crc32fast::hash(&super::vector_codes::tests::example()).to_le_bytes().to_vec())
             }
-            SectionKind::Pairs => super::postings::pairs_example(),
-            SectionKind::Triples => super::postings::triples_example(),
-            SectionKind::NearPairs => super::postings::near_example(),
-            SectionKind::Followers => super::postings::followers_example(),
+            SectionKind::Pairs => super::neighbours::pairs_example(),
+            SectionKind::Triples => super::neighbours::triples_example(),
+            SectionKind::NearPairs => super::neighbours::near_example(),
+            SectionKind::Followers => super::neighbours::followers_example(),
             SectionKind::StorePieces => {
                 let (section, text, json) = super::store::pieces_example();
                 assert_eq!(text, b"\x007\x01Fox\x02");
@@ -158,7 +158,7 @@ fn the_tables_of_the_page_are_the_constants() {
     has("documents, at most", DOCS_MAX.to_string());
     has("bytes of postings, at most", POSTINGS_BYTES_MAX.to_string());
     has("bytes of a term, at most", TERM_BYTES_MAX.to_string());
-    has("frequent words of the pairs, at most", super::postings::FREQUENT_WORDS_MAX.to_string());
+    has("frequent words of the pairs, at most", super::neighbours::FREQUENT_WORDS_MAX.to_string());
     has("dictionaries of a store, at most", super::store::DICTIONARIES_MAX.to_string());
     has("pieces of a dictionary, at most", super::store::PIECES_MAX.to_string());
     has("bytes of the pieces of a dictionary, at most", super::store::PIECES_BYTES_MAX.to_string());

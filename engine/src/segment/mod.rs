@@ -39,6 +39,7 @@ mod info;
 mod keys;
 mod merge;
 mod meta;
+mod neighbours;
 mod postings;
 mod reader;
 mod salvage;
@@ -66,9 +67,8 @@ pub use health::{Damaged, Health};
 pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
-pub(crate) use postings::{
-    BlockCodes, InARow, Near, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
-};
+pub(crate) use neighbours::{InARow, Near};
+pub(crate) use postings::{BlockCodes, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};
 pub use reader::{SegmentReader, store_bytes_of_file};
 pub use salvage::{Salvage, meta_of_files};

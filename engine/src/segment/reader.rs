@@ -12,7 +12,7 @@ use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
 use super::health::Health;
 use super::info::Info;
-use super::postings::Pairs;
+use super::neighbours::Pairs;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
-use super::postings::{Followers, InARow, NEAR_DISTANCE_MAX, Pairs};
+use super::neighbours::{Followers, InARow, NEAR_DISTANCE_MAX, Pairs};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 

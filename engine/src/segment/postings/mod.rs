@@ -12,34 +12,17 @@
 //!
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
-mod flagged_lists;
-mod followers;
 mod infos;
 mod list;
-mod near;
-mod pairs;
 mod posting;
 mod reader;
-mod triples;
 mod unions;
 mod writer;
 
-#[cfg(test)]
-pub(crate) use followers::tests::example as followers_example;
-pub(crate) use followers::{CountedTerm, Followers};
-pub(crate) use list::{BlockCodes, PostingBlock};
-#[cfg(test)]
-pub(crate) use near::tests::example as near_example;
-pub(crate) use near::{NEAR_DISTANCE_MAX, Near};
-#[cfg(test)]
-pub(crate) use pairs::tests::example as pairs_example;
-pub(crate) use pairs::{Pairs, PairsBuilder, WORDS_MAX as FREQUENT_WORDS_MAX};
+pub(crate) use list::{BlockCodes, List, PostingBlock, put_plain_list};
 pub(crate) use posting::{Mark, Posting};
 pub(crate) use reader::read_field_list;
 pub use reader::{FieldSets, Postings};
-pub(crate) use triples::InARow;
-#[cfg(test)]
-pub(crate) use triples::tests::example as triples_example;
 pub(crate) use unions::{PrefixUnion, UnionsBuilder};
 pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 

@@ -9,7 +9,8 @@ use crate::bits::varint::put_varint;
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::postings::{CountedTerm, PairsBuilder, put_field_list};
+use crate::segment::neighbours::{CountedTerm, PairsBuilder};
+use crate::segment::postings::put_field_list;
 use hashbrown::HashMap;
 
 /// Writes documents to the open tokens section, and the frequent words that they have one after the other.

@@ -11,8 +11,9 @@ mod reader;
 mod writer;
 
 pub(crate) use block::{BlockCodes, PostingBlock};
-pub(super) use reader::List;
-pub(super) use writer::{put_list, put_plain_list};
+pub(crate) use reader::List;
+pub(super) use writer::put_list;
+pub(crate) use writer::put_plain_list;
 
 use bitpacking::{BitPacker, BitPacker4x};
 

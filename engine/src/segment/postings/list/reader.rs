@@ -11,7 +11,7 @@ use bitpacking::{BitPacker, BitPacker4x};
 
 /// A posting list in the bytes of its section (`bytes` starts at the list and may reach beyond it).
 #[derive(Clone, Copy)]
-pub(in super::super) struct List<'a> {
+pub(crate) struct List<'a> {
     bytes: &'a [u8],
     doc_freq: usize,
     doc_count: u32,
@@ -29,17 +29,17 @@ struct Layout<'a> {
 }
 
 impl<'a> List<'a> {
-    pub(in super::super) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+    pub(crate) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
         List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_freq as usize, doc_count) }
     }
 
     /// A list that [`super::put_plain_list`] wrote.
-    pub(in super::super) fn plain(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+    pub(crate) fn plain(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
         List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::PLAIN }
     }
 
     /// Number of documents.
-    pub(in super::super) fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.doc_freq as u32
     }
 
@@ -181,7 +181,7 @@ impl<'a> List<'a> {
 
     /// Calls `f` with the blocks of the list.
     #[inline]
-    pub(in super::super) fn for_each_block(&self, mut f: impl FnMut(PostingBlock<'_>)) {
+    pub(crate) fn for_each_block(&self, mut f: impl FnMut(PostingBlock<'_>)) {
         if self.is_dense() {
             return self.walk_dense(f);
         }
@@ -190,12 +190,12 @@ impl<'a> List<'a> {
     }
 
     /// Calls `f(doc, code, zone)` for each posting.
-    pub(in super::super) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
+    pub(crate) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
         self.for_each_block(|block| block.for_each(&mut f));
     }
 
     /// Adds all documents.
-    pub(in super::super) fn add_to(&self, set: &mut BitsetBuilder) {
+    pub(crate) fn add_to(&self, set: &mut BitsetBuilder) {
         if self.is_dense() {
             return set.insert_bitset_bytes(self.bitset());
         }
@@ -203,7 +203,7 @@ impl<'a> List<'a> {
     }
 
     /// Appends all documents, ascending.
-    pub(in super::super) fn docs(&self, out: &mut Vec<DocId>) {
+    pub(crate) fn docs(&self, out: &mut Vec<DocId>) {
         if self.is_dense() {
             return for_each_bit(self.bitset(), |doc| out.push(doc));
         }
@@ -211,7 +211,7 @@ impl<'a> List<'a> {
     }
 
     /// The documents as a set in the smaller form.
-    pub(in super::super) fn to_set(self) -> DocSet {
+    pub(crate) fn to_set(self) -> DocSet {
         if self.doc_freq as u64 * 32 >= u64::from(self.doc_count) {
             let mut set = BitsetBuilder::new(self.doc_count);
             self.add_to(&mut set);
@@ -228,7 +228,7 @@ impl<'a> List<'a> {
     }
 
     /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them if the list can.
-    pub(in super::super) fn docs_among(&self, wanted: &[DocId], out: &mut Vec<DocId>) {
+    pub(crate) fn docs_among(&self, wanted: &[DocId], out: &mut Vec<DocId>) {
         if self.is_dense() {
             let bits = self.bitset();
             out.extend(wanted.iter().filter(|&&doc| has_bit(bits, doc)));
@@ -255,7 +255,7 @@ impl<'a> List<'a> {
     }
 
     /// Whether the list is as the format says: ascending, inside the segment, as many as announced.
-    pub(in super::super) fn is_valid(&self, code_count: u32) -> bool {
+    pub(crate) fn is_valid(&self, code_count: u32) -> bool {
         let (mut count, mut next, mut valid) = (0, 0, true);
         self.for_each(|doc, code, _| {
             valid &= doc >= next && doc < self.doc_count && code < code_count;

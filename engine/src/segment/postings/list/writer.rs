@@ -7,12 +7,12 @@ use crate::id::DocId;
 use bitpacking::{BitPacker, BitPacker4x};
 
 /// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
-pub(in super::super) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
+pub(crate) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
     put(out, docs, codes, zones, doc_count, Form::of(docs.len(), doc_count));
 }
 
 /// Appends a list of documents alone, for [`super::List::plain`].
-pub(in super::super) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
+pub(crate) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
     put(out, docs, &vec![0; docs.len()], &vec![0; docs.len()], doc_count, Form::PLAIN);
 }
 

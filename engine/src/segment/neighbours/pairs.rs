@@ -12,13 +12,14 @@ use std::ops::Range;
 
 use super::flagged_lists::FlaggedLists;
 use super::followers::{self, Cells, CountedTerm, Followers, FollowersBuilder};
-use super::list::{List, put_plain_list};
+
 use super::near::{LastPlaces, Near, NearBuilder};
 use super::triples::{InARow, TriplesBuilder};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::{DocId, GAP, TermOrdinal};
 use crate::segment::error::Damage;
+use crate::segment::postings::{List, put_plain_list};
 use crate::storage::OwnedBytes;
 
 /// Smaller segments have no pairs: all their documents are scanned in half a millisecond.

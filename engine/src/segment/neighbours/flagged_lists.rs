@@ -1,10 +1,10 @@
 //! Lists of documents by number, each with a bit that says what they are.
 
-use super::list::{List, put_plain_list};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
 use crate::segment::error::Damage;
+use crate::segment::postings::{List, put_plain_list};
 use crate::storage::OwnedBytes;
 
 /// The section of entries of different numbers, in any order; `None` when there are none.

@@ -8,10 +8,10 @@
 //! The layout is in `segment-format.md`.
 
 use super::flagged_lists::put_flagged_lists;
-use super::list::put_plain_list;
 use super::pairs::{NOWHERE, OpenList, PairLists};
 use crate::bits::DocSet;
 use crate::id::DocId;
+use crate::segment::postings::put_plain_list;
 
 /// So many documents are enough: what costs more is not listed.
 const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
