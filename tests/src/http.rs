@@ -68,8 +68,86 @@ fn bodies_are_compressed_both_ways() {
         assert!(bytes.len() * 2 < plain.to_string().len(), "{encoding}: {} bytes", bytes.len());
         assert_eq!(decoded(encoding, &bytes), plain, "{encoding}");
     }
-    let small = server.request(Method::GET, "/health").header("Accept-Encoding", "gzip").send().expect("an answer");
-    assert!(!small.headers().contains_key("content-encoding"));
+}
+
+/// There are clients that decode what they asked for, and look at nothing else.
+#[test]
+fn what_is_asked_for_by_name_is_used_for_every_answer_with_a_body() {
+    let key = "a key of sixteen bytes";
+    let server = Server::with_options(&["--master-key", key]).with_key(key);
+    server.add("films", json!([{"id": 1, "title": "Ran"}]));
+    let asked = |method: Method, path: &str, wish: &str| {
+        server.request(method, path).header("Accept-Encoding", wish).send().expect("an answer")
+    };
+    for encoding in ["gzip", "deflate", "br", "zstd"] {
+        for (path, status, word) in [
+            ("/health", 200, "available"),
+            ("/indexes/films/search?q=ran", 200, "Ran"),
+            ("/indexes/absent", 404, "index_not_found"),
+            ("/indexes/films/search?limit=x", 400, "invalid_search_limit"),
+        ] {
+            let answer = asked(Method::GET, path, encoding);
+            assert_eq!(answer.status(), status, "{path}");
+            assert_eq!(answer.headers()["content-encoding"], encoding, "{path}");
+            let length: usize = answer.headers()["content-length"].to_str().unwrap().parse().unwrap();
+            let bytes = answer.bytes().expect("a body");
+            assert_eq!(bytes.len(), length);
+            let read = decoded(encoding, &bytes).to_string();
+            assert!(read.contains(word), "{path}: {read}");
+        }
+        for (method, path, status) in
+            [(Method::HEAD, "/health", 405), (Method::DELETE, "/health", 405), (Method::GET, "/nowhere", 404)]
+        {
+            let answer = asked(method, path, encoding);
+            assert_eq!(answer.status(), status);
+            assert!(!answer.headers().contains_key("content-encoding"), "{path}");
+            assert_eq!(answer.bytes().expect("no body").len(), 0, "{path}");
+        }
+    }
+    let made = server.post("/keys", json!({"actions": ["search"], "indexes": ["*"], "expiresAt": null})).body;
+    let deleted = asked(Method::DELETE, &format!("/keys/{}", made["uid"].as_str().unwrap()), "gzip");
+    assert_eq!(deleted.status(), 204);
+    assert!(!deleted.headers().contains_key("content-encoding"));
+
+    for (wish, used) in [
+        ("*", None),
+        ("identity, gzip;q=0.5", None),
+        ("gzip;q=0.5, br;q=0.9", Some("br")),
+        ("identity;q=0", Some("gzip")),
+        ("gzip;q=0", None),
+    ] {
+        let answer = asked(Method::GET, "/health", wish);
+        let coding = answer.headers().get("content-encoding").map(|coding| coding.to_str().unwrap());
+        assert_eq!(coding, used, "{wish}");
+        assert_eq!(answer.headers()["vary"], "Accept-Encoding", "{wish}");
+    }
+    // Nothing is done for who could not read what came of it.
+    let nothing = asked(Method::DELETE, "/indexes/films", "identity;q=0, *;q=0");
+    assert_eq!(nothing.status(), 406);
+    assert_eq!(nothing.text().unwrap(), "");
+    server.get("/indexes/films").ok();
+}
+
+/// Tags are of what an answer says: one that was sent in one form is known in all of them.
+#[test]
+fn an_answer_that_is_known_is_known_in_any_encoding() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1, "title": "Ran"}]));
+    let search = |wish: &str, tag: Option<&str>| {
+        let request = server.request(Method::GET, "/indexes/films/search?q=ran").header("Accept-Encoding", wish);
+        let request = tag.into_iter().fold(request, |request, tag| request.header("If-None-Match", tag));
+        request.send().expect("an answer")
+    };
+    let first = search("gzip", None);
+    let tag = first.headers()["etag"].to_str().unwrap().to_owned();
+    assert!(tag.starts_with("W/"), "{tag}");
+    for wish in ["gzip", "br", "identity"] {
+        let again = search(wish, Some(&tag));
+        assert_eq!(again.status(), 304, "{wish}");
+        assert_eq!(again.headers()["etag"], *tag, "{wish}");
+        assert_eq!(again.headers()["vary"], "Accept-Encoding", "{wish}");
+        assert!(!again.headers().contains_key("content-encoding"), "{wish}");
+    }
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! Compressed answers: which encoding a client wants, and bodies that are compressed while they are sent.
 //!
-//! Nothing is collected: a piece of the body goes through the encoder when the connection asks for it. Bodies of unknown
-//! length (streams) are flushed piece by piece, so that a listener gets every line as soon as it exists.
+//! A coding that a client names is used for every answer with a body, however short: there are clients that decode what
+//! they asked for without a look at `Content-Encoding`. One that says `*` gets short answers as they are.
+//!
+//! Short bodies are encoded in one piece and keep a `Content-Length`. Others are not collected: a piece of the body goes
+//! through the encoder when the connection asks for it. Bodies of unknown length (streams) are flushed piece by piece, so
+//! that a listener gets every line as soon as it exists.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,13 +15,17 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Body, Frame, SizeHint};
 use warp::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-/// Answers below this size gain less than their own headers weigh.
-const COMPRESSED_BYTES_MIN: u64 = 1024;
+use super::codings::{Choice, Coding, NothingAcceptable};
+
+/// Answers below this size gain less than their own headers weigh: they are encoded only for who names a coding.
+const WORTHWHILE_BYTES_MIN: u64 = 1024;
+/// Bodies up to this size are encoded in one piece: a few microseconds of work.
+const ONE_PIECE_BYTES_MAX: u64 = 4096;
 /// Input of one step: about a tenth of a millisecond of work, after which other connections get their turn.
 const STEP_BYTES: usize = 64 * 1024;
 
@@ -24,114 +33,94 @@ const STEP_BYTES: usize = 64 * 1024;
 const BROTLI_QUALITY: u32 = 3;
 const BROTLI_WINDOW_BITS: u32 = 18;
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
+/// Of bodies in one piece: a third of the time, for a tenth more bytes.
+const BROTLI_QUALITY_OF_PIECE: u32 = 2;
+const BROTLI_WINDOW_BITS_OF_PIECE: u32 = 12;
 const ZSTD_LEVEL: i32 = 1;
-
-/// What a body is encoded with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coding {
-    Zstd,
-    Brotli,
-    Gzip,
-    Deflate,
-}
-
-impl Coding {
-    /// All of them, the one that costs the server least first: it decides between equal wishes.
-    const ALL: [Coding; 4] = [Coding::Zstd, Coding::Brotli, Coding::Gzip, Coding::Deflate];
-
-    fn name(self) -> &'static str {
-        match self {
-            Coding::Zstd => "zstd",
-            Coding::Brotli => "br",
-            Coding::Gzip => "gzip",
-            Coding::Deflate => "deflate",
-        }
-    }
-
-    /// The coding that the client likes best; `None` when it names none of ours.
-    fn of(headers: &HeaderMap) -> Option<Coding> {
-        let wishes: Vec<(String, f32)> = headers
-            .get_all(header::ACCEPT_ENCODING)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .fold(Vec::new(), |mut wishes, value| {
-                wishes.extend(value.split(',').map(wish));
-                wishes
-            });
-        let quality = |coding: Coding| {
-            let named = |name: &str| wishes.iter().find(|(wished, _)| wished == name).map(|(_, quality)| *quality);
-            named(coding.name()).or_else(|| named("*")).unwrap_or(0.0)
-        };
-        let mut best: Option<(Coding, f32)> = None;
-        for coding in Coding::ALL {
-            let quality = quality(coding);
-            if quality > best.map_or(0.0, |(_, best)| best) {
-                best = Some((coding, quality));
-            }
-        }
-        best.map(|(coding, _)| coding)
-    }
-}
-
-/// `gzip;q=0.5`: the name and how much it is liked, 1 when it does not say.
-fn wish(text: &str) -> (String, f32) {
-    let mut parts = text.split(';').map(str::trim);
-    let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-    let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-    (name, quality.map_or(1.0, |text| text.parse().unwrap_or(0.0)))
-}
 
 /// How the answer to a request is to be encoded; made from the request, applied to the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Compressing(Option<Coding>);
+pub(super) struct Compressing(Option<Choice>);
 
 impl Compressing {
     /// What the request allows.
-    pub(super) fn wanted_by(headers: &HeaderMap) -> Compressing {
+    ///
+    /// # Errors
+    /// When it allows nothing; the request is not to be carried out then.
+    pub(super) fn wanted_by(headers: &HeaderMap) -> Result<Compressing, NothingAcceptable> {
         // Most programs ask for nothing; they should not pay for the look.
-        Compressing(if headers.contains_key(header::ACCEPT_ENCODING) { Coding::of(headers) } else { None })
+        let asks = headers.contains_key(header::ACCEPT_ENCODING);
+        Ok(Compressing(if asks { Choice::of(headers)? } else { None }))
     }
 
-    /// The answer, with a compressed body when that is worth it.
-    pub(super) fn apply<B>(self, answer: Response<B>) -> Response<AnswerBody>
+    /// Answers are sent as they are.
+    pub(super) const NOTHING: Compressing = Compressing(None);
+
+    /// The answer as it is sent.
+    pub(super) async fn apply<B>(self, answer: Response<B>) -> Response<AnswerBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let (mut parts, body) = answer.into_parts();
+        let length = body.size_hint().exact();
         let body = body.map_err(Into::into).boxed_unsync();
-        let is_large = body.size_hint().lower() >= COMPRESSED_BYTES_MIN;
-        let is_stream = body.size_hint().exact().is_none();
-        let can_be = (is_large || is_stream)
-            && !parts.headers.contains_key(header::CONTENT_ENCODING)
-            && !matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        if can_be {
-            // Caches must keep the forms apart, also when this client gets the plain one.
+        let has_body = length != Some(0) && !matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let may_be_encoded = has_body && !parts.headers.contains_key(header::CONTENT_ENCODING);
+        // Caches must keep the forms apart, also when this client gets the plain one. That an answer is still the same
+        // is said in the headers of the answer itself.
+        if may_be_encoded || parts.status == StatusCode::NOT_MODIFIED {
             parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
-        let encoder = match self.0.filter(|_| can_be).map(|coding| (coding, Encoder::new(coding))) {
-            Some((coding, Ok(encoder))) => {
-                parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
-                parts.headers.remove(header::CONTENT_LENGTH);
-                Some(encoder)
-            }
-            Some((_, Err(error))) => {
-                tracing::warn!(%error, "cannot compress an answer");
-                None
-            }
-            None => None,
+        let is_worthwhile = length.is_none_or(|length| length >= WORTHWHILE_BYTES_MIN);
+        let choice = self.0.filter(|choice| may_be_encoded && (choice.is_named || is_worthwhile));
+        let Some(Choice { coding, .. }) = choice else {
+            return Response::from_parts(parts, AnswerBody::Plain(body));
         };
-        let body = match encoder {
-            Some(encoder) => AnswerBody::Compressed(Box::new(Compressed {
-                body,
-                encoder: Some(encoder),
-                waiting: Bytes::new(),
-                flushes: is_stream,
-                is_read: false,
-            })),
-            None => AnswerBody::Plain(body),
+        let body = match length {
+            Some(length) if length <= ONE_PIECE_BYTES_MAX => in_one_piece(coding, body).await,
+            _ => Encoder::new(coding).map(|encoder| AnswerBody::Compressed(Box::new(Compressed::new(encoder, body)))),
         };
+        parts.headers.remove(header::CONTENT_LENGTH);
+        let body = body.unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot compress an answer");
+            let broken = futures_util::stream::iter([Err(BoxError::from(error))]);
+            AnswerBody::Plain(StreamBody::new(broken).boxed_unsync())
+        });
+        parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
         Response::from_parts(parts, body)
+    }
+}
+
+/// Reads a short body and encodes all of it.
+async fn in_one_piece(coding: Coding, body: UnsyncBoxBody<Bytes, BoxError>) -> io::Result<AnswerBody> {
+    let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let encoded = piece(coding, &bytes)?;
+    Ok(AnswerBody::Plain(Full::new(Bytes::from(encoded)).map_err(|never| match never {}).boxed_unsync()))
+}
+
+thread_local! {
+    /// Making one costs ten times what a short body does.
+    static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn piece(coding: Coding, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    match coding {
+        Coding::Zstd => ZSTD.with_borrow_mut(|kept| match kept {
+            Some(compressor) => compressor.compress(bytes),
+            None => kept.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL)?).compress(bytes),
+        }),
+        Coding::Brotli => {
+            let (quality, window) = (BROTLI_QUALITY_OF_PIECE, BROTLI_WINDOW_BITS_OF_PIECE);
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), bytes.len(), quality, window);
+            writer.write_all(bytes)?;
+            Ok(writer.into_inner())
+        }
+        Coding::Gzip | Coding::Deflate => {
+            let mut encoder = Encoder::new(coding)?;
+            encoder.writer().write_all(bytes)?;
+            encoder.finish()
+        }
     }
 }
 
@@ -219,6 +208,11 @@ impl std::fmt::Debug for AnswerBody {
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Compressed {
+    fn new(encoder: Encoder, body: UnsyncBoxBody<Bytes, BoxError>) -> Compressed {
+        let flushes = body.size_hint().exact().is_none();
+        Compressed { body, encoder: Some(encoder), waiting: Bytes::new(), flushes, is_read: false }
+    }
+
     fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
         loop {
             if self.encoder.is_none() {
@@ -294,64 +288,85 @@ mod tests {
     use std::convert::Infallible;
     use std::io::Read;
 
-    fn wanted(text: &str) -> Option<&'static str> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT_ENCODING, text.parse().unwrap());
-        Compressing::wanted_by(&headers).0.map(Coding::name)
-    }
-
-    #[test]
-    fn the_client_chooses_and_ties_go_to_the_cheapest() {
-        assert_eq!(wanted("gzip, deflate, br, zstd"), Some("zstd"));
-        assert_eq!(wanted("gzip, deflate, br"), Some("br"));
-        assert_eq!(wanted("br;q=0.5, GZIP;q=0.8"), Some("gzip"));
-        assert_eq!(wanted("deflate"), Some("deflate"));
-        assert_eq!(wanted("*"), Some("zstd"));
-        assert_eq!(wanted("zstd;q=0, *;q=0.1"), Some("br"));
-        assert_eq!(wanted("identity"), None);
-        assert_eq!(wanted("gzip;q=0"), None);
-        assert_eq!(wanted("gzip;q=nonsense"), None);
-        assert_eq!(wanted(""), None);
-        assert!(Compressing::wanted_by(&HeaderMap::new()).0.is_none());
+    fn encoding(coding: Coding) -> Encoding {
+        match coding {
+            Coding::Zstd => Encoding::Zstd,
+            Coding::Brotli => Encoding::Brotli,
+            Coding::Gzip => Encoding::Gzip,
+            Coding::Deflate => Encoding::Deflate,
+        }
     }
 
     fn answer_of(coding: Coding, text: &[u8]) -> Response<AnswerBody> {
-        Compressing(Some(coding)).apply(Response::new(Full::new(Bytes::copy_from_slice(text))))
+        answer_as(Choice { coding, is_named: true }, Response::new(Full::new(Bytes::copy_from_slice(text))))
+    }
+
+    fn answer_as<B>(choice: Choice, answer: Response<B>) -> Response<AnswerBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Compressing(Some(choice)).apply(answer).now_or_never().expect("the bodies of tests are there")
     }
 
     #[test]
     fn every_coding_can_be_read_back() {
         // Longer than a step, and not so regular that nothing comes out before the end.
         let text: String = (0..40_000u32).map(|n| format!("{}\n", n.wrapping_mul(2_654_435_761))).collect();
-        for (coding, encoding) in [
-            (Coding::Zstd, Encoding::Zstd),
-            (Coding::Brotli, Encoding::Brotli),
-            (Coding::Gzip, Encoding::Gzip),
-            (Coding::Deflate, Encoding::Deflate),
-        ] {
+        for coding in Coding::ALL {
             let answer = answer_of(coding, text.as_bytes());
             assert_eq!(answer.headers()[header::CONTENT_ENCODING], coding.name());
             let sent = answer.into_body().collect().now_or_never().unwrap().unwrap().to_bytes();
             assert!(sent.len() < text.len(), "{coding:?}: {} of {}", sent.len(), text.len());
             let mut read = String::new();
-            encoding.reader(&sent[..]).unwrap().read_to_string(&mut read).unwrap();
+            encoding(coding).reader(&sent[..]).unwrap().read_to_string(&mut read).unwrap();
             assert!(read == text, "{coding:?}");
         }
     }
 
     #[test]
-    fn small_answers_stay_as_they_are() {
-        let answer = answer_of(Coding::Gzip, &[b' '; 1023]);
-        assert!(!answer.headers().contains_key(header::CONTENT_ENCODING));
-        assert_eq!(answer.body().size_hint().exact(), Some(1023));
-        assert!(answer_of(Coding::Gzip, &[b' '; 1024]).headers().contains_key(header::CONTENT_ENCODING));
+    fn short_answers_are_encoded_for_who_names_a_coding() {
+        for coding in Coding::ALL {
+            for length in [1, 120, 1023, 4096, 4097] {
+                let text = vec![b'a'; length];
+                let answer = answer_of(coding, &text);
+                assert_eq!(answer.headers()[header::CONTENT_ENCODING], coding.name(), "{length}");
+                assert_eq!(answer.headers()[header::VARY], "Accept-Encoding");
+                // Only what is encoded in one piece has a length that is known beforehand.
+                assert_eq!(answer.body().size_hint().exact().is_some(), length <= 4096);
+                let sent = answer.into_body().collect().now_or_never().unwrap().unwrap().to_bytes();
+                let mut read = Vec::new();
+                encoding(coding).reader(&sent[..]).unwrap().read_to_end(&mut read).unwrap();
+                assert!(read == text, "{coding:?} {length}");
+            }
+        }
+        let any = |length| {
+            let body = Full::new(Bytes::from(vec![b' '; length]));
+            answer_as(Choice { coding: Coding::Gzip, is_named: false }, Response::new(body))
+        };
+        assert!(!any(1023).headers().contains_key(header::CONTENT_ENCODING));
+        assert_eq!(any(1023).body().size_hint().exact(), Some(1023));
+        assert_eq!(any(1023).headers()[header::VARY], "Accept-Encoding");
+        assert!(any(1024).headers().contains_key(header::CONTENT_ENCODING));
+    }
+
+    #[test]
+    fn answers_without_a_body_stay_so() {
+        for status in [200, 204, 304, 404, 405] {
+            let mut answer = Response::new(Full::new(Bytes::new()));
+            *answer.status_mut() = StatusCode::from_u16(status).unwrap();
+            let answer = answer_as(Choice { coding: Coding::Gzip, is_named: true }, answer);
+            assert!(!answer.headers().contains_key(header::CONTENT_ENCODING), "{status}");
+            assert_eq!(answer.headers().contains_key(header::VARY), status == 304, "{status}");
+            assert!(answer.body().is_end_stream(), "{status}");
+        }
     }
 
     #[test]
     fn an_encoded_answer_is_not_encoded_again() {
         let mut answer = Response::new(Full::new(Bytes::from(vec![0; 5000])));
         answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        let answer = Compressing(Some(Coding::Zstd)).apply(answer);
+        let answer = answer_as(Choice { coding: Coding::Zstd, is_named: true }, answer);
         assert!(matches!(answer.body(), AnswerBody::Plain(_)));
     }
 
@@ -361,7 +376,7 @@ mod tests {
             let lines =
                 ["one\n", "two\n"].map(|line| Ok::<_, Infallible>(Frame::data(Bytes::from_static(line.as_bytes()))));
             let body = StreamBody::new(futures_util::stream::iter(lines).chain(futures_util::stream::pending()));
-            let mut body = Compressing(Some(coding)).apply(Response::new(body)).into_body();
+            let mut body = answer_as(Choice { coding, is_named: true }, Response::new(body)).into_body();
             for _line in 0..2 {
                 let frame = body.frame().now_or_never().expect("a line is sent at once").unwrap().unwrap();
                 assert!(!frame.into_data().unwrap().is_empty());

@@ -80,13 +80,17 @@ where
     type Future = Answer;
 
     fn call(&self, mut request: Request<Incoming>) -> Answer {
-        let compressing = Compressing::wanted_by(request.headers());
         let request_id = request_id(request.headers());
-        let verdict = match self.stopped(&request) {
+        // Before the request is carried out: its answer could not be sent.
+        let (compressing, verdict) = match Compressing::wanted_by(request.headers()) {
+            Ok(compressing) => (compressing, self.stopped(&request)),
+            Err(_) => (Compressing::NOTHING, Err(Box::new(StatusCode::NOT_ACCEPTABLE.into_response()))),
+        };
+        let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(mut answer) => {
                 answer.headers_mut().insert(REQUEST_ID, request_id);
-                return Box::pin(std::future::ready(Ok(compressing.apply(*answer))));
+                return Box::pin(async move { Ok(compressing.apply(*answer).await) });
             }
         };
         if let Some(uri) = normalized(request.uri()) {
@@ -128,7 +132,7 @@ where
                 tracing::debug!(%method, path, status, micros, request_id = ?request_id, "request");
             }
             answer.headers_mut().insert(REQUEST_ID, request_id);
-            let mut sent = compressing.apply(answer);
+            let mut sent = compressing.apply(answer).await;
             name_reader(sent.headers_mut(), &verdict);
             Ok(sent)
         })

@@ -3,6 +3,7 @@
 mod answer;
 mod body_memory;
 mod busy;
+mod codings;
 mod compress;
 mod decode;
 mod etag;
