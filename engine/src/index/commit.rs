@@ -18,19 +18,20 @@ use crate::id::SegmentId;
 use crate::segment::FileMeta;
 use crate::storage::{Directory, write_file};
 
-/// Tombstones up to this size are kept in the manifest: they are written anew by most commits anyway, and a file of
-/// their own costs one more sync.
-const INLINE_TOMBSTONES_BYTES_MAX: usize = 64 << 10;
-
-/// Makes `snapshot` the durable state. Its segment files must be synced already.
+/// Makes `snapshot` the durable state. Its segment files must be synced already. `inline_tombstones_max`: see
+/// [`IndexOptions::inline_tombstones_max`](super::IndexOptions::inline_tombstones_max).
 pub(super) fn persist(
     directory: &Arc<dyn Directory>,
     snapshot: &Snapshot,
     next_segment_id: u64,
+    inline_tombstones_max: usize,
 ) -> Result<(), IndexError> {
     for segment in &snapshot.segments {
-        if let Some(deleted) = &segment.deleted {
-            write_large_tombstones(directory, segment.id(), snapshot.generation, deleted)?;
+        if let Some(deleted) = &segment.deleted
+            && deleted.file().is_none()
+            && deleted.serialized_bytes() > inline_tombstones_max
+        {
+            write_tombstones(directory, segment.id(), snapshot.generation, deleted)?;
         }
     }
     let manifest = manifest_of(snapshot, next_segment_id);
@@ -122,15 +123,12 @@ fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
     }
 }
 
-fn write_large_tombstones(
+fn write_tombstones(
     directory: &Arc<dyn Directory>,
     segment: SegmentId,
     generation: u64,
     tombstones: &Tombstones,
 ) -> Result<(), IndexError> {
-    if tombstones.file().is_some() || tombstones.serialized_bytes() <= INLINE_TOMBSTONES_BYTES_MAX {
-        return Ok(());
-    }
     let bytes = tombstones.to_bytes();
     let name = format!("del-{:016x}-{generation:016x}.lam", segment.0);
     let guard = FileGuard::provisional(directory.clone(), name.clone());

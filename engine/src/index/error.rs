@@ -20,7 +20,7 @@ pub enum IndexError {
     AlreadyExists,
     #[error("there is no index at this place")]
     NotFound,
-    #[error("manifest {file} is damaged: {reason}")]
+    #[error("manifest {file} is damaged: {reason}; stop the server, and `lamina repair` says what can be saved")]
     CorruptManifest { file: String, reason: &'static str },
     #[error("manifest {file} has format version {found}; this program reads up to {supported}")]
     ManifestTooNew { file: String, found: u32, supported: u32 },

@@ -113,7 +113,7 @@ impl WriterGuard<'_> {
         let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
         let old = shared.snapshot();
         debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
-        persist(&shared.directory, &new, next_segment_id)?;
+        persist(&shared.directory, &new, next_segment_id, shared.options.inline_tombstones_max)?;
         let new = Arc::new(new);
         shared.current.store(new.clone());
         retire(&shared.directory, &old, &new);
@@ -199,7 +199,7 @@ impl Index {
             last_batch: origin.batch,
             last_outcome: Arc::new([]),
         };
-        persist(&directory, &snapshot, 0)?;
+        persist(&directory, &snapshot, 0, options.inline_tombstones_max)?;
         Ok(Index::with(directory, options, Recovered { snapshot, next_segment_id: 0 }, lock))
     }
 

@@ -33,7 +33,13 @@ pub struct IndexOptions {
     /// Whether an open index holds a lock on its folder, which takes a file descriptor. To be turned off only by a caller that
     /// keeps other processes, and itself, from opening the folder twice.
     pub locks_folder: bool,
+    /// Tombstones of a segment up to this size, in bytes, are kept in the manifest: most commits write them anew anyway, and a
+    /// file of their own costs one more sync.
+    pub inline_tombstones_max: usize,
 }
+
+/// The default of [`IndexOptions::inline_tombstones_max`].
+pub(super) const INLINE_TOMBSTONES_MAX: usize = 64 << 10;
 
 impl Default for IndexOptions {
     fn default() -> IndexOptions {
@@ -46,6 +52,7 @@ impl Default for IndexOptions {
             when_merged: None,
             embedders: Arc::new(NoEmbedders),
             locks_folder: true,
+            inline_tombstones_max: INLINE_TOMBSTONES_MAX,
         }
     }
 }

@@ -28,12 +28,14 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 
 /// Reads the newest whole manifest, opens its segments, and removes the leftovers of crashes.
 ///
-/// Two manifests are there only when a crash fell between the commit of the newer one and the removal of the older
-/// one, so an older one is good enough when the newer is damaged or names files that are not there. Without an older one
-/// the newest that can be read is the index, and what it names in vain are damaged segments.
+/// Two manifests are there only when a crash fell between the commit of the newer one and the removal of the older one, or
+/// when a commit failed and could not be taken back. Such a commit has removed its new segments, so a newest manifest that
+/// names files that are not there gives way to the one before. Without one before, the newest that can be read is the
+/// index, and what it names in vain are damaged segments. A newest manifest whose bytes are not those that were written
+/// may be an acknowledged commit: the index is damaged, and only a repair goes back to the one before.
 ///
 /// # Errors
-/// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one.
+/// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one. Nothing is removed then.
 pub(super) fn recover(directory: &Arc<dyn Directory>) -> Result<Recovered, IndexError> {
     let names = directory.list()?;
     let (name, manifest) = newest_of(&**directory, &names)?;
@@ -61,26 +63,26 @@ pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) 
 fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
     let mut manifests: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
     manifests.sort_unstable_by(|left, right| right.cmp(left));
-    let mut newest_error = None;
+    let mut readable = None;
     for name in &manifests {
-        match read_manifest(directory, name) {
+        let error = match read_manifest(directory, name) {
             Ok(manifest) => return Ok((name, manifest)),
-            // Falling back would silently lose what the newer program wrote.
-            Err(error @ IndexError::ManifestTooNew { .. }) => return Err(error),
-            // It is whole for all that is known: what is behind it is older, and would take its place for good.
-            Err(error) if error.is_momentary() => return Err(error),
-            Err(error) => {
-                tracing::warn!(file = name, %error, "passing over a manifest that is not whole");
-                newest_error.get_or_insert(error);
+            Err(error) => error,
+        };
+        match error {
+            IndexError::CorruptManifest { .. } if readable.is_some() => break,
+            // It may be an acknowledged commit, or one of a later version: what is behind it is older.
+            IndexError::CorruptManifest { .. } | IndexError::ManifestTooNew { .. } => return Err(error),
+            // It is whole for all that is known.
+            error if error.is_momentary() => return Err(error),
+            error => {
+                tracing::warn!(file = name, %error, "passing over a manifest that names files that are not there");
+                readable.get_or_insert(*name);
             }
         }
     }
-    for name in &manifests {
-        if let Ok(manifest) = Manifest::from_bytes(name, &directory.open_read(name)?) {
-            return Ok((name, manifest));
-        }
-    }
-    Err(newest_error.unwrap_or(IndexError::NotFound))
+    let Some(name) = readable else { return Err(IndexError::NotFound) };
+    Ok((name, Manifest::from_bytes(name, &directory.open_read(name)?)?))
 }
 
 /// A manifest whose files are all there in their full length. Their checksums are for `verify`.

@@ -86,7 +86,7 @@ pub(super) fn verify_directory(
 }
 
 /// The manifest that opening would take: the newest that is whole and whose files are there. Where there is none, the newest
-/// that can be read, with what is wrong with it; `None` when none can be read.
+/// that can be read, with what is wrong with it; `None` when none can be read. Damaged ones that are newer are damages.
 fn current_manifest(directory: &dyn Directory, damages: &mut Vec<IndexError>) -> Result<Option<Manifest>, IndexError> {
     let names = directory.list()?;
     let mut names: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
@@ -94,7 +94,7 @@ fn current_manifest(directory: &dyn Directory, damages: &mut Vec<IndexError>) ->
     if names.is_empty() {
         return Err(IndexError::NotFound);
     }
-    let (mut newest, mut unreadable) = (None, Vec::new());
+    let mut newest = None;
     for name in names {
         let read = directory.open_read(name).map_err(IndexError::from);
         match read.and_then(|bytes| Manifest::from_bytes(name, &bytes)) {
@@ -102,10 +102,9 @@ fn current_manifest(directory: &dyn Directory, damages: &mut Vec<IndexError>) ->
                 return Ok(Some(manifest));
             }
             Ok(manifest) => drop(newest.get_or_insert(manifest)),
-            Err(error) => unreadable.push(error),
+            Err(error) => damages.push(error),
         }
     }
-    damages.extend(unreadable);
     Ok(newest)
 }
 

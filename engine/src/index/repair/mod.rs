@@ -20,6 +20,7 @@ use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
 use super::lock::IndexLock;
 use super::manifest::manifest_generation;
+use super::options::INLINE_TOMBSTONES_MAX;
 use super::recovery::is_ours;
 use super::snapshot::{SegmentView, Snapshot};
 use super::transaction::count_fields;
@@ -79,7 +80,7 @@ pub fn repair(folder: &Path, options: RepairOptions<'_>) -> Result<RepairReport,
     snapshot.generation = newest.max(snapshot.generation) + 1;
     let replaced = replaced_files(names, &snapshot);
     link_aside(folder, aside, &replaced)?;
-    persist(&directory, &snapshot, next_segment_id)?;
+    persist(&directory, &snapshot, next_segment_id, INLINE_TOMBSTONES_MAX)?;
     guards(&snapshot).for_each(|guard| guard.keep());
     // They are kept aside already; what cannot be removed is removed when the index is opened.
     replaced.iter().filter_map(|name| directory.delete(name).err()).for_each(|error| {

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::super::verify::verify_directory;
 use super::*;
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
 
@@ -184,27 +185,49 @@ fn a_failed_batch_leaves_a_running_index_as_it_was() {
 }
 
 #[test]
-fn a_damaged_newest_manifest_gives_way_to_the_one_before() {
+fn a_damaged_newest_manifest_gives_way_to_none() {
     let directory = FaultyDirectory::new(Fault::None);
     let index = create_faulty(&directory);
     apply(&index, &[add(&[json!({"id": 1})])]);
-    let before = observe(&index.snapshot());
     // As after a crash between the commit and the removal of what came before.
     let older = directory.after_crash(Survival::Everything);
     apply(&index, &[add(&[json!({"id": 2})])]);
     let newer = directory.after_crash(Survival::Everything);
     let manifest = newer.list().expect("lists").into_iter().find(|name| name.starts_with("manifest-")).expect("one");
     let bytes = newer.open_read(&manifest).expect("reads");
-    older.atomic_write(&manifest, &bytes[..bytes.len() / 2]).expect("writes");
-    let index = open(older.clone());
-    assert_eq!(observe(&index.snapshot()), before);
-    assert!(!older.list().expect("lists").contains(&manifest), "the damaged one is removed");
+    for directory in [&older, &newer] {
+        directory.atomic_write(&manifest, &bytes[..bytes.len() / 2]).expect("writes");
+        let files = directory.list().expect("lists");
+        let error = Index::open_in(Arc::new(directory.clone()), options()).expect_err("damaged");
+        assert!(matches!(error, IndexError::CorruptManifest { .. }), "{error}");
+        assert_eq!(directory.list().expect("lists"), files, "nothing is removed");
+        let damages = verify_directory(directory, false, &()).expect("a list of damages").damages;
+        assert!(matches!(&damages[..], [IndexError::CorruptManifest { .. }]), "{damages:?}");
+    }
+}
 
-    // Without one before, damage is an error and nothing is removed.
-    newer.atomic_write(&manifest, &bytes[..10]).expect("writes");
-    let error = Index::open_in(Arc::new(newer.clone()), options()).expect_err("damaged");
-    assert!(matches!(error, IndexError::CorruptManifest { .. }));
-    assert!(newer.list().expect("lists").len() > 1);
+/// A commit that failed has removed its segments; its manifest may be there all the same.
+#[test]
+fn a_manifest_of_a_failed_commit_gives_way_to_the_one_before() {
+    let directory = MemoryDirectory::default();
+    let index = create(&directory);
+    apply(&index, &[add(&[json!({"id": 1})])]);
+    let before = observe(&index.snapshot());
+    let kept: Vec<String> = directory.list().expect("lists");
+    let contents: Vec<Vec<u8>> = kept.iter().map(|name| directory.open_read(name).expect("reads").to_vec()).collect();
+    apply(&index, &[add(&[json!({"id": 2})])]);
+    drop(index);
+    for (name, bytes) in kept.iter().zip(&contents) {
+        directory.overwrite(name, bytes.clone());
+    }
+    for name in directory.list().expect("lists") {
+        if name.starts_with("seg-") && !kept.contains(&name) {
+            directory.delete(&name).expect("removes");
+        }
+    }
+    let index = open(directory.clone());
+    assert_eq!(observe(&index.snapshot()), before);
+    assert_only_named_files(&directory, &index);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod crash;
 mod crash_pairs;
 mod damage;
 mod damaged;
+mod damaged_manifests;
 mod embedding;
 mod model;
 mod settings;
