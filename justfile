@@ -28,7 +28,7 @@ e2e filter="":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
 
-# Flipped bits in every section of an index, e.g. `just flips 200` for each section: answers are right, or errors.
+# Damage to every section, manifest and file of tombstones of an index, e.g. `just flips 200` for each: answers are right, or errors.
 flips count="50":
     LAMINA_FLIPS={{count}} cargo test --release -p lamina-engine --lib -- index::tests::damage
 

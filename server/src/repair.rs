@@ -1,4 +1,5 @@
-//! `lamina repair`: makes indexes whole again of what can be read of them, in a folder that no server uses.
+//! `lamina repair`: makes indexes whole again of what can be read of them, in a folder that no server uses. Of the task queue it
+//! says how it is: a start of the server puts that right.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,6 +76,11 @@ fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
         if indexes.is_empty() {
             return Err(RepairError::NoIndex(uid.clone()));
         }
+    }
+    if !verify::check_queue(&args.db_path)? {
+        print(
+            "The task queue is no part of a repair: the next start puts right what can be, keeps the rest aside, and says so.\n",
+        )?;
     }
     let (mut damaged_count, mut failed_count) = (0, 0);
     for (uid, folder) in &indexes {

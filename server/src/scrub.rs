@@ -1,6 +1,9 @@
-//! The scrubber: compares the files of open indexes with their checksums in the background, at a bounded rate, soon after they
-//! are opened and then again and again. What it finds is logged, told in `/stats` and the metrics, and ends wrong answers.
+//! The scrubber: compares the files of indexes with their checksums in the background, at a bounded rate: those of open indexes
+//! soon after they are opened, then those of closed ones, and all of them again and again. What it finds is logged, stands in
+//! `/stats` and the metrics, and ends wrong answers.
 
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -13,12 +16,15 @@ use serde_json::{Value, json};
 
 use crate::instance::Instance;
 use crate::options::Scrubbing;
+use crate::stored_names::FolderName;
 use crate::timestamp::Timestamp;
 
 /// Between two looks for segments that are due.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Between two looks whether to stop.
 const NAP: Duration = Duration::from_millis(20);
+/// Closed indexes that are compared between two looks at the open ones.
+const CLOSED_AT_ONCE: usize = 64;
 /// Findings that are remembered; one segment has far fewer sections.
 const FINDINGS_MAX: usize = 1000;
 
@@ -79,6 +85,7 @@ impl Scrubber {
 
     fn run(&self, instance: &Instance, rate: u64, interval: Duration) {
         let mut pace = Pace::new(rate);
+        let mut closed = HashMap::new();
         while !self.is_stopped() {
             // A machine that runs for less than the interval has compared nothing as long ago.
             let since = Instant::now().checked_sub(interval);
@@ -91,6 +98,9 @@ impl Scrubber {
             let due: Vec<(String, Arc<Snapshot>)> = open.into_iter().filter(is_due).collect();
             if due.is_empty() {
                 self.due_bytes.store(0, Ordering::Relaxed);
+                if self.compare_closed(instance, since, &mut pace, &mut closed) {
+                    continue;
+                }
                 self.state.lock().finished = Some(Timestamp::now());
                 self.nap(PAUSE);
                 continue;
@@ -107,6 +117,46 @@ impl Scrubber {
                 }
             }
         }
+    }
+
+    /// Compares some of the closed indexes that were not compared since `since` (`None`: ever); whether there were any.
+    /// `compared`: when each was compared last.
+    fn compare_closed(
+        &self,
+        instance: &Instance,
+        since: Option<Instant>,
+        pace: &mut Pace,
+        compared: &mut HashMap<FolderName, Instant>,
+    ) -> bool {
+        let mut closed = instance.closed_indexes();
+        let folders: HashSet<&FolderName> = closed.iter().map(|(_, folder, _)| folder).collect();
+        compared.retain(|folder, _| folders.contains(folder));
+        let was_compared = |at: Option<&Instant>| at.is_some_and(|at| since.is_none_or(|since| *at >= since));
+        closed.retain(|(_, folder, _)| !was_compared(compared.get(folder)));
+        let any_due = !closed.is_empty();
+        for (uid, folder, path) in closed.into_iter().take(CLOSED_AT_ONCE) {
+            if self.is_damaged(&uid, &path, pace) {
+                // Once it is open it is compared again, and marked.
+                drop(instance.index(&uid));
+            }
+            if self.is_stopped() {
+                break;
+            }
+            compared.insert(folder, Instant::now());
+        }
+        any_due
+    }
+
+    /// Compares the index in a folder that is not open.
+    fn is_damaged(&self, uid: &str, folder: &Path, pace: &mut Pace) -> bool {
+        // What cannot be read says so by itself, and may be about to be written or deleted.
+        let Ok(snapshot) = Snapshot::read(folder) else { return false };
+        let mut is_damaged = false;
+        while let Some(scrubbed) = snapshot.scrub_next(None, &mut |bytes| self.compared(pace, bytes)) {
+            is_damaged |= !scrubbed.found.is_empty();
+            self.tell(uid, &scrubbed);
+        }
+        is_damaged
     }
 
     /// Sleeps for as long as the rate asks for; whether to go on.

@@ -329,3 +329,24 @@ fn the_scrubber_finds_what_no_request_compares() {
     server.done(&server.delete("/indexes/films"));
     wait_until(&server, |stats| stats["scrubber"]["damages"] == json!([]));
 }
+
+#[test]
+fn an_index_that_no_request_opens_is_compared_too_and_its_damage_is_not_forgotten() {
+    let mut server = Server::with_options(&["--scrub-rate", "1 GiB", "--max-open-indexes", "1"]);
+    for uid in ["books", "plays"] {
+        server.add(uid, json!([{"id": 1, "title": "Moby Dick"}]));
+    }
+    server.set("films", json!({"filterableAttributes": ["text"]}));
+    server.add("films", large_films());
+    assert!(server.terminate().success());
+    flip(&server, COLUMN, 0.3);
+    server.start_again();
+
+    let stats = wait_until(&server, |stats| stats["scrubber"]["damages"] != json!([]));
+    assert_eq!(stats["scrubber"]["damages"][0]["indexUid"], "films");
+    // Each of these closes what lies idle.
+    for uid in ["books", "plays", "books", "plays"] {
+        assert_eq!(server.ids(uid, json!({"q": "moby"})), [1]);
+        server.post("/indexes/films/search", json!({"facets": ["text"]})).refused(500, "invalid_store_file");
+    }
+}

@@ -75,7 +75,9 @@ fn repair_says_first_what_it_does_and_the_server_goes_on() {
     let before = contents(&server.data_folder());
     let (output, said) = repair(&server, &["--dry-run"]);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    for expected in ["films: DAMAGED", "section terms", "section store", "documents are lost: ", "--apply"] {
+    for expected in
+        ["task queue: 3 tasks", "films: DAMAGED", "section terms", "section store", "documents are lost: ", "--apply"]
+    {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     assert!(contents(&server.data_folder()) == before, "nothing was changed");

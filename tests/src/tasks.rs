@@ -174,6 +174,14 @@ fn the_documents_of_a_waiting_task_can_be_read() {
     let read = |answer: &crate::server::Answer| server.get(&format!("/tasks/{}/documents", answer.body["taskUid"]));
     let (lines_of_few, lines_of_many) = (read(&few).text, read(&many).text);
     server.get(&format!("/tasks/{}/documents", done["uid"])).refused(404, "task_file_not_found");
+    let payloads = std::fs::read_dir(server.data_folder().join("payloads")).expect("a folder");
+    let file = payloads.map(|entry| entry.expect("a file").path()).next().expect("the large one");
+    let whole = std::fs::read(&file).expect("reads");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    std::fs::write(&file, damaged).expect("writes");
+    read(&many).refused(500, "invalid_store_file");
+    std::fs::write(&file, whole).expect("writes");
     server.release_queue(held);
     assert_eq!(lines_of_few, "{\"id\":1,\"a\":\"b\"}\n{\"id\":2}\n");
     let lines: Vec<Value> = lines_of_many.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

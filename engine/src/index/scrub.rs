@@ -1,10 +1,15 @@
-//! Comparing what is open with its checksums again and again: memory and disks forget.
+//! Comparing indexes with their checksums again and again: memory and disks forget.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::error::IndexError;
+use super::recovery::{newest_manifest, read_snapshot};
 use super::snapshot::{SegmentView, Snapshot};
 use crate::id::SegmentId;
 use crate::segment::SegmentError;
+use crate::storage::{Directory, MappedDirectory};
 
 /// A segment that was compared.
 #[derive(Debug)]
@@ -15,6 +20,21 @@ pub struct Scrubbed {
 }
 
 impl Snapshot {
+    /// The state of the index in `folder`, which is not open, to compare it. Changes nothing; files may vanish under it when
+    /// the index is opened and written meanwhile. Cost: that of opening.
+    ///
+    /// # Errors
+    /// [`IndexError::NotFound`], or what is wrong with the newest manifest.
+    pub fn read(folder: &Path) -> Result<Snapshot, IndexError> {
+        if !folder.is_dir() {
+            // Opening the directory would create it.
+            return Err(IndexError::NotFound);
+        }
+        let directory: Arc<dyn Directory> = Arc::new(MappedDirectory::open(folder)?);
+        let manifest = newest_manifest(&*directory)?;
+        read_snapshot(&directory, manifest)
+    }
+
     /// Bytes of the files of segments that were not compared since `since`; `None`: that were never compared.
     pub fn unscrubbed_bytes(&self, since: Option<Instant>) -> u64 {
         self.due(since).map(|segment| segment.reader.meta().total_bytes()).sum()

@@ -271,6 +271,13 @@ impl Instance {
         entries.into_iter().filter_map(|(uid, entry)| Some((uid, entry.open_snapshot()?))).collect()
     }
 
+    /// The indexes that are not open: name, folder and its path.
+    pub(crate) fn closed_indexes(&self) -> Vec<(String, FolderName, PathBuf)> {
+        let indexes = self.indexes.read();
+        let closed = indexes.iter().filter(|(_, entry)| !entry.is_open());
+        closed.map(|(uid, entry)| (uid.clone(), entry.folder.clone(), self.index_folder(&entry.folder))).collect()
+    }
+
     /// Creates an index for `batch`, which is to be called `uid` but has no name yet: without one it is removed at the next
     /// start.
     ///

@@ -56,6 +56,11 @@ impl Entry {
         state.index.as_ref().map(|index| index.snapshot())
     }
 
+    /// Whether the index is open, or is being opened.
+    pub(super) fn is_open(&self) -> bool {
+        self.state.try_lock().is_none_or(|state| state.index.is_some())
+    }
+
     /// The summary, kept until the index is written. `path`: that of the folder.
     pub(super) fn summary(&self, path: &Path) -> Result<Arc<IndexSummary>, IndexError> {
         let mut state = self.state.lock();
@@ -106,6 +111,10 @@ impl Entry {
             return false;
         }
         let snapshot = index.snapshot();
+        if snapshot.is_degraded() || snapshot.check_health().is_err() {
+            // The next opening would not know of damage that only a comparison finds.
+            return false;
+        }
         let is_current = state.summary.as_ref().is_some_and(|summary| summary.generation == snapshot.generation);
         if !is_current {
             // Counting vectors waits until a list asks for them.

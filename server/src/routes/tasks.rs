@@ -21,8 +21,8 @@ use crate::http::metadata::CUSTOM_METADATA;
 use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::options::human_size;
 use crate::tasks::{
-    Content, NewTask, Page, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, Upsert, batch_not_found,
-    blocking, task_not_found,
+    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
+    blocking, check_inline_payload, check_payload_file, task_not_found,
 };
 use crate::wire::tasks::{list_parameters, selecting_parameters, uid_in_path};
 
@@ -67,7 +67,7 @@ fn visible_task(uid: u32, request: &Request) -> ApiResult<Task> {
     if is_visible { Ok(task) } else { Err(task_not_found(uid)) }
 }
 
-/// The documents of an addition that is not finished, as they will be indexed.
+/// The documents of an addition that is not finished, as they will be indexed, once their checksum is compared.
 async fn task_documents(uid: &str, request: &Request) -> ApiResult<Response> {
     let state = request.state();
     if !state.features.is_on(Feature::GetTaskDocumentsRoute) {
@@ -105,16 +105,23 @@ fn payload(state: &AppState, uid: u32) -> ApiResult<Documents> {
             ),
         )
     };
-    match store.content(uid)? {
-        Some(Content::Upsert(Upsert { payload: PayloadPlace::Inline, .. })) => {
-            store.inline_payload(uid)?.map(Documents::Few).ok_or_else(none)
+    let Some(Content::Upsert(upsert)) = store.content(uid)? else { return Err(none()) };
+    match &upsert.payload {
+        PayloadPlace::Inline => {
+            let documents = store.inline_payload(uid)?.ok_or_else(none)?;
+            check_inline_payload(&upsert, &documents).map_err(|damage| damage.of_task(uid))?;
+            Ok(Documents::Few(documents))
         }
-        Some(Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. })) => {
-            let file = File::open(state.instance.payload_folder().join(name));
-            // The task may just have ended.
-            file.map(Documents::Many).map_err(|_| none())
+        PayloadPlace::File(name) => {
+            let path = state.instance.payload_folder().join(name);
+            // The task may just have ended, or may end while the file is read.
+            let file = File::open(&path).map_err(|_| none())?;
+            match check_payload_file(&upsert, &path) {
+                Ok(()) => Ok(Documents::Many(file)),
+                Err(PayloadDamage::Missing) => Err(none()),
+                Err(damage) => Err(damage.of_task(uid)),
+            }
         }
-        _ => Err(none()),
     }
 }
 

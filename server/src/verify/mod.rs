@@ -106,6 +106,14 @@ fn verify_all(folder: &Path, deep: bool) -> Result<bool, VerifyError> {
     }
 }
 
+/// Prints what is found of the task queue in `folder`, whose lock is held. Whether it is sound.
+pub(crate) fn check_queue(folder: &Path) -> Result<bool, OpenError> {
+    let copy = QueueCopy::make(folder).map_err(OpenError::Copy)?;
+    let mut findings = Findings::default();
+    copy.check(folder, &mut findings);
+    Ok(findings.damage_count == 0)
+}
+
 /// Opens a database that is there, to look into it.
 pub(crate) fn open(folder: &Path) -> Result<Instance, OpenError> {
     let lock = lock(folder)?;
