@@ -10,6 +10,7 @@ use lamina_engine::filter::Filter;
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
 use lamina_engine::rank::ScoreDetail;
 use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
+use lamina_engine::segment::ListThresholds;
 use lamina_engine::sort::SortCriterion;
 use lamina_engine::storage::MemoryDirectory;
 use lamina_engine::text::{TextOptions, TokenKind, Tokenizer};
@@ -300,7 +301,8 @@ fn apply(index: &Index, batch: u64, operation: Operation) {
 }
 
 fn index(docs: &[Doc], cuts: &[usize], sort_first: bool) -> Index {
-    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let options =
+        IndexOptions { background_merges: false, list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
     let rules: &[&str] = if sort_first { &["size:asc", "words", "sort"] } else { &["words", "typo", "sort"] };
     let settings = json!({
@@ -527,7 +529,8 @@ fn ndcg(ids: &[String], relevant: &serde_json::Map<String, Value>) -> f64 {
 fn questions_about_films_are_answered_at_least_as_well_as_by_plain_bm25() {
     let films = sample("films.ndjson.zst");
     let questions = sample("questions.ndjson");
-    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let options =
+        IndexOptions { background_merges: false, list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
     let settings = json!({ "searchableAttributes": SEARCHED });
     apply(&index, 0, Operation::Settings(Box::new(serde_json::from_value(settings).expect("valid"))));

@@ -90,6 +90,7 @@ impl Shared {
             next_segment_id: &self.next_segment_id,
             thread_count: self.options.indexing_threads,
             memory_bytes: self.options.indexing_memory_bytes,
+            list_thresholds: self.options.list_thresholds,
             embedders: &*self.options.embedders,
             embeds_later,
             progress,

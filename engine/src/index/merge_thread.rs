@@ -385,6 +385,7 @@ impl<'a> Merging<'a> {
             drop_columns: unused,
             drop_geo: !before.settings.uses_geo(),
             drop_shapes: !before.settings.uses_shapes(),
+            list_thresholds: self.shared.options.list_thresholds,
         };
         let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));
         merge(&inputs, &*self.shared.directory, id, &options).map_err(|error| match error {

@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::embedding::{EmbedderProvider, NoEmbedders};
 use super::merge_policy::MergePolicy;
 use super::snapshot::Snapshot;
+use crate::segment::ListThresholds;
 
 /// How soon somebody who waits for a merge notices that the merge is not wanted any more.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -36,6 +37,8 @@ pub struct IndexOptions {
     /// Tombstones of a segment up to this size, in bytes, are kept in the manifest: most commits write them anew anyway, and a
     /// file of their own costs one more sync.
     pub inline_tombstones_max: usize,
+    /// Which lists that save time new segments get.
+    pub list_thresholds: ListThresholds,
 }
 
 /// The default of [`IndexOptions::inline_tombstones_max`].
@@ -53,6 +56,7 @@ impl Default for IndexOptions {
             embedders: Arc::new(NoEmbedders),
             locks_folder: true,
             inline_tombstones_max: INLINE_TOMBSTONES_MAX,
+            list_thresholds: ListThresholds::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::bits::DocSet;
 use crate::index::{
     CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Snapshot, Upsert, WriteMethod,
 };
+use crate::segment::ListThresholds;
 use crate::storage::MemoryDirectory;
 
 /// An index and the documents that should be in it.
@@ -30,6 +31,7 @@ impl Corpus {
             indexing_memory_bytes: 16 << 20,
             indexing_threads: 1,
             background_merges: false,
+            list_thresholds: ListThresholds::SMALL,
             ..IndexOptions::default()
         };
         let index = Index::create_in(Arc::new(MemoryDirectory::default()), options).expect("an empty directory");

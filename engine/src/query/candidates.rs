@@ -14,7 +14,7 @@ use super::phrase::phrase_among;
 use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
-use crate::segment::{InARow, SegmentReader, WordDocsKey};
+use crate::segment::{SegmentReader, WordDocsKey};
 use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
@@ -326,9 +326,9 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
     pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
         // Which documents they are depends on the searched fields.
-        match (self.reader.pairs().docs(words), &self.searched) {
-            (Some(stored), None) => Arc::new(stored),
-            (Some(stored), Some(_)) => Arc::new(self.phrase_among(stored, &words.map(Some))),
+        match (self.reader.neighbours().next(words), &self.searched) {
+            (Some(stored), None) => Arc::new(stored.documents),
+            (Some(stored), Some(_)) => Arc::new(self.phrase_among(stored.documents, &words.map(Some))),
             (None, searched) => {
                 let find = || self.phrase_among(both(), &words.map(Some)).shrunk();
                 if searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
@@ -362,14 +362,17 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that may hold the words of a sequence next to each other, and whether all of them are known to do so in
     /// some field.
     fn docs_near(&self, words: &[Option<TermOrdinal>]) -> (DocSet, bool) {
-        let pairs = self.reader.pairs();
+        let neighbours = self.reader.neighbours();
         let mut near: Option<DocSet> = None;
         let mut others = words.to_vec();
         for (at, pair) in words.windows(2).enumerate() {
             if let [Some(left), Some(right)] = *pair
-                && let Some(stored) = pairs.docs([left, right])
+                && let Some(stored) = neighbours.next([left, right])
             {
-                near = Some(near.map_or_else(|| stored.clone(), |near| near.and(&stored)));
+                near = Some(match near {
+                    Some(near) => near.and(&stored.documents),
+                    None => stored.documents,
+                });
                 others[at..at + 2].fill(None);
             }
         }
@@ -383,9 +386,8 @@ impl<'a> SegmentQuery<'a> {
                 are_sure = false;
                 continue;
             };
-            match pairs.in_a_row([first, middle, last]) {
-                Some(InARow::Only(stored)) => docs.and_assign(&stored),
-                Some(InARow::AllBut(stored)) => docs.and_not_assign(&stored),
+            match neighbours.in_a_row([first, middle, last]) {
+                Some(known) => known.narrow(&mut docs),
                 None => are_sure = false,
             }
         }

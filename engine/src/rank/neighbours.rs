@@ -12,7 +12,7 @@ use crate::rank::bounds::Match;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::GraphRule;
-use crate::segment::{Near, Nearest, SegmentReader, TokensOfDoc};
+use crate::segment::{Known, Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.
 const LOOKED_UP_MAX: usize = 4;
@@ -164,8 +164,8 @@ pub(super) fn cut_by_neighbours(
             match &near {
                 None => add(key + proximity.put(1), apart),
                 Some(near) => {
-                    add(key + proximity.put(1), apart.and(&near.docs));
-                    add(key + proximity.put(near.cost + 1), apart.and_not(&near.docs));
+                    add(key + proximity.put(1), apart.and(&near.documents));
+                    add(key + proximity.put(near.cost + 1), apart.and_not(&near.documents));
                 }
             }
         }
@@ -176,7 +176,7 @@ pub(super) fn cut_by_neighbours(
 
 /// All documents that can have a word of the one right before a word of the other, and those that can have them near each
 /// other, if that is known; maybe some that do not. `None` when nothing is known, or it tells little.
-fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Option<Near>)> {
+fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Option<Known>)> {
     let paired = paired(query, pair);
     // Completions that are all in pairs are known one by one.
     let followed = if matches!(paired, Some(Paired { holding_rare: 0, .. })) { None } else { followed(query, pair) };
@@ -187,7 +187,7 @@ fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Op
         (Some(Paired { adjacent, near, .. }), Some(followed)) => {
             // Those that are not adjacent after all may be near.
             let near = near.map(|mut near| {
-                near.docs.or_assign(&adjacent);
+                near.documents.or_assign(&adjacent);
                 near
             });
             Some((adjacent.and(&followed), near))
@@ -198,18 +198,18 @@ fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Op
 /// What pairs of frequent words tell of neighbours.
 struct Paired {
     adjacent: DocSet,
-    near: Option<Near>,
+    near: Option<Known>,
     /// How often a document may be adjacent only because it holds a word that is in no pairs.
     holding_rare: u64,
 }
 
 /// What is known of the frequent words of two neighbours; documents with others of their words count as adjacent.
 fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Paired> {
-    let pairs = query.reader().pairs();
+    let stored = query.reader().neighbours();
     if left.len().max(right.len()) > WORDS_MAX {
         return None;
     }
-    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
+    let is_frequent = |word: &TermOrdinal| stored.words().binary_search(word).is_ok();
     let (left, rare_left): (Vec<_>, Vec<_>) = left.iter().partition(is_frequent);
     let (right, rare_right): (Vec<_>, Vec<_>) = right.iter().partition(is_frequent);
     if left.is_empty() || right.is_empty() {
@@ -218,12 +218,12 @@ fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Pa
     let (mut adjacent, holding_rare) = holding_any(query, &[rare_left, rare_right].concat())?;
     let words = || left.iter().flat_map(|&left| right.iter().map(move |&right| [left, right]));
     for words in words() {
-        adjacent.or_assign(&pairs.docs(words)?);
+        adjacent.or_assign(&stored.next(words)?.documents);
     }
-    let near = words().map(|words| pairs.near(words)).reduce(|all, near| {
+    let near = words().map(|words| stored.near(words)).reduce(|all, near| {
         let (mut all, near) = (all?, near?);
         all.cost = all.cost.min(near.cost);
-        all.docs.or_assign(&near.docs);
+        all.documents.or_assign(&near.documents);
         Some(all)
     });
     Some(Paired { adjacent, near: near.flatten(), holding_rare })
@@ -232,11 +232,11 @@ fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Pa
 /// What is known of the words that come right after the frequent words of the left one; documents with others of its words
 /// count as adjacent.
 fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
-    let pairs = query.reader().pairs();
+    let stored = query.reader().neighbours();
     if left.len().max(right.others.len()) > WORDS_MAX || right.words.is_empty() {
         return None;
     }
-    let is_frequent = |word: &TermOrdinal| pairs.words().binary_search(word).is_ok();
+    let is_frequent = |word: &TermOrdinal| stored.words().binary_search(word).is_ok();
     let (left, rare_left): (Vec<_>, Vec<_>) = left.iter().partition(is_frequent);
     let (others, rare_others): (Vec<_>, Vec<_>) = right.others.iter().copied().partition(is_frequent);
     if left.is_empty() {
@@ -244,9 +244,9 @@ fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<
     }
     let (mut docs, _) = holding_any(query, &[rare_left, rare_others].concat())?;
     for &word in &left {
-        docs.or_assign(&pairs.followed(word, right.words.clone())?);
+        docs.or_assign(&stored.next_in(word, right.words.clone())?.documents);
         for &other in &others {
-            docs.or_assign(&pairs.docs([word, other])?);
+            docs.or_assign(&stored.next([word, other])?.documents);
         }
     }
     Some(docs)

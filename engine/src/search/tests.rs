@@ -9,11 +9,13 @@ use super::*;
 use crate::facet::{Listing, distributions, select_facets};
 use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
 use crate::rank::AppliedRule;
+use crate::segment::ListThresholds;
 use crate::sort::SortTarget;
 use crate::storage::MemoryDirectory;
 
 fn index(settings: Value, batches: &[&[Value]]) -> Index {
-    let index = Index::create_in(Arc::new(MemoryDirectory::new()), IndexOptions::default()).unwrap();
+    let options = IndexOptions { list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
+    let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).unwrap();
     let patch: SettingsPatch = serde_json::from_value(settings).unwrap();
     let mut operations = vec![Operation::SetPrimaryKey(Some("id".into())), Operation::Settings(Box::new(patch))];
     for batch in batches {

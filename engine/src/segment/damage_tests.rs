@@ -1,7 +1,7 @@
 //! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
 
 use super::neighbours::Followers;
-use super::tests::{many_docs, write_segment};
+use super::tests::{many_docs, small_lists, write_segment};
 use super::*;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FIRST_TERM, SegmentId};
@@ -71,7 +71,7 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         shapes.search(|_| BoxRelation::Inside, |_| true);
     }
     let inputs = [MergeInput { segment, deleted: Some(&list) }];
-    let _ = merge(&inputs, directory, SegmentId(77), &MergeOptions::default());
+    let _ = merge(&inputs, directory, SegmentId(77), &small_lists());
     let _ = directory.delete("seg-000000000000004d.lam");
 }
 
@@ -216,7 +216,7 @@ fn what_is_damaged_is_not_merged() {
         directory.overwrite(&meta.file.name, damaged);
         let segment = SegmentReader::open(&directory, &meta).ok()?;
         let inputs = [MergeInput { segment: &segment, deleted: None }];
-        let refused = merge(&inputs, &directory, SegmentId(77), &MergeOptions::default()).unwrap_err();
+        let refused = merge(&inputs, &directory, SegmentId(77), &small_lists()).unwrap_err();
         Some((refused, segment.check_sources().is_err()))
     };
     let mut opened = Vec::new();
@@ -290,20 +290,20 @@ proptest! {
         if let Ok(segment) = SegmentReader::open(&directory, &meta) {
             let _ = segment.verify();
             let docs = segment.doc_count();
-            let words = segment.pairs().words();
+            let words = segment.neighbours().words();
             for pair in words.iter().flat_map(|&left| words.iter().take(9).map(move |&right| [left, right])).take(400) {
-                let found = segment.pairs().docs(pair).unwrap_or_else(DocSet::empty);
+                let found = segment.neighbours().next(pair).map_or_else(DocSet::empty, |known| known.documents);
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
-            for pair in segment.pairs().known_near().take(400) {
-                let near = segment.pairs().near(pair).expect("known");
-                prop_assert!(near.docs.iter().all(|doc| doc < docs));
+            for pair in segment.neighbours().known_near().take(400) {
+                let near = segment.neighbours().near(pair).expect("known");
+                prop_assert!(near.documents.iter().all(|doc| doc < docs));
             }
-            for row in segment.pairs().known_in_a_row().take(400) {
-                let (InARow::Only(found) | InARow::AllBut(found)) = segment.pairs().in_a_row(row).expect("known");
-                prop_assert!(found.iter().all(|doc| doc < docs));
+            for row in segment.neighbours().known_in_a_row().take(400) {
+                let found = segment.neighbours().in_a_row(row).expect("known");
+                prop_assert!(found.documents.iter().all(|doc| doc < docs));
             }
-            for (_, found) in segment.pairs().followers().into_iter().flat_map(Followers::known).take(400) {
+            for (_, found) in segment.neighbours().followers().into_iter().flat_map(Followers::known).take(400) {
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
             for prefix in segment.postings().union_prefixes() {
@@ -356,30 +356,34 @@ const LISTS: [format::SectionKind; 5] = [
 
 /// What they tell of documents, in this order.
 fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
-    let pairs = segment.pairs();
+    let neighbours = segment.neighbours();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let of_pair = |words: [u32; 2]| Some((key(&words), pairs.docs(words)?.to_vec()));
-    let of_pairs = pairs.words().iter().flat_map(|&left| pairs.words().iter().map(move |&right| [left, right]));
+    let of_pair = |words: [u32; 2]| Some((key(&words), neighbours.next(words)?.documents.to_vec()));
+    let of_pairs =
+        neighbours.words().iter().flat_map(|&left| neighbours.words().iter().map(move |&right| [left, right]));
     let unions = segment.postings().union_prefixes();
     let of_union = |prefix: &[u8]| Some((prefix.to_vec(), segment.postings().prefix_union(prefix)?.docs().to_vec()));
-    let of_triple = |words: [u32; 3]| match pairs.in_a_row(words)? {
-        InARow::Only(docs) => Some((key(&words), docs.to_vec())),
-        InARow::AllBut(docs) => {
-            let both = pairs.docs([words[0], words[1]])?.and(&pairs.docs([words[1], words[2]])?);
-            Some((key(&words), both.and_not(&docs).to_vec()))
+    let of_triple = |words: [u32; 3]| {
+        let known = neighbours.in_a_row(words)?;
+        if !known.complement {
+            return Some((key(&words), known.documents.to_vec()));
         }
+        let [first, middle, last] = words;
+        let mut docs = neighbours.next([first, middle])?.documents.and(&neighbours.next([middle, last])?.documents);
+        known.narrow(&mut docs);
+        Some((key(&words), docs.to_vec()))
     };
     let of_near_pair = |words: [u32; 2]| {
-        let near = pairs.near(words)?;
-        Some(([key(&words), near.cost.to_le_bytes().to_vec()].concat(), near.docs.to_vec()))
+        let near = neighbours.near(words)?;
+        Some(([key(&words), near.cost.to_le_bytes().to_vec()].concat(), near.documents.to_vec()))
     };
     let of_followers = |(list, docs): (usize, DocSet)| (list.to_le_bytes().to_vec(), docs.to_vec());
     [
         of_pairs.filter_map(of_pair).collect(),
         unions.filter_map(of_union).collect(),
-        pairs.known_in_a_row().filter_map(of_triple).collect(),
-        pairs.known_near().filter_map(of_near_pair).collect(),
-        pairs.followers().into_iter().flat_map(Followers::known).map(of_followers).collect(),
+        neighbours.known_in_a_row().filter_map(of_triple).collect(),
+        neighbours.known_near().filter_map(of_near_pair).collect(),
+        neighbours.followers().into_iter().flat_map(Followers::known).map(of_followers).collect(),
     ]
 }
 

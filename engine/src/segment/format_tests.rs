@@ -65,10 +65,9 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::VectorCodeSums => {
                 OwnedBytes::from(crc32fast::hash(&super::vector_codes::tests::example()).to_le_bytes().to_vec())
             }
-            SectionKind::Pairs => super::neighbours::pairs_example(),
-            SectionKind::Triples => super::neighbours::triples_example(),
-            SectionKind::NearPairs => super::neighbours::near_example(),
-            SectionKind::Followers => super::neighbours::followers_example(),
+            SectionKind::Pairs | SectionKind::Triples | SectionKind::NearPairs | SectionKind::Followers => {
+                super::neighbours::example(kind)
+            }
             SectionKind::StorePieces => {
                 let (section, text, json) = super::store::pieces_example();
                 assert_eq!(text, b"\x007\x01Fox\x02");

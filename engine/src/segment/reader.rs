@@ -12,7 +12,7 @@ use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
 use super::health::Health;
 use super::info::Info;
-use super::neighbours::Pairs;
+use super::neighbours::StoredNeighbours;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
@@ -74,7 +74,7 @@ pub struct SegmentReader {
     terms: Terms,
     postings: Postings,
     tokens: TokenColumn,
-    pairs: Pairs,
+    neighbours: StoredNeighbours,
     columns: Columns,
     geo: Option<Geo>,
     shapes: Option<Shapes>,
@@ -138,19 +138,8 @@ impl SegmentReader {
             FIRST_TERM + terms.len(),
         )
         .map_err(in_section(SectionKind::Tokens))?;
-        let mut pairs = match file.optional(SectionKind::Pairs) {
-            Some(bytes) => Pairs::open(bytes, doc_count).map_err(in_section(SectionKind::Pairs))?,
-            None => Pairs::none(),
-        };
-        if let Some(bytes) = file.optional(SectionKind::Triples) {
-            pairs.add_triples(bytes).map_err(in_section(SectionKind::Triples))?;
-        }
-        if let Some(bytes) = file.optional(SectionKind::NearPairs) {
-            pairs.add_near(bytes).map_err(in_section(SectionKind::NearPairs))?;
-        }
-        if let Some(bytes) = file.optional(SectionKind::Followers) {
-            pairs.add_followers(bytes).map_err(in_section(SectionKind::Followers))?;
-        }
+        let neighbours = StoredNeighbours::open(|kind| file.optional(kind), doc_count)
+            .map_err(|(damage, kind)| in_section(kind)(damage))?;
         let store = Store::open(
             file.name(),
             section(SectionKind::Store)?,
@@ -200,7 +189,7 @@ impl SegmentReader {
             terms,
             postings,
             tokens,
-            pairs,
+            neighbours,
             columns,
             geo,
             shapes,
@@ -226,8 +215,8 @@ impl SegmentReader {
     }
 
     /// Documents of neighbouring frequent words.
-    pub(crate) fn pairs(&self) -> &Pairs {
-        &self.pairs
+    pub(crate) fn neighbours(&self) -> &StoredNeighbours {
+        &self.neighbours
     }
 
     /// Documents of neighbouring words that were asked for lately.
@@ -451,10 +440,8 @@ impl SegmentReader {
         self.terms.validate().map_err(at(SectionKind::Terms))?;
         self.postings.validate().map_err(at(SectionKind::Postings))?;
         self.tokens.validate().map_err(at(SectionKind::Tokens))?;
-        self.pairs.validate(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Pairs))?;
-        self.pairs.validate_triples().map_err(at(SectionKind::Triples))?;
-        self.pairs.validate_near().map_err(at(SectionKind::NearPairs))?;
-        self.pairs.validate_followers(FIRST_TERM + self.terms.len()).map_err(at(SectionKind::Followers))?;
+        let neighbours = self.neighbours.validate(FIRST_TERM + self.terms.len());
+        neighbours.map_err(|(damage, section)| at(section)(damage))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;

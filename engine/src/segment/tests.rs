@@ -91,8 +91,18 @@ impl Doc {
     }
 }
 
+/// Merges as [`write_segment`] writes.
+pub(super) fn small_lists() -> MergeOptions<'static> {
+    MergeOptions { list_thresholds: ListThresholds::SMALL, ..MergeOptions::default() }
+}
+
+/// With small thresholds, so that some thousand documents have lists of every kind.
 pub(super) fn write_segment(directory: &dyn Directory, id: u64, docs: &[Doc]) -> SegmentMeta {
-    let mut writer = SegmentWriter::new(SegmentWriterOptions { column_fields: vec![40], ..Default::default() });
+    let mut writer = SegmentWriter::new(SegmentWriterOptions {
+        column_fields: vec![40],
+        list_thresholds: ListThresholds::SMALL,
+        ..Default::default()
+    });
     for doc in docs {
         doc.write(&mut writer);
         writer.end_document();
@@ -519,7 +529,7 @@ fn texts_that_are_no_json_are_kept() {
     check_segment(&segment, &expected);
     let deleted = DocSet::from_sorted(vec![8, 502]);
     let inputs = [MergeInput { segment: &segment, deleted: Some(&deleted) }];
-    let merged = merge(&inputs, &directory, SegmentId(2), &MergeOptions::default()).unwrap().meta.unwrap();
+    let merged = merge(&inputs, &directory, SegmentId(2), &small_lists()).unwrap().meta.unwrap();
     let merged = SegmentReader::open(&directory, &merged).unwrap();
     let left = expected.iter().enumerate().filter(|(number, _)| ![8, 502].contains(number));
     check_segment(&merged, &left.map(|(_, doc)| *doc).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
-use super::neighbours::{Followers, InARow, NEAR_DISTANCE_MAX, Pairs};
+use super::neighbours::{Followers, Known, NEAR_DISTANCE_MAX, StoredNeighbours};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 
@@ -16,29 +16,28 @@ const NO_DOC: DocId = DocId::MAX;
 /// Compares postings, pairs, near pairs, triples and followers with the tokens of all documents. Cost: one scan of the token
 /// column, eight bytes per term, and the lists of the frequent words.
 pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
-    let (postings, pairs) = (segment.postings(), segment.pairs());
+    let (postings, neighbours) = (segment.postings(), segment.neighbours());
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
-    let words = pairs.words();
+    let words = neighbours.words();
     let all = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
-    let mut of_pairs = Listed::new(all.filter_map(|words| Some((words, pairs.docs(words)?))));
+    let mut of_pairs = Listed::new(all.filter_map(|words| Some((words, neighbours.next(words)?.documents))));
     let wrong = |what, section| Err((Damage(what), section));
     let in_a_row = |words: [TermOrdinal; 3]| {
         let [first, middle, last] = words;
-        let both = pairs.docs([first, middle])?.and(&pairs.docs([middle, last])?);
-        match pairs.in_a_row(words)? {
-            InARow::Only(docs) => Some((words, docs)),
-            InARow::AllBut(docs) => (docs.and_len(&both) == docs.len()).then(|| (words, both.and_not(&docs))),
-        }
+        let both = neighbours.next([first, middle])?.documents.and(&neighbours.next([middle, last])?.documents);
+        let Known { documents, complement, .. } = neighbours.in_a_row(words)?;
+        let docs = if complement { both.and_not(&documents) } else { documents.clone() };
+        (!complement || documents.and_len(&both) == documents.len()).then_some((words, docs))
     };
-    let Some(triples) = pairs.known_in_a_row().map(in_a_row).collect::<Option<Vec<_>>>() else {
+    let Some(triples) = neighbours.known_in_a_row().map(in_a_row).collect::<Option<Vec<_>>>() else {
         return wrong(
             "a triple lists documents without both its pairs, or one of these is not listed",
             SectionKind::Triples,
         );
     };
     let mut of_triples = Listed::new(triples.into_iter());
-    let mut of_near_pairs = ListedNear::new(pairs);
-    let mut of_followers = ListedFollowers::new(pairs);
+    let mut of_near_pairs = ListedNear::new(neighbours);
+    let mut of_followers = ListedFollowers::new(neighbours);
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -115,10 +114,10 @@ struct ListedNear<'a> {
 }
 
 impl<'a> ListedNear<'a> {
-    fn new(pairs: &'a Pairs) -> ListedNear<'a> {
-        let lists = pairs.known_near().filter_map(|words| Some((words, pairs.near(words)?)));
-        let lists = lists.map(|(words, near)| (words, (near.cost, Counted::new(near.docs)))).collect();
-        ListedNear { words: pairs.words(), lists }
+    fn new(neighbours: &'a StoredNeighbours) -> ListedNear<'a> {
+        let lists = neighbours.known_near().filter_map(|words| Some((words, neighbours.near(words)?)));
+        let lists = lists.map(|(words, near)| (words, (near.cost, Counted::new(near.documents)))).collect();
+        ListedNear { words: neighbours.words(), lists }
     }
 
     /// Whether the lists have the document wherever its words are listed.
@@ -153,21 +152,21 @@ impl<'a> ListedNear<'a> {
 
 /// By number the lists of followers, and what was met.
 struct ListedFollowers<'a> {
-    pairs: &'a Pairs,
+    neighbours: &'a StoredNeighbours,
     lists: BTreeMap<usize, Counted>,
 }
 
 impl<'a> ListedFollowers<'a> {
-    fn new(pairs: &'a Pairs) -> ListedFollowers<'a> {
-        let known = pairs.followers().into_iter().flat_map(Followers::known);
-        ListedFollowers { pairs, lists: known.map(|(list, docs)| (list, Counted::new(docs))).collect() }
+    fn new(neighbours: &'a StoredNeighbours) -> ListedFollowers<'a> {
+        let known = neighbours.followers().into_iter().flat_map(Followers::known);
+        ListedFollowers { neighbours, lists: known.map(|(list, docs)| (list, Counted::new(docs))).collect() }
     }
 
     /// Whether the lists have the document wherever a word and what follows it are listed.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
-        let Some(followers) = self.pairs.followers() else { return true };
+        let Some(followers) = self.neighbours.followers() else { return true };
         run.windows(2).filter(|pair| pair[1] >= FIRST_TERM).all(|pair| {
-            let place = self.pairs.words().binary_search(&pair[0]).ok();
+            let place = self.neighbours.words().binary_search(&pair[0]).ok();
             let list = place.and_then(|place| followers.list_of(place as u8, pair[1]));
             list.and_then(|list| self.lists.get_mut(&list)).is_none_or(|counted| counted.meet(doc))
         })
@@ -257,7 +256,8 @@ mod tests {
         let directory = MemoryDirectory::new();
         let segment = segment(&directory);
         assert!(
-            segment.pairs().known_in_a_row().next().is_some() && segment.postings().union_prefixes().next().is_some()
+            segment.neighbours().known_in_a_row().next().is_some()
+                && segment.postings().union_prefixes().next().is_some()
         );
         agree_with_tokens(&segment).unwrap();
         unions_agree_with_postings(&segment).unwrap();

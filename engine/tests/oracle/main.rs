@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
 use lamina_engine::rank::{ExactMatch, ScoreDetail};
 use lamina_engine::search::{Hit, MatchingStrategy, SearchRequest, search};
+use lamina_engine::segment::ListThresholds;
 use lamina_engine::storage::MemoryDirectory;
 use naive::{Doc, Expected, FIELDS, Order, Rule, Synonym, Vector, expected};
 use proptest::prelude::*;
@@ -175,7 +176,8 @@ fn settings(patch: serde_json::Value) -> Operation {
 
 /// An index of the documents at `places`, in segments that end at `cuts`.
 fn index(docs: &[Doc], places: &[usize], cuts: &[usize], batch: &mut u64) -> Index {
-    let options = IndexOptions { background_merges: false, ..IndexOptions::default() };
+    let options =
+        IndexOptions { background_merges: false, list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
     apply(&index, batch, &[settings(json!({ "searchableAttributes": FIELDS, "sortableAttributes": ["number"] }))]);
     let mut start = 0;

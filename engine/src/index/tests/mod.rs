@@ -19,6 +19,7 @@ use super::{
     CommitNote, Index, IndexError, IndexOptions, Operation, OperationError, Outcome, Payload, Progress, SettingsPatch,
     Snapshot, Upsert, WriteMethod,
 };
+use crate::segment::ListThresholds;
 use crate::storage::Directory;
 
 type Results = Vec<Result<Outcome, OperationError>>;
@@ -29,6 +30,7 @@ fn options() -> IndexOptions {
         indexing_memory_bytes: 64 << 20,
         indexing_threads: 2,
         background_merges: false,
+        list_thresholds: ListThresholds::SMALL,
         ..IndexOptions::default()
     }
 }

@@ -255,6 +255,7 @@ fn writer_options(settings: &Settings, resources: &Resources<'_>) -> SegmentWrit
     SegmentWriterOptions {
         text_fields: text_fields(settings),
         store_dictionary: resources.store_dictionary.clone(),
+        list_thresholds: resources.list_thresholds,
         ..SegmentWriterOptions::default()
     }
 }

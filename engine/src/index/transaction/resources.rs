@@ -10,7 +10,7 @@ use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
 use super::threads::OneMore;
 use crate::id::SegmentId;
-use crate::segment::{SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
+use crate::segment::{ListThresholds, SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
 use crate::storage::Directory;
 
 /// Shared by the threads of a batch.
@@ -20,6 +20,7 @@ pub(in super::super) struct Resources<'a> {
     pub(in super::super) next_segment_id: &'a AtomicU64,
     pub(in super::super) thread_count: usize,
     pub(in super::super) memory_bytes: usize,
+    pub(in super::super) list_thresholds: ListThresholds,
     /// Compression dictionary of the index.
     pub(in super::super) store_dictionary: &'a StoreDictionary,
     pub(in super::super) embedders: &'a dyn EmbedderProvider,

@@ -16,7 +16,7 @@ use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::merge_stores;
 use super::vectors::merge_vectors;
-use super::{SegmentError, SegmentMeta, SegmentReader};
+use super::{ListThresholds, SegmentError, SegmentMeta, SegmentReader};
 use crate::bits::DocSet;
 use crate::bits::monotone::{MONOTONE_SPAN_MAX, put_monotone};
 use crate::id::{DocId, FieldId, SegmentId};
@@ -53,6 +53,8 @@ pub struct MergeOptions<'a> {
     pub drop_geo: bool,
     /// Whether the shapes are not carried over.
     pub drop_shapes: bool,
+    /// Which lists that save time the new segment gets.
+    pub list_thresholds: ListThresholds,
 }
 
 /// A finished merge.

@@ -1,7 +1,7 @@
 //! A merged segment equals one that was written from the same documents.
 
 use super::*;
-use crate::segment::tests::{Doc, check_segment, docs, in_order, many_docs, write_segment};
+use crate::segment::tests::{Doc, check_segment, docs, in_order, many_docs, small_lists, write_segment};
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory};
 use proptest::prelude::*;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ fn check_merge(parts: &[Vec<Doc>], is_deleted: impl Fn(&Doc) -> bool) -> Segment
         .zip(&deleted)
         .map(|(segment, deleted)| MergeInput { segment, deleted: Some(deleted) })
         .collect();
-    let merged = merge(&inputs, &directory, SegmentId(99_999), &MergeOptions::default()).unwrap();
+    let merged = merge(&inputs, &directory, SegmentId(99_999), &small_lists()).unwrap();
     let all: Vec<Doc> = parts.iter().flatten().filter(|doc| !is_deleted(doc)).cloned().collect();
     let expected = in_order(&all);
     let meta = merged.meta.expect("some documents stay");
@@ -78,7 +78,7 @@ fn nothing_left() {
     let segment = SegmentReader::open(&directory, &meta).unwrap();
     let deleted = DocSet::full(3);
     let inputs = [MergeInput { segment: &segment, deleted: Some(&deleted) }];
-    let merged = merge(&inputs, &directory, SegmentId(2), &MergeOptions::default()).unwrap();
+    let merged = merge(&inputs, &directory, SegmentId(2), &small_lists()).unwrap();
     assert!(merged.meta.is_none());
     assert_eq!(merged.doc_maps[0].get(0), None);
     assert_eq!(directory.list().unwrap().len(), 1);
@@ -94,7 +94,7 @@ fn the_later_input_wins() {
     let metas = [write_segment(&directory, 1, &old), write_segment(&directory, 2, &new)];
     let segments = metas.map(|meta| SegmentReader::open(&directory, &meta).unwrap());
     let inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
-    let merged = merge(&inputs, &directory, SegmentId(3), &MergeOptions::default()).unwrap();
+    let merged = merge(&inputs, &directory, SegmentId(3), &small_lists()).unwrap();
     let merged = SegmentReader::open(&directory, &merged.meta.unwrap()).unwrap();
     let expected: Vec<&Doc> = old.iter().map(|doc| new.iter().find(|n| n.id == doc.id).unwrap_or(doc)).collect();
     check_segment(&merged, &expected);
@@ -112,7 +112,7 @@ fn columns_of_any_input_stay_unless_dropped() {
     let metas = [write_segment(&directory, 1, &docs[..10]), write_segment(&directory, 2, &without)];
     let segments = metas.map(|meta| SegmentReader::open(&directory, &meta).unwrap());
     let inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
-    let options = MergeOptions { drop_columns: vec![12], ..MergeOptions::default() };
+    let options = MergeOptions { drop_columns: vec![12], ..small_lists() };
     let meta = merge(&inputs, &directory, SegmentId(3), &options).unwrap().meta.unwrap();
     assert_eq!(meta.column_fields, [10, 11, 40]);
     assert!(meta.geo);
@@ -130,12 +130,12 @@ fn a_cancelled_or_failed_merge_leaves_no_file() {
     let segments = metas.map(|meta| SegmentReader::open(&directory, &meta).unwrap());
     let inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
     let flag = AtomicBool::new(true);
-    let options = MergeOptions { cancelled: Some(&flag), ..MergeOptions::default() };
+    let options = MergeOptions { cancelled: Some(&flag), ..small_lists() };
     let refused = merge(&inputs, &directory, SegmentId(3), &options).unwrap_err();
     assert!(matches!(refused, SegmentError::Cancelled));
     for step in 0..4 {
         directory.set_fault(Fault::NoSpaceAtWrite(step));
-        let refused = merge(&inputs, &directory, SegmentId(3), &MergeOptions::default());
+        let refused = merge(&inputs, &directory, SegmentId(3), &small_lists());
         if let Err(refused) = refused {
             assert!(matches!(refused, SegmentError::Io { .. }), "{refused}");
             assert_eq!(directory.list().unwrap().len(), 2);
@@ -170,7 +170,7 @@ fn a_merge_tells_how_far_it_is() {
     let mut inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
     inputs[0].deleted = Some(&deleted);
     let told = Told::default();
-    merge(&inputs, &directory, SegmentId(3), &MergeOptions { watch: Some(&told), ..MergeOptions::default() }).unwrap();
+    merge(&inputs, &directory, SegmentId(3), &MergeOptions { watch: Some(&told), ..small_lists() }).unwrap();
     let told = told.0.into_inner().unwrap();
     assert_eq!(told.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), MergeStep::ALL);
     for (step, total, units) in &told {

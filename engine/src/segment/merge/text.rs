@@ -24,7 +24,7 @@ impl Merger<'_> {
         // Gaps are not counted anywhere; there are about as many as documents have sentences and values.
         let gaps = u64::from(self.doc_count) * 4;
         let codes = TokenCodes::for_frequencies(terms.iter().map(|term| term.doc_freq), gaps);
-        let mut column = TokensBuilder::new(codes, terms.into_iter(), self.doc_count);
+        let mut column = TokensBuilder::new(codes, terms.into_iter(), self.doc_count, &self.options.list_thresholds);
         file.begin(SectionKind::Tokens, 0)?;
         let segments: Vec<_> = self.inputs().collect();
         let (mut fields, mut tokens) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ impl Merger<'_> {
         let mut dictionary = TermsBuilder::new();
         let mut terms = Vec::with_capacity(terms_max);
         let mut postings = PostingsBuilder::new(self.doc_count, terms_max);
-        let mut unions = UnionsBuilder::new(self.doc_count, field_sets);
+        let mut unions = UnionsBuilder::new(self.doc_count, field_sets, &self.options.list_thresholds);
         let mut joined = Joined::default();
         file.begin(SectionKind::Postings, 0)?;
         let mut steps = 0;

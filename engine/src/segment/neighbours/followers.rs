@@ -11,7 +11,10 @@
 
 use std::ops::Range;
 
-use super::pairs::{NOWHERE, OpenList};
+use super::NOWHERE;
+use super::budget::{Budget, price};
+use super::cells::Cells;
+use super::open_list::OpenList;
 use crate::bits::monotone::{Monotone, put_monotone};
 use crate::bits::varint::{put_varint, read_varint};
 use crate::bits::{BitsetBuilder, DocSet};
@@ -19,99 +22,14 @@ use crate::id::{DocId, FIRST_TERM, TermOrdinal};
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
 
-/// Smaller segments have none: their documents are soon read, and an entry for each list would take more room than it is
-/// worth. Builds with assertions have some in all segments with pairs, for the tests.
-pub(super) const DOCS_MIN: u32 = if cfg!(debug_assertions) { 4096 } else { 16_384 };
 /// No more words than this have followers: the most frequent ones.
 const WORDS_MAX: usize = 64;
-/// No more cells than this; the last one takes what is left.
-const CELLS_MAX: usize = 2048;
-/// Letters by which words are told apart.
-const LETTERS: usize = 3;
-/// A cell ends where the first or second letter changes once one document in this many holds its words, all counted,
-const CELL_SHARE: u32 = 1024;
-/// and where the third one does once one in this many holds those before or those behind.
-const LETTER_SHARE: u32 = 64;
 /// A list has at most this many documents,
 const SHORT: u32 = 8;
 /// or one in this many of those that hold both, as far as the words themselves tell.
 const SPARING_SHARE: u32 = 16;
-/// Bytes of what is written, for each document of the segment.
-const BYTES_PER_DOC: usize = 2;
-/// Bytes of the lists that are open, for each document.
-const OPEN_BYTES_PER_DOC: usize = 8;
 /// Bytes that it takes to tell where a list is, about.
 const BYTES_PER_LIST: usize = 1;
-
-/// What cells are made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CountedTerm {
-    /// As [`first_bytes`](crate::bits::first_bytes) makes them of the term.
-    pub(crate) first_bytes: u64,
-    pub(crate) doc_freq: u32,
-}
-
-/// The terms of a segment in ranges of ordinals.
-#[derive(Debug, Default)]
-pub(crate) struct Cells {
-    /// Where each one starts, the first one at [`FIRST_TERM`].
-    starts: Vec<TermOrdinal>,
-    /// The sums of the document frequencies of their terms.
-    doc_freqs: Vec<u64>,
-}
-
-/// Terms that begin with the same letters.
-struct Group {
-    start: TermOrdinal,
-    /// How many letters it has in common with the group before.
-    common: usize,
-    doc_freq: u64,
-}
-
-impl Cells {
-    /// `terms`: all of them, in order. Cost: some nanoseconds a term.
-    pub(crate) fn new(terms: impl Iterator<Item = CountedTerm>, doc_count: u32) -> Cells {
-        let mut groups: Vec<Group> = Vec::new();
-        let mut last = 0;
-        for (CountedTerm { first_bytes, doc_freq }, ordinal) in terms.zip(FIRST_TERM..) {
-            let common = common_letters(last, first_bytes);
-            last = first_bytes;
-            match groups.last_mut() {
-                Some(group) if common >= LETTERS => group.doc_freq += u64::from(doc_freq),
-                _ => groups.push(Group { start: ordinal, common, doc_freq: doc_freq.into() }),
-            }
-        }
-        let mut cells = Cells::default();
-        for group in groups {
-            match cells.doc_freqs.last_mut() {
-                Some(doc_freq) if !is_cut(*doc_freq, &group, doc_count) || cells.starts.len() == CELLS_MAX => {
-                    *doc_freq += group.doc_freq;
-                }
-                _ => {
-                    cells.starts.push(group.start);
-                    cells.doc_freqs.push(group.doc_freq);
-                }
-            }
-        }
-        cells
-    }
-}
-
-/// Whether a cell whose terms have `before` documents ends before the group.
-fn is_cut(before: u64, group: &Group, doc_count: u32) -> bool {
-    let reaches = |doc_freq: u64, share: u32| doc_freq >= u64::from(doc_count / share);
-    reaches(before.max(group.doc_freq), LETTER_SHARE) || (group.common < LETTERS - 1 && reaches(before, CELL_SHARE))
-}
-
-/// How many whole letters two texts have in common at the start, as far as their first eight bytes tell.
-fn common_letters(one: u64, other: u64) -> usize {
-    let bytes = other.to_be_bytes();
-    let common = (one ^ other).leading_zeros() as usize / 8;
-    let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
-    let starts = bytes[..common].iter().filter(|byte| !is_inside(byte)).count();
-    // A letter of which only the first bytes agree is another one.
-    starts - usize::from(starts > 0 && bytes.get(common).is_some_and(is_inside))
-}
 
 /// Collects the lists while documents are written in order. Memory: eight bytes a document, two a term, and 36 for each word
 /// and cell.
@@ -128,8 +46,7 @@ pub(super) struct FollowersBuilder {
     holding: Vec<u32>,
     /// Of the lists.
     bytes: usize,
-    /// The most of them.
-    bytes_max: usize,
+    budget: Budget,
     /// One in this many of those that hold both may be listed,
     share: u32,
     /// and this many always.
@@ -138,7 +55,13 @@ pub(super) struct FollowersBuilder {
 
 impl FollowersBuilder {
     /// `doc_freqs`: of the frequent words, by place.
-    pub(super) fn new(cells: Cells, doc_freqs: &[u32], doc_count: u32, ordinal_count: u32) -> FollowersBuilder {
+    pub(super) fn new(
+        cells: Cells,
+        doc_freqs: &[u32],
+        doc_count: u32,
+        ordinal_count: u32,
+        budget: Budget,
+    ) -> FollowersBuilder {
         let mut words: Vec<u8> = (0..doc_freqs.len() as u8).collect();
         words.sort_by_key(|&place| std::cmp::Reverse(doc_freqs[usize::from(place)]));
         words.truncate(if cells.starts.is_empty() { 0 } else { WORDS_MAX });
@@ -168,7 +91,7 @@ impl FollowersBuilder {
             lists,
             holding,
             bytes: 0,
-            bytes_max: OPEN_BYTES_PER_DOC * doc_count as usize,
+            budget,
             share: SPARING_SHARE,
             short: SHORT,
         }
@@ -185,7 +108,7 @@ impl FollowersBuilder {
         let before = list.bytes();
         list.push(doc, most);
         self.bytes = self.bytes + list.bytes() - before;
-        while self.bytes > self.bytes_max {
+        while self.bytes > self.budget.open_bytes {
             self.close_longest();
         }
     }
@@ -229,8 +152,8 @@ impl FollowersBuilder {
     }
 
     /// The section; `None` when nothing is listed.
-    pub(super) fn finish(mut self, doc_count: u32) -> Option<Vec<u8>> {
-        self.leave_out_longest(doc_count);
+    pub(super) fn finish(mut self) -> Option<Vec<u8>> {
+        self.leave_out_longest();
         if self.words.is_empty() {
             return None;
         }
@@ -254,15 +177,14 @@ impl FollowersBuilder {
     }
 
     /// Closes lists that are not short, until what is left has room: those first that spare least for their size.
-    fn leave_out_longest(&mut self, doc_count: u32) {
-        let mut room = (BYTES_PER_DOC * doc_count as usize).saturating_sub(BYTES_PER_LIST * self.lists.len());
+    fn leave_out_longest(&mut self) {
+        let mut room = self.budget.bytes.saturating_sub(BYTES_PER_LIST * self.lists.len());
         let mut long = Vec::new();
         for (at, list) in self.lists.iter().enumerate().filter(|&(at, list)| list.len() <= self.most(at)) {
             if list.len() <= self.short {
                 room = room.saturating_sub(list.bytes());
             } else {
-                let spared = u64::from(self.holding[at].saturating_sub(list.len()).max(1));
-                long.push((((list.bytes() as u64) << u32::BITS) / spared, at));
+                long.push((price(list.bytes(), self.holding[at], list.len()), at));
             }
         }
         long.sort_unstable();
@@ -381,49 +303,27 @@ impl Followers {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::pairs::tests::{everywhere, opened};
-    use super::super::pairs::{Pairs, PairsBuilder};
+mod tests {
+    use super::super::builder::NeighboursBuilder;
+    use super::super::tests::{CELL_STARTS, ORDINALS, cells, everywhere, example, followers_builder, opened};
     use super::*;
-    use crate::bits::first_bytes;
-    use crate::id::GAP;
+    use crate::segment::ListThresholds;
+    use crate::segment::format::SectionKind;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Terms from ordinal 2 on, with their numbers of documents. They make three cells, which begin with `a` (2), `jim` (5) and
-    /// `job` (6).
-    const TERMS: [(&str, u32); 6] = [("a", 8), ("arm", 1), ("jam", 1), ("jim", 160), ("job", 1), ("joe", 1)];
-    const TERM_DOCS: u32 = 10_240;
-    const CELLS: [TermOrdinal; 3] = [2, 5, 6];
-    const ORDINALS: u32 = FIRST_TERM + TERMS.len() as u32;
-
-    fn cells(terms: &[(&str, u32)], doc_count: u32) -> Cells {
-        let counted =
-            |&(term, doc_freq): &(&str, u32)| CountedTerm { first_bytes: first_bytes(term.as_bytes()), doc_freq };
-        Cells::new(terms.iter().map(counted), doc_count)
-    }
-
-    fn builder(words: &[TermOrdinal], doc_count: u32) -> PairsBuilder {
-        PairsBuilder::of(everywhere(words.iter().copied(), doc_count), cells(&TERMS, TERM_DOCS), doc_count, ORDINALS)
-    }
-
-    fn section(builder: PairsBuilder) -> Vec<u8> {
-        let [.., followers] = builder.finish();
-        followers.expect("there are frequent words")
-    }
-
-    /// The section of the worked example.
-    pub(crate) fn example() -> OwnedBytes {
-        let mut builder = builder(&[2, 4], 100);
-        builder.push(7, &[4, 5, 2, GAP, 2, 3]);
-        builder.push(9, &[4, 5]);
-        (20..60).for_each(|doc| builder.push(doc, &[2, 7]));
-        OwnedBytes::from(section(builder))
+    fn neighbours_builder(
+        words: Vec<(TermOrdinal, u32)>,
+        cells: Cells,
+        doc_count: u32,
+        ordinal_count: u32,
+    ) -> NeighboursBuilder {
+        NeighboursBuilder::of(words, cells, doc_count, ordinal_count, &ListThresholds::SMALL)
     }
 
     #[test]
     fn the_example_says_what_it_should() {
-        let followers = Followers::open(example(), 2, 100).unwrap();
+        let followers = Followers::open(example(SectionKind::Followers), 2, 100).unwrap();
         let docs = |place, terms| followers.docs(place, terms).map(|docs| docs.to_vec());
         assert_eq!(docs(1, 5..6), Some(vec![7, 9]));
         assert_eq!(docs(1, 2..8), Some(vec![7, 9]));
@@ -437,36 +337,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cells_end_where_letters_change() {
-        assert_eq!(cells(&TERMS, TERM_DOCS).starts, CELLS);
-        let starts = |terms: &[(&str, u32)]| cells(terms, 102_400).starts;
-        // 100 documents let a cell end where the second letter changes, 1,600 where the third does.
-        assert_eq!(starts(&[("ab", 99), ("ac", 1), ("ad", 99), ("b", 1)]), [2, 4]);
-        assert_eq!(starts(&[("abc", 1599), ("abd", 1), ("abe", 9), ("abf", 1600), ("abg", 1)]), [2, 4, 5, 6]);
-        assert_eq!(starts(&[("abcd", 1600), ("abce", 1600), ("abcefghij", 1600), ("abcefghijk", 1600)]), [2]);
-        assert_eq!(starts(&[("é", 100), ("éa", 100), ("éab", 100), ("éabc", 100), ("è", 100)]), [2, 3, 6]);
-        assert!(starts(&[]).is_empty());
-        let many: Vec<String> = (0..2 * CELLS_MAX).map(|at| format!("{at:05}")).collect();
-        let many: Vec<(&str, u32)> = many.iter().map(|term| (term.as_str(), 90_000)).collect();
-        assert!(starts(&many).len() <= CELLS_MAX);
-    }
-
-    #[test]
-    fn letters_in_common() {
-        let common =
-            |one: &str, other: &str| common_letters(first_bytes(one.as_bytes()), first_bytes(other.as_bytes()));
-        assert_eq!([common("", "a"), common("a", "ab"), common("abc", "abd"), common("abc", "abcd")], [0, 1, 2, 3]);
-        assert_eq!([common("é", "è"), common("aé", "aè"), common("éa", "éb"), common("日本", "日木")], [0, 1, 1, 1]);
-        assert_eq!(common("abcdefgh", "abcdefghi"), 8);
-    }
-
-    #[test]
     fn lists_spare_enough_of_the_documents_with_both_words() {
         let is_known = |holding: u32, following: u32| {
             let cells = cells(&[("a", 6000), ("b", holding)], 6000);
-            let mut builder = PairsBuilder::of(vec![(2, 6000)], cells, 6000, 4);
+            let mut builder = neighbours_builder(vec![(2, 6000)], cells, 6000, 4);
             (0..following).for_each(|doc| builder.push(doc, &[2, 3]));
-            opened(builder, 6000).0.followed(2, 3..4).is_some()
+            opened(builder, 6000).next_in(2, 3..4).is_some()
         };
         let most = 3200 / SPARING_SHARE;
         assert!(is_known(3200, most));
@@ -480,10 +356,10 @@ pub(super) mod tests {
         const COUNT: u32 = WORDS_MAX as u32 + 5;
         let words = (2..2 + COUNT).map(|word| (word, 100 + word)).collect();
         let terms = (0..COUNT).map(|_| ("a", 1)).collect::<Vec<_>>();
-        let mut builder = PairsBuilder::of(words, cells(&terms, 1000), 1000, FIRST_TERM + COUNT);
+        let mut builder = neighbours_builder(words, cells(&terms, 1000), 1000, FIRST_TERM + COUNT);
         (2..1 + COUNT).for_each(|word| builder.push(word, &[word, word + 1]));
-        let pairs = opened(builder, 1000).0;
-        let known: Vec<bool> = (2..2 + COUNT).map(|word| pairs.followed(word, 2..3).is_some()).collect();
+        let pairs = opened(builder, 1000);
+        let known: Vec<bool> = (2..2 + COUNT).map(|word| pairs.next_in(word, 2..3).is_some()).collect();
         assert_eq!(known, (0..COUNT).map(|at| at >= 5).collect::<Vec<_>>());
     }
 
@@ -497,7 +373,8 @@ pub(super) mod tests {
         let terms: Vec<(&str, u32)> = terms.iter().map(String::as_str).zip((0..).map(doc_freq)).collect();
         let words: Vec<TermOrdinal> = (2..2 + TERM_COUNT).step_by(100).collect();
         let frequent = everywhere(words.iter().copied(), DOCS);
-        let mut builder = PairsBuilder::of(frequent, cells(&terms, 1_000_000), DOCS, FIRST_TERM + TERM_COUNT);
+        let mut builder = neighbours_builder(frequent, cells(&terms, 1_000_000), DOCS, FIRST_TERM + TERM_COUNT);
+        let budget = Budget::new(DOCS, &ListThresholds::SMALL);
         let mut random = 1u64;
         for doc in 0..DOCS {
             let mut next = || {
@@ -508,16 +385,16 @@ pub(super) mod tests {
                 .flat_map(|_| [words[next() % words.len()], FIRST_TERM + (next() % TERM_COUNT as usize) as u32])
                 .collect();
             builder.push(doc, &run);
-            assert!(builder.bytes_of_followers() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+            assert!(builder.followers.bytes() <= budget.open_bytes, "after {doc}");
         }
         let mut builder = builder;
-        builder.followers_mut().leave_out_longest(DOCS);
-        assert!(builder.bytes_of_followers() <= BYTES_PER_DOC * DOCS as usize);
-        let pairs = opened(builder, DOCS).0;
+        builder.followers.leave_out_longest();
+        assert!(builder.followers.bytes() <= budget.bytes);
+        let pairs = opened(builder, DOCS);
         let known = |kind: u32| {
             let at = (0..TERM_COUNT).filter(move |at| at / 10 % 2 == kind).map(|at| FIRST_TERM + at);
             at.flat_map(|term| words.iter().map(move |&word| (word, term)))
-                .filter(|&(word, term)| pairs.followed(word, term..term + 1).is_some())
+                .filter(|&(word, term)| pairs.next_in(word, term..term + 1).is_some())
                 .count()
         };
         assert!(known(0) > 4 * known(1), "{} and {}", known(0), known(1));
@@ -528,16 +405,17 @@ pub(super) mod tests {
         const DOCS: u32 = 40;
         let terms: Vec<String> = (0..600).map(|at| format!("{at:03}")).collect();
         let terms: Vec<(&str, u32)> = terms.iter().map(|term| (term.as_str(), 1)).collect();
-        let mut builder = PairsBuilder::of(everywhere(2..20, DOCS), cells(&terms, 64), DOCS, FIRST_TERM + 600);
+        let mut builder = neighbours_builder(everywhere(2..20, DOCS), cells(&terms, 64), DOCS, FIRST_TERM + 600);
+        let budget = Budget::new(DOCS, &ListThresholds::SMALL);
         for doc in 0..DOCS {
             for word in 2..20 {
                 for follower in 20..600 {
                     builder.push(doc, &[word, follower]);
                 }
-                assert!(builder.bytes_of_followers() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+                assert!(builder.followers.bytes() <= budget.open_bytes, "after {doc}");
             }
         }
-        assert_eq!(opened(builder, DOCS).0.followed(2, 20..21), None);
+        assert_eq!(opened(builder, DOCS).next_in(2, 20..21), None);
     }
 
     proptest! {
@@ -547,9 +425,9 @@ pub(super) mod tests {
         ) {
             let words = [2, 4, 5];
             let doc_count = 300;
-            let mut builder = builder(&words, doc_count);
+            let mut builder = followers_builder(&words, doc_count);
             let mut held: BTreeMap<(TermOrdinal, usize), BTreeSet<DocId>> = BTreeMap::new();
-            let cell = |term: TermOrdinal| CELLS.partition_point(|&start| start <= term) - 1;
+            let cell = |term: TermOrdinal| CELL_STARTS.partition_point(|&start| start <= term) - 1;
             // Only one of the cells is in so many documents that more than a short list spares some.
             let most = [SHORT, SHORT.max(160 / SPARING_SHARE), SHORT];
             for (doc, run) in (0..).zip(&docs).flat_map(|(doc, runs)| runs.iter().map(move |run| (doc, run))) {
@@ -558,15 +436,15 @@ pub(super) mod tests {
                     held.entry((pair[0], cell(pair[1]))).or_default().insert(doc);
                 }
             }
-            let pairs: Pairs = opened(builder, doc_count).0;
-            pairs.validate_followers(ORDINALS).unwrap();
+            let pairs = opened(builder, doc_count);
+            pairs.validate(ORDINALS).unwrap();
             for word in 0..ORDINALS {
                 for (start, end) in (FIRST_TERM..ORDINALS).flat_map(|start| (start + 1..=ORDINALS).map(move |end| (start, end))) {
                     let cells = cell(start)..=cell(end - 1);
                     let list = |cell| held.get(&(word, cell)).cloned().unwrap_or_default();
                     let is_known = words.contains(&word) && cells.clone().all(|cell| list(cell).len() as u32 <= most[cell]);
                     let expected: BTreeSet<DocId> = cells.flat_map(list).collect();
-                    let found = pairs.followed(word, start..end).map(|docs| docs.to_vec());
+                    let found = pairs.next_in(word, start..end).map(|known| known.documents.to_vec());
                     prop_assert_eq!(found, is_known.then(|| expected.into_iter().collect::<Vec<_>>()));
                 }
             }
@@ -577,7 +455,7 @@ pub(super) mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..200),
             at in any::<prop::sample::Index>(),
         ) {
-            let mut damaged = example().to_vec();
+            let mut damaged = example(SectionKind::Followers).to_vec();
             let at = at.index(damaged.len());
             damaged[at] = bytes.first().copied().unwrap_or(0);
             for bytes in [bytes, damaged] {

@@ -7,24 +7,20 @@
 //!
 //! The layout is in `segment-format.md`.
 
+use super::budget::{Budget, price};
 use super::flagged_lists::put_flagged_lists;
-use super::pairs::{NOWHERE, OpenList, PairLists};
+use super::open_list::OpenList;
+use super::pairs::PairLists;
+use super::{Known, NOWHERE};
 use crate::bits::DocSet;
 use crate::id::DocId;
+use crate::segment::ListThresholds;
 use crate::segment::postings::put_plain_list;
 
-/// So many documents are enough: what costs more is not listed.
-const ENOUGH: u32 = if cfg!(debug_assertions) { 12 } else { 64 };
 /// A list of one cost has at most one document in so many of the segment,
 const LISTED_SHARE: u32 = 16;
 /// and one in so many of those that hold both words.
 const SPARING_SHARE: u32 = 4;
-/// Fewer documents with both words are soon read without a list.
-const HOLDING_MIN: u32 = if cfg!(debug_assertions) { 64 } else { 2048 };
-/// Bytes of the lists that are written, for each document of the segment.
-const BYTES_PER_DOC: usize = 2;
-/// The same of the lists that are open.
-const OPEN_BYTES_PER_DOC: usize = 8;
 /// Bytes of an entry, about.
 const ENTRY_BYTES: usize = 3;
 
@@ -72,18 +68,21 @@ pub(super) struct NearBuilder {
     bytes: usize,
     /// The most documents of one cost.
     listed_max: u32,
+    /// So many documents are enough: what costs more is not listed.
+    enough: u32,
+    budget: Budget,
 }
 
 impl NearBuilder {
     /// `doc_freqs`: of the frequent words, by place.
-    pub(super) fn new(doc_freqs: &[u32], doc_count: u32) -> NearBuilder {
+    pub(super) fn new(doc_freqs: &[u32], doc_count: u32, budget: Budget, thresholds: &ListThresholds) -> NearBuilder {
         let mut costs = Box::new([[0; PLACES]; PLACES]);
         let mut holding = Vec::with_capacity(doc_freqs.len() * doc_freqs.len());
         for (first, of_first) in costs[..doc_freqs.len()].iter_mut().enumerate() {
             for (second, cost) in of_first[..doc_freqs.len()].iter_mut().enumerate() {
                 let [one, other] = [first, second].map(|place| u64::from(doc_freqs[place]));
                 let both = if first == second { one } else { one * other / u64::from(doc_count.max(1)) } as u32;
-                *cost = if both < HOLDING_MIN { 0 } else { NEAR_COST_MAX as u8 };
+                *cost = if both < thresholds.near_holding_min { 0 } else { NEAR_COST_MAX as u8 };
                 holding.push(both);
             }
         }
@@ -93,6 +92,8 @@ impl NearBuilder {
             holding,
             bytes: 0,
             listed_max: doc_count / LISTED_SHARE,
+            enough: thresholds.near_enough,
+            budget,
         }
     }
 
@@ -122,13 +123,13 @@ impl NearBuilder {
         let pair = pairs.pair(words[0], words[1]);
         let list = &mut self.lists[pair][cost - 1];
         self.bytes += list.push(doc, pairs.doc_count);
-        if pairs.doc_freq(pair) >= ENOUGH || list.len() > self.listed_max.min(self.holding[pair] / SPARING_SHARE) {
+        if pairs.doc_freq(pair) >= self.enough || list.len() > self.listed_max.min(self.holding[pair] / SPARING_SHARE) {
             // Not listed at all: nearer ones are enough, or these are too many.
             self.keep(words, 0, pairs);
-        } else if list.len() >= ENOUGH {
+        } else if list.len() >= self.enough {
             self.keep(words, cost, pairs);
         }
-        if self.bytes > OPEN_BYTES_PER_DOC * pairs.doc_count as usize {
+        if self.bytes > self.budget.open_bytes {
             self.close_longest(pairs);
         }
     }
@@ -177,7 +178,7 @@ impl NearBuilder {
         let mut list = Vec::new();
         // Documents are made twice, rather than kept of lists for which there is no room.
         let mut by_price: Vec<_> = (0..self.lists.len())
-            .filter(|&pair| cost(pair) > 0 && pairs.doc_freq(pair) < ENOUGH)
+            .filter(|&pair| cost(pair) > 0 && pairs.doc_freq(pair) < self.enough)
             .map(|pair| {
                 let docs = docs(pair);
                 list.clear();
@@ -185,12 +186,11 @@ impl NearBuilder {
                     put_plain_list(&mut list, &docs, pairs.doc_count);
                 }
                 let bytes = list.len() + ENTRY_BYTES;
-                let spared = self.holding[pair].saturating_sub(docs.len() as u32).max(1);
-                (((bytes as u64) << u32::BITS) / u64::from(spared), bytes, pair)
+                (price(bytes, self.holding[pair], docs.len() as u32), bytes, pair)
             })
             .collect();
         by_price.sort_unstable();
-        let mut room = BYTES_PER_DOC * pairs.doc_count as usize;
+        let mut room = self.budget.bytes;
         let fits = |(_, bytes, pair)| {
             room = room.checked_sub(bytes)?;
             Some((pair as u32, u32::from(cost(pair)) == NEAR_COST_MAX, docs(pair)))
@@ -200,61 +200,44 @@ impl NearBuilder {
     }
 }
 
-/// Which documents have a pair of words near each other.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Near {
-    /// 1 or 2. All other documents cost more, unless they have the words next to each other.
-    pub(crate) cost: u32,
-    /// Those in which they cost so much, or less, but not next to each other; these may be among them.
-    pub(crate) docs: DocSet,
-}
-
-impl Near {
-    pub(super) fn new((is_far, docs): (bool, DocSet)) -> Near {
-        Near { cost: if is_far { NEAR_COST_MAX } else { 1 }, docs }
-    }
+/// What an entry of the section says: the documents, and whether they may cost the most that is listed.
+pub(super) fn near((is_far, documents): (bool, DocSet)) -> Known {
+    Known { documents, complement: false, cost: if is_far { NEAR_COST_MAX } else { 1 } }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::followers::Cells;
-    use super::super::pairs::tests::{built, opened};
-    use super::super::pairs::{Pairs, PairsBuilder};
+mod tests {
+    use super::super::builder::NeighboursBuilder;
+    use super::super::cells::Cells;
+    use super::super::tests::{built, opened, opened_sections, sections, with_near_pairs};
     use super::*;
     use crate::id::{GAP, TermOrdinal};
-    use crate::storage::OwnedBytes;
+    use crate::segment::format::SectionKind;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Documents that have 5 and 3 with a word between, and one in which a gap is between them.
-    fn with_example() -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let docs = (0..300).map(|doc| match doc {
-            7 => (doc, vec![vec![5, GAP, 3]]),
-            _ => (doc, vec![vec![if doc % 2 == 0 { 5 } else { 4 }, 2, 3]]),
-        });
-        built(&[3, 5], 6000, docs)
-    }
+    const ENOUGH: u32 = ListThresholds::SMALL.near_enough;
+    const HOLDING_MIN: u32 = ListThresholds::SMALL.near_holding_min;
 
-    /// The section of the worked example.
-    pub(crate) fn example() -> OwnedBytes {
-        with_example().1[1].take().expect("pairs are known")
+    fn builder(words: Vec<(TermOrdinal, u32)>, doc_count: u32, ordinal_count: u32) -> NeighboursBuilder {
+        NeighboursBuilder::of(words, Cells::default(), doc_count, ordinal_count, &ListThresholds::SMALL)
     }
 
     #[test]
     fn the_example_says_what_it_should() {
-        let (pairs, _) = with_example();
-        let near = |words| pairs.near(words).map(|near| (near.cost, near.docs.len(), near.docs.first()));
+        let pairs = with_near_pairs();
+        let near = |words| pairs.near(words).map(|near| (near.cost, near.documents.len(), near.documents.first()));
         assert_eq!(near([5, 3]), Some((1, 150, Some(0))));
         assert_eq!(near([3, 5]), Some((2, 150, Some(0))), "one more the other way round");
         assert_eq!(near([3, 3]), Some((2, 0, None)));
         assert_eq!(near([3, 4]), None, "no frequent word");
-        pairs.validate_near().unwrap();
+        pairs.validate(10).unwrap();
     }
 
     #[test]
     fn what_tells_little_is_not_listed() {
         let near = |doc_count, run: &[TermOrdinal]| {
-            built(&[3, 5], doc_count, (0..200).map(|doc| (doc, vec![run.to_vec()]))).0.near([5, 3])
+            built(&[3, 5], doc_count, (0..200).map(|doc| (doc, vec![run.to_vec()]))).near([5, 3])
         };
         assert!(near(6000, &[5, 2, 3]).is_some());
         assert_eq!(near(6000, &[5, 3]), None, "enough documents have them next to each other");
@@ -264,9 +247,9 @@ pub(super) mod tests {
     #[test]
     fn lists_spare_enough_of_the_documents_with_both_words() {
         let is_listed = |holding, near| {
-            let mut builder = PairsBuilder::of(vec![(3, holding), (5, 6000)], Cells::default(), 6000, 10);
+            let mut builder = builder(vec![(3, holding), (5, 6000)], 6000, 10);
             (0..near).for_each(|doc| builder.push(doc, &[5, 2, 3]));
-            opened(builder, 6000).0.near([5, 3]).is_some()
+            opened(builder, 6000).near([5, 3]).is_some()
         };
         let most = HOLDING_MIN / SPARING_SHARE;
         assert!(is_listed(HOLDING_MIN, most));
@@ -279,15 +262,17 @@ pub(super) mod tests {
         const DOCS: u32 = 4000;
         // Half of the words are in all documents, or so it is said, and fill the room.
         let words = (2..122).map(|word| (word, if word % 2 == 0 { DOCS } else { DOCS / 4 * 3 }));
-        let mut builder = PairsBuilder::of(words.collect(), Cells::default(), DOCS, 122);
+        let mut builder = builder(words.collect(), DOCS, 122);
+        let budget = Budget::new(DOCS, &ListThresholds::SMALL);
         for doc in 0..DOCS {
             let run: Vec<TermOrdinal> = (0..60).map(|at| (doc * 7919 + at * at * 31 + doc * at) % 120 + 2).collect();
             builder.push(doc, &run);
-            assert!(builder.bytes_of_near() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+            assert!(builder.near.bytes() <= budget.open_bytes, "after {doc}");
         }
-        let (pairs, [_, near]) = opened(builder, DOCS);
-        let bytes = near.expect("some lists are written").len();
-        assert!(bytes <= BYTES_PER_DOC * DOCS as usize, "{bytes} bytes");
+        let sections = sections(builder);
+        let bytes = sections[&SectionKind::NearPairs].len();
+        let pairs = opened_sections(&sections, DOCS);
+        assert!(bytes <= budget.bytes, "{bytes} bytes");
         let listed = |odd: u32| {
             let words = || (1..61).map(move |half| 2 * half + odd);
             words()
@@ -305,8 +290,8 @@ pub(super) mod tests {
             doc_count in prop_oneof![Just(400u32), Just(6000)],
         ) {
             let words = [2, 3, 5, 7];
-            let (pairs, _) = built(&words, doc_count, (0..).zip(docs.clone()));
-            pairs.validate_near().unwrap();
+            let pairs = built(&words, doc_count, (0..).zip(docs.clone()));
+            pairs.validate(10).unwrap();
             // By words and cost.
             let mut held: BTreeMap<([TermOrdinal; 2], u32), BTreeSet<DocId>> = BTreeMap::new();
             for (doc, run) in (0..).zip(&docs).flat_map(|(doc, runs)| runs.iter().map(move |run| (doc, run))) {
@@ -327,7 +312,7 @@ pub(super) mod tests {
                 let enough = |docs: &[DocId]| docs.len() as u32 >= ENOUGH;
                 match pairs.near([left, right]) {
                     Some(near) => {
-                        prop_assert_eq!(near.docs.to_vec(), costing(1..=near.cost));
+                        prop_assert_eq!(near.documents.to_vec(), costing(1..=near.cost));
                         prop_assert!(!enough(&costing(0..=0)));
                         prop_assert_eq!(near.cost == NEAR_COST_MAX, !enough(&costing(1..=1)));
                     }

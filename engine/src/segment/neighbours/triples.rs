@@ -9,31 +9,27 @@
 
 use hashbrown::HashMap;
 
+use super::budget::Budget;
 use super::flagged_lists::put_flagged_lists;
-use super::pairs::{OpenList, PairLists};
+use super::open_list::OpenList;
+use super::pairs::PairLists;
 use crate::bits::DocSet;
 use crate::id::DocId;
+use crate::segment::ListThresholds;
 
-/// Fewer documents with both pairs are soon read.
-const CANDIDATES_MIN: u32 = if cfg!(debug_assertions) { 16 } else { 512 };
-/// The same as a share of the documents of the segment: one in so many.
+/// Triples of fewer documents than one in so many of the segment have no list.
 const CANDIDATES_SHARE: u32 = 256;
 /// Of each middle word so many words before it and behind it are looked at: those of most documents.
 const NEIGHBOURS_MAX: usize = 32;
-/// Triples met for the first time after so many others are unknown.
-const OPEN_MAX: usize = if cfg!(debug_assertions) { 56 } else { 1 << 16 };
-/// Bytes of the open lists for each document of the segment.
-const OPEN_BYTES_PER_DOC: usize = if cfg!(debug_assertions) { 4 } else { 8 };
-/// The first number of documents after which lists that cannot be asked for are closed; then whenever it has doubled.
-const FIRST_LOOK: DocId = if cfg!(debug_assertions) { 64 } else { 4096 };
 
 /// Three words, as numbered by [`PairLists::triple`].
 type Triple = u32;
 
 /// Collects the triples while documents are written in order. Memory: eight bytes a document, at the end as much again for
 /// bitmaps, and some megabytes.
-#[derive(Default)]
 pub(super) struct TriplesBuilder {
+    budget: Budget,
+    thresholds: ListThresholds,
     lists: HashMap<Triple, OpenList, foldhash::fast::FixedState>,
     /// Of all lists.
     bytes: usize,
@@ -43,15 +39,26 @@ pub(super) struct TriplesBuilder {
 }
 
 impl TriplesBuilder {
+    pub(super) fn new(budget: Budget, thresholds: &ListThresholds) -> TriplesBuilder {
+        TriplesBuilder {
+            budget,
+            thresholds: *thresholds,
+            lists: HashMap::default(),
+            bytes: 0,
+            next_look: 0,
+            is_full: false,
+        }
+    }
+
     /// Documents ascend.
     #[inline]
     pub(super) fn push(&mut self, doc: DocId, triple: Triple, pairs: &PairLists) {
-        if self.lists.len() >= OPEN_MAX && !self.lists.contains_key(&triple) {
+        if self.lists.len() >= self.thresholds.open_triples_max && !self.lists.contains_key(&triple) {
             self.is_full = true;
             return;
         }
         self.bytes += self.lists.entry(triple).or_default().push(doc, pairs.listed_max());
-        if doc >= self.next_look || self.bytes > OPEN_BYTES_PER_DOC * pairs.doc_count as usize {
+        if doc >= self.next_look || self.bytes > self.budget.open_bytes {
             self.close_rare(doc, pairs);
         }
     }
@@ -61,14 +68,14 @@ impl TriplesBuilder {
     /// be closed otherwise, and this would be called for each of them.
     #[cold]
     fn close_rare(&mut self, doc: DocId, pairs: &PairLists) {
-        self.next_look = FIRST_LOOK.max(2 * doc);
+        self.next_look = self.thresholds.triples_first_look.max(2 * doc);
         let mut share = 2 * CANDIDATES_SHARE;
         loop {
             let is_rare = |pair| share == 1 || pairs.doc_freq(pair) < doc / share;
             let rare = self.lists.iter_mut().filter(|(triple, _)| pairs.pairs_of(**triple).into_iter().any(is_rare));
             rare.for_each(|(_, list)| list.close());
             self.bytes = self.lists.values().map(OpenList::bytes).sum();
-            if self.bytes <= OPEN_BYTES_PER_DOC * pairs.doc_count as usize / 2 || share == 1 {
+            if self.bytes <= self.budget.open_bytes / 2 || share == 1 {
                 return;
             }
             share /= 2;
@@ -83,7 +90,7 @@ impl TriplesBuilder {
     /// The section; `None` when nothing is worth a list. Cost: for each middle word one bitmap operation for each two of its
     /// frequent neighbours.
     pub(super) fn finish(self, pairs: &PairLists) -> Option<Vec<u8>> {
-        let least = CANDIDATES_MIN.max(pairs.doc_count / CANDIDATES_SHARE);
+        let least = self.thresholds.triple_candidates_min.max(pairs.doc_count / CANDIDATES_SHARE);
         let listed = |pair| (least..=pairs.listed_max()).contains(&pairs.doc_freq(pair));
         let mut entries: Vec<(Triple, bool, Vec<DocId>)> = Vec::new();
         for middle in 0..pairs.word_count {
@@ -116,56 +123,31 @@ impl TriplesBuilder {
     }
 }
 
-/// Which of the documents that have both pairs of a triple have its three words in a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum InARow {
-    /// These.
-    Only(DocSet),
-    /// All but these.
-    AllBut(DocSet),
-}
-
-impl InARow {
-    pub(super) fn new((are_others, docs): (bool, DocSet)) -> InARow {
-        if are_others { InARow::AllBut(docs) } else { InARow::Only(docs) }
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::followers::Cells;
-    use super::super::pairs::tests::{built, everywhere};
-    use super::super::pairs::{Pairs, PairsBuilder};
+mod tests {
+    use super::super::tests::{builder, built, with_triples};
     use super::*;
     use crate::id::TermOrdinal;
-    use crate::storage::OwnedBytes;
+    use crate::segment::format::SectionKind;
+    use crate::segment::neighbours::Known;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     const DOCS: u32 = 6000;
 
-    fn with_example() -> (Pairs, [Option<OwnedBytes>; 2]) {
-        let docs = (0..600).map(|doc| match doc {
-            20 | 30 => (doc, vec![vec![5, 3], vec![3, 5]]),
-            _ => (doc, vec![vec![5, 3, 5]]),
-        });
-        built(&[3, 5], DOCS, docs)
-    }
-
-    /// The section of the worked example.
-    pub(crate) fn example() -> OwnedBytes {
-        with_example().1[0].take().expect("two triples are known")
-    }
-
     #[test]
     fn the_example_says_what_it_should() {
-        let (pairs, _) = with_example();
-        assert_eq!(pairs.in_a_row([5, 3, 5]), Some(InARow::AllBut(DocSet::from_sorted(vec![20, 30]))));
-        assert_eq!(pairs.in_a_row([3, 5, 3]), Some(InARow::Only(DocSet::empty())));
+        let pairs = with_triples();
+        let known = |complement, docs: &[DocId]| {
+            let documents = DocSet::from_sorted(docs.to_vec());
+            Some(Known { documents, complement, cost: 0 })
+        };
+        assert_eq!(pairs.in_a_row([5, 3, 5]), known(true, &[20, 30]));
+        assert_eq!(pairs.in_a_row([3, 5, 3]), known(false, &[]));
         assert_eq!(pairs.in_a_row([5, 5, 5]), None, "no document has its pairs");
         assert_eq!(pairs.in_a_row([5, 3, 4]), None, "no frequent word");
         assert_eq!(pairs.known_in_a_row().collect::<Vec<_>>(), [[3, 5, 3], [5, 3, 5]]);
-        pairs.validate_triples().unwrap();
+        pairs.validate(10).unwrap();
     }
 
     #[test]
@@ -177,24 +159,25 @@ pub(super) mod tests {
                 5000.. => vec![5, 3, 5],
                 _ => vec![3, 3, 3],
             });
-            built(&[3, 5], DOCS, (0..).zip(docs.map(|run| vec![run]))).0
+            built(&[3, 5], DOCS, (0..).zip(docs.map(|run| vec![run])))
         };
-        assert_eq!(pairs(true).doc_freq([5, 3]), Some(1001));
+        assert_eq!(pairs(true).next_doc_freq([5, 3]), Some(1001));
         assert_eq!(pairs(true).in_a_row([5, 3, 5]), None);
-        assert_eq!(pairs(false).in_a_row([5, 3, 5]), Some(InARow::AllBut(DocSet::empty())));
+        let known = pairs(false).in_a_row([5, 3, 5]).unwrap();
+        assert!(known.complement && known.documents.is_empty());
     }
 
     #[test]
     fn what_all_documents_say_does_not_fill_the_memory() {
         let boilerplate: Vec<TermOrdinal> =
             (2..10).flat_map(|word| [word, (word * 5) % 8 + 2, (word * 3) % 8 + 2]).collect();
-        let mut builder = PairsBuilder::of(everywhere(2..10, DOCS), Cells::default(), DOCS, 10);
+        let mut builder = builder(&(2..10).collect::<Vec<_>>(), DOCS);
         for doc in 0..DOCS {
             builder.push(doc, &boilerplate);
-            assert!(builder.bytes_of_triples() <= OPEN_BYTES_PER_DOC * DOCS as usize, "after {doc}");
+            assert!(builder.triples.bytes() <= ListThresholds::SMALL.open_bytes_per_doc * DOCS as usize, "after {doc}");
         }
-        let [pairs, triples, ..] = builder.finish();
-        assert!(pairs.is_some() && triples.is_none());
+        let kinds: Vec<SectionKind> = builder.finish().into_iter().map(|(kind, _)| kind).collect();
+        assert!(kinds.contains(&SectionKind::Pairs) && !kinds.contains(&SectionKind::Triples));
     }
 
     proptest! {
@@ -204,26 +187,23 @@ pub(super) mod tests {
             few in any::<bool>(),
         ) {
             let words: &[TermOrdinal] = if few { &[2, 3, 7] } else { &[2, 3, 5, 7] };
-            let (pairs, _) = built(words, 400, (0..).zip(docs.clone()));
+            let pairs = built(words, 400, (0..).zip(docs.clone()));
             let mut held: BTreeMap<&[TermOrdinal], BTreeSet<DocId>> = BTreeMap::new();
             for (doc, runs) in (0..).zip(&docs) {
                 runs.iter().flat_map(|run| run.windows(3)).for_each(|row| {
                     held.entry(row).or_default().insert(doc);
                 });
             }
-            pairs.validate_triples().unwrap();
+            pairs.validate(10).unwrap();
             for row in pairs.known_in_a_row() {
                 prop_assert!(row.iter().all(|word| words.contains(word)));
-                let both = pairs.docs([row[0], row[1]]).unwrap().and(&pairs.docs([row[1], row[2]]).unwrap());
-                let told = match pairs.in_a_row(row).unwrap() {
-                    InARow::Only(docs) => {
-                        prop_assert!(2 * docs.len() <= both.len(), "the others are fewer");
-                        docs
-                    }
-                    InARow::AllBut(docs) => both.and_not(&docs),
-                };
-                prop_assert!(both.len() >= CANDIDATES_MIN);
-                prop_assert_eq!(told.to_vec(), held.remove(&row[..]).unwrap_or_default().into_iter().collect::<Vec<_>>());
+                let both = pairs.next([row[0], row[1]]).unwrap().documents.and(&pairs.next([row[1], row[2]]).unwrap().documents);
+                let known = pairs.in_a_row(row).unwrap();
+                prop_assert!(2 * known.documents.len() <= both.len(), "the others are fewer");
+                prop_assert!(both.len() >= ListThresholds::SMALL.triple_candidates_min);
+                let mut having = both;
+                known.narrow(&mut having);
+                prop_assert_eq!(having.to_vec(), held.remove(&row[..]).unwrap_or_default().into_iter().collect::<Vec<_>>());
             }
         }
     }

@@ -18,13 +18,12 @@ use super::{ZONE_COUNT, ZONE_MAX};
 use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::id::DocId;
+use crate::segment::ListThresholds;
 use crate::storage::OwnedBytes;
 
 /// Unions are kept for prefixes of up to this many characters.
 const PREFIX_CHARS_MAX: usize = 3;
-/// A union is kept when joining would touch more than this many postings and terms (a term weighs 16). Builds with
-/// assertions keep smaller ones, so that the random corpora of the tests have some.
-const COST_MIN: u64 = if cfg!(debug_assertions) { 2_000 } else { 50_000 };
+/// What a term weighs when it is joined, in postings.
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
 const BYTES_PER_DOC_MAX: u64 = 12;
@@ -32,6 +31,8 @@ const BYTES_PER_DOC_MAX: u64 = 12;
 /// Collects the unions while terms are written in order: at any time there is one open prefix per length.
 pub(crate) struct UnionsBuilder {
     doc_count: u32,
+    /// A union is kept when joining costs so much.
+    cost_min: u64,
     field_sets: FieldSetTable,
     open: Vec<OpenPrefix>,
     /// Closed prefixes, for their buffers.
@@ -52,10 +53,10 @@ struct OpenPrefix {
 }
 
 impl OpenPrefix {
-    fn push(&mut self, postings: &[Posting], sets: &mut FieldSetTable, docs: u32) {
-        let was_crowded = self.cost >= COST_MIN;
+    fn push(&mut self, postings: &[Posting], sets: &mut FieldSetTable, docs: u32, cost_min: u64) {
+        let was_crowded = self.cost >= cost_min;
         self.cost += postings.len() as u64 + TERM_COST;
-        if self.cost < COST_MIN {
+        if self.cost < cost_min {
             return self.list.extend_from_slice(postings);
         }
         if !was_crowded {
@@ -89,14 +90,22 @@ struct Union {
 
 impl UnionsBuilder {
     /// `field_sets`: the sets of the codes that will come.
-    pub(crate) fn new(doc_count: u32, field_sets: FieldSetTable) -> UnionsBuilder {
-        UnionsBuilder { doc_count, field_sets, open: Vec::new(), spare: Vec::new(), done: Vec::new(), done_bytes: 0 }
+    pub(crate) fn new(doc_count: u32, field_sets: FieldSetTable, thresholds: &ListThresholds) -> UnionsBuilder {
+        UnionsBuilder {
+            doc_count,
+            cost_min: thresholds.union_cost_min,
+            field_sets,
+            open: Vec::new(),
+            spare: Vec::new(),
+            done: Vec::new(),
+            done_bytes: 0,
+        }
     }
 
     /// The next term, and its postings.
     pub(crate) fn push(&mut self, term: &[u8], postings: &[Posting]) {
         // With few documents even joining everything is cheap.
-        if u64::from(self.doc_count) * 8 < COST_MIN {
+        if u64::from(self.doc_count) * 8 < self.cost_min {
             return;
         }
         let same = self.open.iter().take_while(|open| term.starts_with(&open.prefix)).count();
@@ -112,13 +121,13 @@ impl UnionsBuilder {
             self.open.push(open);
         }
         for open in &mut self.open {
-            open.push(postings, &mut self.field_sets, self.doc_count);
+            open.push(postings, &mut self.field_sets, self.doc_count, self.cost_min);
         }
     }
 
     fn close_from(&mut self, from: usize) {
         for open in self.open.drain(from..) {
-            if open.cost >= COST_MIN {
+            if open.cost >= self.cost_min {
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
                 let (doc_freq, bytes) = put_union(&open.marks, self.field_sets.len());
                 self.done_bytes += bytes.len() as u64;

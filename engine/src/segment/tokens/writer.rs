@@ -7,16 +7,16 @@ use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::put_varint;
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
-use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::neighbours::{CountedTerm, PairsBuilder};
+use crate::segment::neighbours::{CountedTerm, NeighboursBuilder};
 use crate::segment::postings::put_field_list;
+use crate::segment::{ListThresholds, SegmentError};
 use hashbrown::HashMap;
 
 /// Writes documents to the open tokens section, and the frequent words that they have one after the other.
 pub(crate) struct TokensBuilder {
     codes: TokenCodes,
-    pairs: PairsBuilder,
+    neighbours: NeighboursBuilder,
     encoder: Vec<u32>,
     shapes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
     shape_bytes: Vec<u8>,
@@ -34,15 +34,17 @@ impl TokensBuilder {
         codes: TokenCodes,
         terms: impl ExactSizeIterator<Item = CountedTerm>,
         doc_count: u32,
+        thresholds: &ListThresholds,
     ) -> TokensBuilder {
         let ordinal_count = FIRST_TERM + terms.len() as u32;
         let encoder = codes.encoder(ordinal_count);
         let mut offsets = Vec::with_capacity(doc_count as usize + 1);
         offsets.push(0);
-        let pairs = PairsBuilder::new(codes.most_frequent.iter().copied(), terms, doc_count, ordinal_count);
+        let by_frequency = codes.most_frequent.iter().copied();
+        let neighbours = NeighboursBuilder::new(by_frequency, terms, doc_count, ordinal_count, thresholds);
         TokensBuilder {
             codes,
-            pairs,
+            neighbours,
             encoder,
             shapes: HashMap::default(),
             shape_bytes: Vec::new(),
@@ -92,7 +94,7 @@ impl TokensBuilder {
         let mut start = 0;
         for &(_, end) in fields {
             put_varint(out, u64::from(end - start));
-            self.pairs.push(doc, &tokens[start as usize..end as usize]);
+            self.neighbours.push(doc, &tokens[start as usize..end as usize]);
             start = end;
         }
         let encoder = self.encoder.as_slice();
@@ -128,11 +130,8 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
-        let kinds = [SectionKind::Pairs, SectionKind::Triples, SectionKind::NearPairs, SectionKind::Followers];
-        for (kind, section) in kinds.into_iter().zip(self.pairs.finish()) {
-            if let Some(section) = section {
-                file.section(kind, 0, &section)?;
-            }
+        for (kind, section) in self.neighbours.finish() {
+            file.section(kind, 0, &section)?;
         }
         Ok(self.token_count)
     }

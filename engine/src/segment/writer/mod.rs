@@ -8,7 +8,7 @@ mod vocabulary;
 use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::info::Info;
 use super::vectors::{VectorShape, VectorsBuilder};
-use super::{SegmentError, SegmentMeta, StoreDictionary, TextFields};
+use super::{ListThresholds, SegmentError, SegmentMeta, StoreDictionary, TextFields};
 use crate::document::Shape;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
 use crate::storage::Directory;
@@ -31,6 +31,8 @@ pub struct SegmentWriterOptions {
     pub shapes: bool,
     /// Compression dictionary that the segments of the index share.
     pub store_dictionary: StoreDictionary,
+    /// Which lists that save time the segment gets.
+    pub list_thresholds: ListThresholds,
 }
 
 /// How two pieces of work are done at once: this module uses no thread of its own.
@@ -63,6 +65,7 @@ impl TwoThreads for NoThreads {
 #[derive(Debug)]
 pub struct SegmentWriter {
     text_fields: TextFields,
+    list_thresholds: ListThresholds,
     ids: Vec<InternalId>,
     text: TextBuilder,
     documents: Documents,
@@ -79,6 +82,7 @@ impl SegmentWriter {
         SegmentWriter {
             documents: Documents::new(&options),
             text_fields: options.text_fields,
+            list_thresholds: options.list_thresholds,
             ids: Vec::new(),
             text: TextBuilder::default(),
             open: None,
@@ -276,7 +280,7 @@ impl SegmentWriter {
         }
         let order = Order::new(&self.ids);
         let ids: Vec<u64> = order.docs.iter().map(|&old| self.ids[old as usize]).collect();
-        let SegmentWriter { mut text, mut documents, text_fields, .. } = self;
+        let SegmentWriter { mut text, mut documents, text_fields, list_thresholds: thresholds, .. } = self;
         let name = segment_file_name(id.0);
         let mut file = SectionWriter::create(directory, name.clone())?;
 
@@ -311,7 +315,7 @@ impl SegmentWriter {
                 text.write_terms(&mut sections)?;
                 drop(text);
                 check()?;
-                inverted.write_unions(&mut sections)?;
+                inverted.write_unions(&mut sections, &thresholds)?;
                 Ok::<_, SegmentError>(sections)
             };
             let here = || {
@@ -320,7 +324,7 @@ impl SegmentWriter {
                 let mut counts = (0, 0);
                 if let Ok(text) = sorted.recv() {
                     check()?;
-                    counts = (text.term_count(), text.write_tokens(&mut file, &order.docs)?);
+                    counts = (text.term_count(), text.write_tokens(&mut file, &order.docs, &thresholds)?);
                 }
                 if let Ok(inverted) = inverted.recv() {
                     check()?;
@@ -343,9 +347,9 @@ impl SegmentWriter {
             let inverted = text.inverted(&order.docs);
             inverted.write_lists(&mut file)?;
             check()?;
-            inverted.write_unions(&mut file)?;
+            inverted.write_unions(&mut file, &thresholds)?;
             check()?;
-            (written, (text.term_count(), text.write_tokens(&mut file, &order.docs)?))
+            (written, (text.term_count(), text.write_tokens(&mut file, &order.docs, &thresholds)?))
         };
         let info = Info { doc_count: ids.len() as u32, term_count, token_count, raw_bytes: written.raw_bytes };
         file.section(SectionKind::Info, 0, &info.encode())?;

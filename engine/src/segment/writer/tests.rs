@@ -21,7 +21,8 @@ impl TwoThreads for Scoped {
 
 /// Two writers that get runs of the documents in turns, and are joined.
 fn write_joined(directory: &dyn Directory, id: u64, docs: &[Doc], run_length: usize, is_swapped: bool) -> SegmentMeta {
-    let options = SegmentWriterOptions { column_fields: vec![40], ..Default::default() };
+    let options =
+        SegmentWriterOptions { column_fields: vec![40], list_thresholds: ListThresholds::SMALL, ..Default::default() };
     let mut writers = [SegmentWriter::new(options.clone()), SegmentWriter::new(options)];
     for (number, run) in docs.chunks(run_length).enumerate() {
         let writer = &mut writers[number % 2];
@@ -105,7 +106,7 @@ fn a_full_disk_stops_both_threads_that_finish_a_segment() {
     let mut writes = 0;
     loop {
         let directory = FaultyDirectory::new(Fault::NoSpaceAtWrite(writes));
-        let options = SegmentWriterOptions::default();
+        let options = SegmentWriterOptions { list_thresholds: ListThresholds::SMALL, ..Default::default() };
         let [first, second] = [&docs[..3_000], &docs[3_000..]].map(|docs| {
             let mut writer = SegmentWriter::new(options.clone());
             docs.iter().for_each(|doc| {

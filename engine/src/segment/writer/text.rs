@@ -2,12 +2,12 @@
 
 use super::vocabulary::{SortedTerms, Vocabulary};
 use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
-use crate::segment::SegmentError;
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
 use crate::segment::neighbours::CountedTerm;
 use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
+use crate::segment::{ListThresholds, SegmentError};
 use std::sync::Arc;
 
 /// Distance of the words on both sides of a gap token.
@@ -219,12 +219,18 @@ impl SortedText {
     }
 
     /// Writes what leads from a document to its tokens. Answers the number of tokens.
-    pub(super) fn write_tokens(&self, file: &mut SectionWriter, order: &[u32]) -> Result<u64, SegmentError> {
+    pub(super) fn write_tokens(
+        &self,
+        file: &mut SectionWriter,
+        order: &[u32],
+        thresholds: &ListThresholds,
+    ) -> Result<u64, SegmentError> {
         let terms = &self.terms;
         let frequencies: Vec<u32> = (0..terms.len()).map(|rank| terms.doc_freq(rank)).collect();
         let codes = TokenCodes::for_frequencies(frequencies.iter().copied(), self.gap_count);
         let counted = |(rank, &doc_freq): (usize, &u32)| CountedTerm { first_bytes: terms.first_bytes(rank), doc_freq };
-        let mut column = TokensBuilder::new(codes, frequencies.iter().enumerate().map(counted), order.len() as u32);
+        let counted = frequencies.iter().enumerate().map(counted);
+        let mut column = TokensBuilder::new(codes, counted, order.len() as u32, thresholds);
         file.begin(SectionKind::Tokens, 0)?;
         let mut fields = Vec::new();
         for &old in order {
@@ -269,8 +275,12 @@ impl InvertedText {
     }
 
     /// Writes the unions of the documents of terms that begin alike.
-    pub(super) fn write_unions(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
-        let mut unions = UnionsBuilder::new(self.doc_count, self.field_sets.0.clone());
+    pub(super) fn write_unions(
+        &self,
+        file: &mut SectionWriter,
+        thresholds: &ListThresholds,
+    ) -> Result<(), SegmentError> {
+        let mut unions = UnionsBuilder::new(self.doc_count, self.field_sets.0.clone(), thresholds);
         let mut term = Vec::new();
         for (rank, of_term) in self.postings().enumerate() {
             self.terms.text_into(rank, &mut term);
