@@ -18,6 +18,7 @@ mod editing;
 mod embedders;
 mod evaluate;
 mod export;
+mod facets;
 mod foreign_keys;
 mod http;
 mod http2;

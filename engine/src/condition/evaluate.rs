@@ -1,5 +1,6 @@
 //! A prepared filter over one segment.
 
+use super::blank::blank_documents;
 use super::ordinal_set::OrdinalSet;
 use super::ordinals::ValueQuestion;
 use super::prepare::Node;
@@ -76,6 +77,10 @@ impl Evaluation<'_> {
             Node::Exists(field) => from_column(*field, Column::exists),
             Node::Null(field) => from_column(*field, Column::null),
             Node::Empty(field) => from_column(*field, Column::empty),
+            Node::Blank(field, name) => match column(*field) {
+                Some(column) => blank_documents(name, &column, self.reader, self.limit)?,
+                None => DocSet::empty(),
+            },
             Node::Vectors(question) => question.documents(self.reader),
             Node::Shapes(region) => {
                 let stop = || self.limit.is_over();

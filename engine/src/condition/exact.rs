@@ -10,18 +10,17 @@ use hashbrown::HashSet;
 use super::moment::Moment;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
+use super::reading::passing_when_read;
 use super::time_limit::{OutOfTime, TimeLimit};
 use crate::bits::DocSet;
-use crate::document::{DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId};
+use crate::document::{DocumentError, DocumentVisitor, Leaf, Number, PathId};
 use crate::filter::Comparison;
 use crate::id::DocId;
-use crate::segment::{Column, Damaged, SegmentReader};
+use crate::segment::{Column, SegmentReader};
 use crate::text::normalize_facet;
 
 /// Integers up to this size (2^53) have a float of their own.
 const INTEGER_MAX: u128 = 1 << 53;
-/// Documents that are read between two looks at the clock.
-const DOCS_BETWEEN_LOOKS: usize = 128;
 
 /// The operand as an integer, when its float may stand for others too.
 fn large_integer(operand: &Operand) -> Option<i128> {
@@ -55,27 +54,11 @@ impl ValueQuestion {
             return Ok(docs);
         }
         let exact = Exact::new(self);
-        let (mut parser, mut paths, mut json) = (DocumentParser::new(), Vec::new(), Vec::new());
-        let (mut passing, mut steps, mut is_late) = (doubtful.clone(), 0_usize, false);
-        passing.retain(|doc| {
-            steps += 1;
-            is_late |= steps.is_multiple_of(DOCS_BETWEEN_LOOKS) && limit.is_over();
-            if is_late {
-                return false;
-            }
+        let mut paths = Vec::new();
+        let passing = passing_when_read(&doubtful, reader, limit, |parser, json| {
             let mut values = Values { exact: &exact, name, paths: &mut paths, holds: false };
-            match reader.store().get(doc, &mut json) {
-                Ok(()) => parser.visit(&json, &mut values).is_ok() && values.holds,
-                Err(error) => {
-                    // Whoever asked sees the mark: without the document the set would be wrong.
-                    Damaged::of(&error).map(|damaged| reader.health().mark(damaged));
-                    false
-                }
-            }
-        });
-        if is_late {
-            return Err(OutOfTime);
-        }
+            parser.visit(json, &mut values).is_ok() && values.holds
+        })?;
         docs.and_not_assign(&doubtful);
         docs.or_assign(&passing);
         Ok(docs)

@@ -8,6 +8,7 @@
 //! Many conditions on one field joined by `OR` are one question, and what is repeated is asked once. The evaluation ends when
 //! its [`TimeLimit`] is over, and then answers nothing: a filter is never half applied.
 
+mod blank;
 mod embedders;
 mod error;
 mod evaluate;
@@ -18,6 +19,7 @@ mod operand;
 mod ordinal_set;
 mod ordinals;
 mod prepare;
+mod reading;
 mod repeated;
 #[cfg(test)]
 mod tests;

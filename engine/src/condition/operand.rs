@@ -1,7 +1,7 @@
 //! The right side of a condition, in the two forms it is compared in.
 
 use super::moment::Moment;
-use crate::text::normalize_facet;
+use crate::text::{facet_number, normalize_facet};
 
 /// A value that documents are compared with: as a string always, as a number when it is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,9 +16,8 @@ pub(super) struct Operand {
 
 impl Operand {
     pub(super) fn new(text: &str) -> Operand {
-        // `inf` and `nan` are words, and minus zero is zero.
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number + 0.0);
         let text = normalize_facet(text).into_owned();
+        let number = facet_number(&text);
         let moment = Moment::parse(&text);
         Operand { text, number, moment }
     }

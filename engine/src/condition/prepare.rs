@@ -45,6 +45,8 @@ pub(super) enum Node {
     Exists(FieldId),
     Null(FieldId),
     Empty(FieldId),
+    /// An empty text is among the values of the field, whose name is given too.
+    Blank(FieldId, String),
     Region(Box<dyn Region + Send + Sync>),
     Shapes(ShapeRegion),
     Vectors(VectorQuestion),
@@ -133,10 +135,20 @@ impl Preparation<'_> {
             true => Node::Digits(id, field.value.clone(), question),
             false => Node::Values(id, question),
         };
+        let one_of = |list: &[String]| {
+            // The empty text is no value of columns.
+            let (blank, operands): (Vec<_>, Vec<_>) =
+                list.iter().map(|value| Operand::new(value)).partition(|operand| operand.text.is_empty());
+            let node = values(ValueQuestion::OneOf(operands));
+            match blank.is_empty() {
+                true => node,
+                false => Node::Or(vec![node, Node::Blank(id, field.value.clone())]),
+            }
+        };
         Ok(match condition {
-            Condition::Equal(value) => values(ValueQuestion::OneOf(vec![Operand::new(value)])),
-            Condition::NotEqual(value) => complement(values(ValueQuestion::OneOf(vec![Operand::new(value)]))),
-            Condition::In(list) => values(ValueQuestion::OneOf(list.iter().map(|value| Operand::new(value)).collect())),
+            Condition::Equal(value) => one_of(std::slice::from_ref(value)),
+            Condition::NotEqual(value) => complement(one_of(std::slice::from_ref(value))),
+            Condition::In(list) => one_of(list),
             Condition::Compare(comparison, value) => values(ValueQuestion::Compare(*comparison, Operand::new(value))),
             Condition::Between { from, to } => values(ValueQuestion::Between(Operand::new(from), Operand::new(to))),
             Condition::Exists => Node::Exists(id),

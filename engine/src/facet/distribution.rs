@@ -2,15 +2,18 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use rayon::prelude::*;
 
 use super::count::{count_values, number_extremes};
+use super::look_alikes::{LookAlikes, number_like};
 use super::select::FacetField;
 use super::values::{columns, original_text, summed};
 use crate::bits::DocSet;
 use crate::index::Snapshot;
 use crate::index::settings::FacetOrder;
+use crate::segment::Column;
+use crate::text::same_facet_number;
 
 /// Values in the order they are listed, as text, with the number of candidates that have each.
 pub type FacetValues = Vec<(String, u64)>;
@@ -26,10 +29,11 @@ pub struct FacetStats {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldFacet {
     pub name: String,
-    /// At most as many as were asked for; no text twice.
+    /// At most as many as were asked for, unless the listing is to be merged; no text twice.
     pub values: FacetValues,
-    /// How many of them are numbers: the first ones.
-    pub number_count: usize,
+    /// Which of them are numbers: their places, ascending, and how many candidates have the number itself. The others
+    /// that are counted have a text that looks like it.
+    pub numbers: Vec<(usize, u64)>,
     /// Of all numbers, listed or not; `None` when no candidate has a number.
     pub stats: Option<FacetStats>,
     /// There are more values.
@@ -43,7 +47,8 @@ pub struct Listing {
     pub values_max: usize,
     /// Whether other listings of the same field join this one ([`merge_facets`](super::merge_facets)). Numbers ascend by
     /// value then, few ones too, so that all listings agree; in the order of counts all values are listed, since a value
-    /// that leads the sums may lead nowhere.
+    /// that leads the sums may lead nowhere. Texts that look like numbers are all listed, the last ones out of order: they
+    /// are numbers where another listing has these.
     pub to_be_merged: bool,
 }
 
@@ -72,29 +77,111 @@ pub fn distributions(
 pub fn listed_values_max(snapshot: &Snapshot, facet: &FacetField, listing: Listing) -> usize {
     let order = snapshot.settings.faceting.order_of(&facet.name);
     let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
-    columns(snapshot, facet.field).iter().map(|(_, column)| column.value_count() as usize).sum::<usize>().min(limit)
+    let columns = columns(snapshot, facet.field);
+    let texts_of_numbers: usize = match listing.to_be_merged {
+        true => columns.iter().map(|(_, column)| number_like(column).len()).sum(),
+        false => 0,
+    };
+    let values: usize = columns.iter().map(|(_, column)| column.value_count() as usize).sum();
+    values.min(limit.saturating_add(texts_of_numbers))
 }
 
 /// Counts the values of `facet` among `candidates`: live documents, one set per segment of `snapshot`. Lists what
 /// `listing` says.
 ///
-/// Numbers come first, then strings, each in the order that the settings ask for: by value (few numbers by their text)
-/// or by count, equal counts by value. A text that is both a number and a
-/// string is listed once, with the count of the string.
+/// In the order of values numbers come first, by value (few ones by their text), then strings; in the order of counts the
+/// type decides between equal counts only. A number and a string that look alike are one value. Each value has as many
+/// candidates as a filter by it finds.
 pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetField, listing: Listing) -> FieldFacet {
     let order = snapshot.settings.faceting.order_of(&facet.name);
     let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
     let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
     let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX && !listing.to_be_merged;
-    // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
-    // tells that some are not.
-    let limit_per_segment =
-        if order == FacetOrder::Alpha && !numbers_by_text { limit.saturating_add(1) } else { usize::MAX };
-
     let columns = columns(snapshot, facet.field);
+    let look_alikes = LookAlikes::new(snapshot, &columns, candidates);
+    // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
+    // tells that some are not, and each number that is listed can take one string with it.
+    let limit_per_segment = match order == FacetOrder::Alpha && !numbers_by_text {
+        true if look_alikes.may_exist() => limit.saturating_mul(2).saturating_add(1),
+        true => limit.saturating_add(1),
+        false => usize::MAX,
+    };
+
+    let Counts { mut numbers, mut strings, stats } = count(snapshot, &columns, candidates, limit_per_segment);
+    if look_alikes.may_exist() {
+        if limit_per_segment < usize::MAX {
+            numbers.truncate(limit.saturating_add(1));
+            look_alikes.find_strings_of(&mut numbers);
+        }
+        look_alikes.join(&mut numbers, &mut strings, limit_per_segment == usize::MAX);
+    }
+    let is_cut = numbers.len() + strings.len() > limit;
+    if numbers_by_text {
+        numbers.sort_by_cached_key(|&(number, _)| number.value.to_string());
+    }
+    let mut values: Vec<(Value<'_>, u64)> = numbers.into_iter().map(|(n, count)| (Value::Number(n), count)).collect();
+    values.extend(strings.into_iter().map(|(string, count)| (Value::String(string), count)));
+    let mut values = ordered(values, order, limit);
+    if listing.to_be_merged && is_cut {
+        let (mut own_numbers, mut own_strings) = (HashSet::new(), HashSet::new());
+        for (value, _) in &values {
+            match value {
+                Value::Number(number) => drop(own_numbers.insert(number.value.to_bits())),
+                Value::String(string) => drop(own_strings.insert(*string)),
+            }
+        }
+        let mut others = look_alikes.texts_of_numbers();
+        others.retain(|(text, _)| {
+            let is_number = same_facet_number(text).is_some_and(|number| own_numbers.contains(&number.to_bits()));
+            !is_number && !own_strings.contains(text)
+        });
+        values.extend(others.into_iter().map(|(text, count)| (Value::String(text), count)));
+    }
+
+    let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
+    let as_number = |(at, (value, _)): (usize, &(Value<'_>, u64))| match value {
+        Value::Number(number) => Some((at, number.count)),
+        Value::String(_) => None,
+    };
+    let numbers = values.iter().enumerate().filter_map(as_number).collect();
+    let shown = |(value, count)| match value {
+        Value::Number(NumberValue { value, .. }) => (value.to_string(), count),
+        Value::String(string) => (original_text(string, &sources), count),
+    };
+    let values = values.into_iter().map(shown).collect();
+    FieldFacet { name: facet.name.clone(), values, numbers, stats, is_cut }
+}
+
+/// A number, and how many candidates have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberValue {
+    pub(super) value: f64,
+    pub(super) count: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'c> {
+    Number(NumberValue),
+    String(&'c str),
+}
+
+/// Values of all segments, ascending, with how many candidates have each.
+struct Counts<'c> {
+    numbers: Vec<(NumberValue, u64)>,
+    strings: Vec<(&'c str, u64)>,
+    stats: Option<FacetStats>,
+}
+
+/// Counts at least the first `limit_per_segment` values of each segment.
+fn count<'c>(
+    snapshot: &Snapshot,
+    columns: &'c [(usize, Column)],
+    candidates: &[DocSet],
+    limit_per_segment: usize,
+) -> Counts<'c> {
     let mut stats: Option<FacetStats> = None;
     let (mut numbers, mut strings) = (Vec::new(), Vec::new());
-    for (place, column) in &columns {
+    for (place, column) in columns {
         let (docs, doc_count) = (&candidates[*place], snapshot.segments[*place].reader.doc_count());
         let counted = count_values(column, docs, doc_count, limit_per_segment);
         let extremes = if counted.len() < limit_per_segment {
@@ -117,31 +204,9 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
             }
         }
     }
-    let mut numbers: FacetValues =
-        summed(numbers, f64::total_cmp).into_iter().map(|(number, count)| (number.to_string(), count)).collect();
-    if numbers_by_text {
-        numbers.sort_unstable();
-    }
-    let strings = summed(strings, |a, b| a.cmp(b));
-    let is_cut = numbers.len() + strings.len() > limit;
-    let numbers = ordered(numbers, order, limit);
-    let strings = ordered(strings, order, limit - numbers.len());
-
-    let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    if !strings.is_empty() {
-        places.extend((0..).zip(&numbers).map(|(place, (text, _))| (text.clone(), place)));
-    }
-    let number_count = numbers.len();
-    let mut values = numbers;
-    for (string, count) in strings {
-        let text = original_text(string, &sources);
-        match places.get(&text) {
-            Some(&place) => values[place].1 = count,
-            None => values.push((text, count)),
-        }
-    }
-    FieldFacet { name: facet.name.clone(), values, number_count, stats, is_cut }
+    let numbers = summed(numbers, f64::total_cmp).into_iter();
+    let numbers = numbers.map(|(value, count)| (NumberValue { value, count }, count)).collect();
+    Counts { numbers, strings: summed(strings, |a, b| a.cmp(b)), stats }
 }
 
 /// The first `limit` values in the order asked for; `values` ascend.

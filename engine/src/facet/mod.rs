@@ -7,6 +7,7 @@
 mod count;
 mod distribution;
 mod error;
+mod look_alikes;
 mod merge;
 mod search;
 mod select;

@@ -2,6 +2,7 @@
 
 use super::distribution::ordered;
 use super::error::FacetSearchError;
+use super::look_alikes::LookAlikes;
 use super::values::{columns, original_text, summed};
 use crate::bits::DocSet;
 use crate::index::Snapshot;
@@ -61,7 +62,11 @@ pub fn search_facet(
         found.extend(counted.filter(|&(_, count)| count > 0).take(limit_per_segment));
     }
     let sources: Vec<_> = columns.iter().map(|(place, column)| (&*snapshot.segments[*place].reader, column)).collect();
-    let found = summed(found, |a, b| a.cmp(b));
+    let mut found = summed(found, |a, b| a.cmp(b));
+    let look_alikes = LookAlikes::new(snapshot, &columns, candidates);
+    if look_alikes.may_exist() {
+        found.iter_mut().for_each(|(text, count)| *count = look_alikes.with_either(text, *count));
+    }
     let is_cut = found.len() > limit;
     let hits = ordered(found, order, limit).into_iter();
     let hits = hits.map(|(value, count)| FacetHit { value: original_text(value, &sources), count }).collect();

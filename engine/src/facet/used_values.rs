@@ -5,8 +5,9 @@ use hashbrown::HashSet;
 use crate::id::DocId;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::segment::Column;
+use crate::text::same_facet_number;
 
-/// A value, comparable across segments and indexes.
+/// A value, comparable across segments and indexes. A string that looks like a number is this number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum UsedValue {
     /// Bits of the number; columns hold no `-0.0`.
@@ -30,7 +31,11 @@ impl UsedValues {
             self.values.push(if ordinal < column.number_count() {
                 UsedValue::Number(column.number(ordinal).to_bits())
             } else {
-                UsedValue::String(column.string(ordinal).to_owned())
+                let string = column.string(ordinal);
+                match same_facet_number(string) {
+                    Some(number) => UsedValue::Number(number.to_bits()),
+                    None => UsedValue::String(string.to_owned()),
+                }
             });
         });
         let is_new = self.values.iter().all(|value| !self.used.contains(value));

@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) exists: bool,
     pub(crate) null: bool,
     pub(crate) empty: bool,
+    /// A string of no characters, or of spaces.
+    pub(crate) blank: bool,
 }
 
 /// The form in which strings are compared.
@@ -80,8 +82,9 @@ impl Facts {
             }
             Value::String(text) => {
                 self.empty |= text.is_empty() && !in_array;
-                if !normal(text).is_empty() {
-                    self.strings.push(text.clone());
+                match normal(text).is_empty() {
+                    true => self.blank = true,
+                    false => self.strings.push(text.clone()),
                 }
             }
             Value::Array(elements) => {
@@ -176,6 +179,9 @@ fn order(value: &str, bound: &str) -> Ordering {
 fn holds(facts: &Facts, condition: &Condition) -> bool {
     let equals = |text: &str| {
         let (wanted, text) = (Exact::of(text), normal(text));
+        if text.is_empty() {
+            return facts.blank;
+        }
         facts.any(|value| wanted.is_some_and(|wanted| value.order(wanted).is_eq()), |value| value == text)
     };
     match condition {

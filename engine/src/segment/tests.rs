@@ -293,7 +293,7 @@ fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
         for value in values(doc) {
             match value {
                 Value::Number(number) => numbers.push(number + 0.0),
-                Value::Text(text) => drop(strings.entry(text.to_lowercase()).or_insert(text)),
+                Value::Text(text) if !text.is_empty() => drop(strings.entry(text.to_lowercase()).or_insert(text)),
                 _ => {}
             }
         }
@@ -317,11 +317,11 @@ fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
     assert_eq!(column.find_number(f64::INFINITY), Err(column.number_count()));
     let ordinal_of = |value: &Value| match value {
         Value::Number(number) => Some(column.find_number(*number).unwrap()),
-        Value::Text(text) => Some(column.find_string(&text.to_lowercase()).unwrap()),
+        Value::Text(text) if !text.is_empty() => Some(column.find_string(&text.to_lowercase()).unwrap()),
         _ => None,
     };
     let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let (mut null, mut empty, mut exists, mut ordinals) = (vec![], vec![], vec![], vec![]);
+    let (mut null, mut empty, mut exists, mut blank, mut ordinals) = (vec![], vec![], vec![], vec![], vec![]);
     for (number, doc) in docs.iter().enumerate() {
         let number = number as u32;
         let values = values(doc);
@@ -334,10 +334,12 @@ fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
         null.extend(values.contains(&Value::Null).then_some(number));
         empty.extend(values.contains(&Value::Empty).then_some(number));
         exists.extend((!values.is_empty()).then_some(number));
+        blank.extend(values.contains(&Value::Text(String::new())).then_some(number));
     }
     assert_eq!(column.null(), DocSet::from_sorted(null));
     assert_eq!(column.empty(), DocSet::from_sorted(empty));
     assert_eq!(column.exists(), DocSet::from_sorted(exists));
+    assert_eq!(column.blank(), Some(DocSet::from_sorted(blank)));
     for (&ordinal, docs) in &by_value {
         assert_eq!(&column.docs_of(ordinal).collect::<Vec<_>>(), docs);
         assert_eq!(column.doc_freq(ordinal) as usize, docs.len());

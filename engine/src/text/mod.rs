@@ -4,6 +4,7 @@
 //! and the same word of a document always meet. Stop words are not known here: they are a query-time matter, and
 //! [`Token::unfolded`] is what they are compared with.
 
+mod facet_number;
 mod known_words;
 mod language;
 mod latin;
@@ -16,6 +17,7 @@ mod tokenizer;
 mod typos;
 
 pub use crate::id::Gap;
+pub use facet_number::{facet_number, same_facet_number};
 pub use language::Language;
 pub use normalize::{normalize_facet, normalize_word, normalize_word_in};
 pub use segment::{dictionary_heap_bytes, holds_chinese, read_chinese_dictionary};

@@ -144,8 +144,9 @@ impl Answer<'_> {
             fields.insert("queryVector".into(), json!(vector));
         }
         fields.insert(MILLIS.into(), Value::Null);
-        let total_max = self.target.snapshot.settings.pagination.max_total_hits;
-        paging(self.query.window(), total_max, self.found.result.total, &mut fields);
+        let pagination = self.target.snapshot.settings.pagination;
+        let total = pagination.total(self.found.result.total);
+        paging(self.query.window(), pagination.max_total_hits, total, &mut fields);
         if let Some(facets) = &self.found.facets {
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());

@@ -83,6 +83,12 @@ impl Default for Pagination {
 }
 
 impl Pagination {
+    /// How many of `found` hits an answer speaks of: as many as can be paged to. An index that keeps the default says what
+    /// was found, as others of the protocol do.
+    pub fn total(self, found: u64) -> u64 {
+        if self == Pagination::default() { found } else { found.min(self.max_total_hits as u64) }
+    }
+
     pub(super) fn patched(&self, patch: &PaginationPatch) -> Pagination {
         let default = Pagination::default();
         Pagination { max_total_hits: patch.max_total_hits.merged(&self.max_total_hits, default.max_total_hits) }

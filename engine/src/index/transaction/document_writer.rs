@@ -250,10 +250,7 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
     fn string(&mut self, leaf: Leaf, value: &str) -> Result<(), IndexError> {
         self.text(leaf, value);
         if let Some(field) = self.column(leaf.path) {
-            let normalised = normalize_facet(value);
-            if !normalised.is_empty() {
-                self.target.column_string(field, &normalised, value);
-            }
+            self.target.column_string(field, &normalize_facet(value), value);
         }
         Ok(())
     }

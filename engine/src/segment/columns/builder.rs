@@ -43,9 +43,13 @@ impl ColumnsBuilder {
         column.pairs.push((doc, value));
     }
 
+    /// A text. An empty one (`normalised` is) is found by conditions and is no value otherwise.
     pub(crate) fn string(&mut self, field: FieldId, normalised: &str, original: &str) {
         let doc = self.doc;
         let column = self.column(field);
+        if normalised.is_empty() {
+            return push_once(&mut column.blank, doc);
+        }
         let value = column.string(normalised, original);
         column.pairs.push((doc, value));
     }
@@ -69,7 +73,7 @@ impl ColumnsBuilder {
         let doc = self.doc;
         for column in self.columns.values_mut() {
             while column.pairs.pop_if(|pair| pair.0 == doc).is_some() {}
-            for set in [&mut column.null, &mut column.empty, &mut column.exists] {
+            for set in [&mut column.null, &mut column.empty, &mut column.exists, &mut column.blank] {
                 set.pop_if(|last| *last == doc);
             }
         }
@@ -124,6 +128,7 @@ struct ColumnBuilder {
     null: Vec<DocId>,
     empty: Vec<DocId>,
     exists: Vec<DocId>,
+    blank: Vec<DocId>,
 }
 
 /// Where a string is in the texts: the normalised form, then the original (nothing when they are equal).
@@ -175,7 +180,12 @@ impl ColumnBuilder {
         let strings: Vec<u32> = other.strings.iter().map(string).collect();
         let value = |value: u32| if value & STRING == 0 { &numbers } else { &strings }[(value >> 1) as usize];
         self.pairs.extend(other.pairs.iter().map(|&(doc, old)| (doc + first_doc, value(old))));
-        let sets = [(&mut self.null, &other.null), (&mut self.empty, &other.empty), (&mut self.exists, &other.exists)];
+        let sets = [
+            (&mut self.null, &other.null),
+            (&mut self.empty, &other.empty),
+            (&mut self.exists, &other.exists),
+            (&mut self.blank, &other.blank),
+        ];
         for (docs, others) in sets {
             docs.extend(others.iter().map(|doc| doc + first_doc));
         }
@@ -186,7 +196,7 @@ impl ColumnBuilder {
             + self.texts.capacity()
             + self.strings.capacity() * 32
             + self.pairs.capacity() * 16
-            + (self.null.capacity() + self.empty.capacity() + self.exists.capacity()) * 4
+            + (self.null.capacity() + self.empty.capacity() + self.exists.capacity() + self.blank.capacity()) * 4
     }
 
     fn finish(mut self, new_docs: Option<&[DocId]>, doc_count: u32) -> ColumnData {
@@ -196,7 +206,7 @@ impl ColumnBuilder {
                 *doc != DocId::MAX
             };
             self.pairs.retain_mut(|pair| renumber(&mut pair.0));
-            for set in [&mut self.null, &mut self.empty, &mut self.exists] {
+            for set in [&mut self.null, &mut self.empty, &mut self.exists, &mut self.blank] {
                 set.retain_mut(renumber);
                 // Two writers have had theirs in order: a stable sort joins the two runs.
                 set.sort();
@@ -236,7 +246,7 @@ impl ColumnBuilder {
             pairs.sort();
             pairs.dedup();
         }
-        let (null, empty, exists) = (self.null, self.empty, self.exists);
-        ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists }
+        let (null, empty, exists, blank) = (self.null, self.empty, self.exists, Some(self.blank));
+        ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists, blank }
     }
 }

@@ -98,7 +98,7 @@ impl Column {
 
     /// A column in which no document has a value.
     pub(crate) fn without_values(doc_count: u32) -> Column {
-        let bytes = encode_column(&ColumnData { doc_count, ..ColumnData::default() });
+        let bytes = encode_column(&ColumnData { doc_count, blank: Some(Vec::new()), ..ColumnData::default() });
         Column::parse(OwnedBytes::from(bytes), doc_count).expect("the writer writes what the reader reads")
     }
 
@@ -537,6 +537,12 @@ impl Column {
     /// Documents that have the field at all.
     pub fn exists(&self) -> DocSet {
         self.set(2).unwrap_or_default()
+    }
+
+    /// Documents with an empty text (or one of spaces) among their values; `None` when the segment was written by a
+    /// version that did not note them.
+    pub fn blank(&self) -> Option<DocSet> {
+        self.set(3)
     }
 
     /// Checks that values ascend and that both directions say the same.

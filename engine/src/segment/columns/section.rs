@@ -30,6 +30,8 @@ pub(crate) struct ColumnData {
     pub(crate) null: Vec<DocId>,
     pub(crate) empty: Vec<DocId>,
     pub(crate) exists: Vec<DocId>,
+    /// `None`: not known, as the documents come from a column without this set.
+    pub(crate) blank: Option<Vec<DocId>>,
 }
 
 /// Texts one after the other.
@@ -92,7 +94,7 @@ pub(super) fn encode_column(data: &ColumnData) -> Vec<u8> {
     put_inverted(&mut parts, data, &counts, &dense, inverted_width, &mut end_part);
     put_dense(&mut parts, data, &counts, &dense);
     end_part(&parts);
-    for set in [&data.null, &data.empty, &data.exists] {
+    for set in [&data.null, &data.empty, &data.exists].into_iter().chain(&data.blank) {
         let at = parts.len();
         put_u32(&mut parts, 0);
         put_doc_set(&mut parts, set, data.doc_count);

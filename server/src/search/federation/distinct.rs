@@ -32,7 +32,7 @@ pub(crate) fn distinct_values(document: &Value, attribute: &str) -> Vec<String> 
     values
 }
 
-/// The values at a dotted path, through objects and arrays, compared as facets are: a number is no string.
+/// The values at a dotted path, through objects and arrays, compared as facets are.
 fn collect(value: &Value, path: &str, values: &mut Vec<String>) {
     match value {
         Value::Array(elements) => elements.iter().for_each(|element| collect(element, path, values)),
@@ -52,9 +52,10 @@ fn collect(value: &Value, path: &str, values: &mut Vec<String>) {
 fn leaf(value: &Value, values: &mut Vec<String>) {
     match value {
         Value::Array(elements) => elements.iter().for_each(|element| leaf(element, values)),
-        Value::Number(number) => values.extend(number.as_f64().map(|number| format!("n{number}"))),
-        Value::String(text) if !text.trim().is_empty() => values.push(format!("s{}", normalize_facet(text))),
-        Value::Bool(flag) => values.push(format!("s{flag}")),
+        // Minus zero is zero.
+        Value::Number(number) => values.extend(number.as_f64().map(|number| (number + 0.0).to_string())),
+        Value::String(text) if !text.trim().is_empty() => values.push(normalize_facet(text).into_owned()),
+        Value::Bool(flag) => values.push(flag.to_string()),
         _ => {}
     }
 }
@@ -71,7 +72,8 @@ mod tests {
             (r#"{"a":[{"b":"red"}]}"#, false),
             (r#"{"a.b":"BLUE"}"#, false),
             (r#"{"a":{"b":1}}"#, true),
-            (r#"{"a":{"b":"1"}}"#, true),
+            (r#"{"a":{"b":"1"}}"#, false),
+            (r#"{"a":{"b":"1.0"}}"#, true),
             (r#"{"a":{"b":1.0}}"#, false),
             (r#"{"a":{"b":null}}"#, true),
             (r#"{"a":{"b":null}}"#, true),

@@ -108,7 +108,9 @@ impl Counted {
         let mut shown = self.shown();
         let lists = self.facets.0.iter().map(|facet| {
             let order = self.faceting.order_of(&facet.name);
-            let list = json!({ "order": order, "numberCount": facet.number_count, "isCut": facet.is_cut });
+            let numbers = facet.numbers.iter().map(|&(at, alone)| (facet.values[at].0.clone(), json!(alone)));
+            let numbers: Map<String, Value> = numbers.collect();
+            let list = json!({ "order": order, "numbers": numbers, "isCut": facet.is_cut });
             (facet.name.clone(), list)
         });
         shown["lists"] = Value::Object(lists.collect());
@@ -130,13 +132,22 @@ impl Counted {
                 faceting.sort_facet_values_by.insert(name.clone(), order);
             }
             let shown = shown.as_object().unwrap_or(&no_fields);
-            let is_number = |(text, _): &(&String, &Value)| text.parse::<f64>().is_ok_and(f64::is_finite);
-            let number_count = shown.iter().take_while(is_number).count();
-            let told = list["numberCount"].as_u64().and_then(|told| usize::try_from(told).ok());
+            let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
+            let places = shown.iter().enumerate();
+            let numbers = match list["numbers"].as_object() {
+                Some(told) => places
+                    .filter(|(_, (text, _))| is_number(text))
+                    .filter_map(|(at, (text, _))| Some((at, told.get(text)?.as_u64()?)))
+                    .collect(),
+                None => places
+                    .take_while(|(_, (text, _))| is_number(text))
+                    .map(|(at, (_, count))| (at, count.as_u64().unwrap_or(0)))
+                    .collect(),
+            };
             facets.push(FieldFacet {
                 name: name.clone(),
                 values: shown.iter().map(|(text, count)| (text.clone(), count.as_u64().unwrap_or(0))).collect(),
-                number_count: told.map_or(number_count, |told| told.min(number_count)),
+                numbers,
                 stats: stats["min"].as_f64().zip(stats["max"].as_f64()).map(|(min, max)| FacetStats { min, max }),
                 is_cut: list["isCut"].as_bool().unwrap_or(!shown.is_empty()),
             });
@@ -183,7 +194,7 @@ mod tests {
         let facet = FieldFacet {
             name: "genre".into(),
             values: values.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect(),
-            number_count: 1,
+            numbers: vec![(0, 1)],
             stats: Some(FacetStats { min: 1.0, max: 2.0 }),
             is_cut: false,
         };
@@ -214,15 +225,15 @@ mod tests {
             json!({"distribution": {"genre": {"1": 3, "x": 5, "2": 1}, "kind": {}}, "stats": {"genre": {"min": 1.0}}});
         let read = Counted::read("a", &sent);
         assert_eq!(read.faceting.max_values_per_facet, usize::MAX);
-        let told: Vec<_> = read.facets.0.iter().map(|facet| (facet.number_count, facet.is_cut, facet.stats)).collect();
-        assert_eq!(told, [(1, true, None), (0, false, None)]);
+        let told: Vec<_> = read.facets.0.iter().map(|facet| (&facet.numbers[..], facet.is_cut, facet.stats)).collect();
+        assert_eq!(told, [(&[(0, 3)][..], true, None), (&[][..], false, None)]);
         for odd in [json!(null), json!([]), json!({"distribution": 1}), json!({"distribution": {"genre": [1]}})] {
             assert!(Counted::read("a", &odd).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
         }
         let lies =
-            json!({"distribution": {"genre": {"x": -1}}, "lists": {"genre": {"order": "size", "numberCount": 9}}});
+            json!({"distribution": {"genre": {"x": -1}}, "lists": {"genre": {"order": "size", "numbers": {"x": 9}}}});
         let read = Counted::read("a", &lies);
-        assert_eq!((read.facets.0[0].number_count, &read.facets.0[0].values[0].1), (0, &0));
+        assert_eq!((&read.facets.0[0].numbers[..], read.facets.0[0].values[0].1), (&[][..], 0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::UsedValues;
@@ -35,7 +35,7 @@ pub(super) struct Merged<'a> {
 pub(super) type Place<'a> = (&'a str, DocumentAddress);
 
 /// The hits `offset..offset + limit` of the merged list. A document found by several queries is kept once, at its
-/// best place; with `distinct`, so is each value of that attribute.
+/// best place; with `distinct`, so is each value of that attribute. An index gives as many hits as its total says.
 ///
 /// With `distinct`, the whole list is gone through where the queries gave all of their hits; then the candidates are its
 /// documents. Elsewhere they are documents with as many values: for the total that is the same, unless documents have
@@ -51,6 +51,7 @@ pub(super) fn merge<'a>(
     let mut seen: HashSet<Place<'_>> = HashSet::new();
     let (is_explained, mut not_distinct) = (ran.iter().any(|one| one.query.explain.is_some()), HashSet::new());
     let mut used = UsedValues::default();
+    let mut left = left_of_each(ran);
     let mut kept = distinct.filter(|_| ran.iter().all(|one| one.is_complete)).map(|_| Kept::of_none(ran));
     let (mut place, mut hits) = (0, Vec::new());
     while hits.len() < limit || kept.is_some() {
@@ -71,6 +72,12 @@ pub(super) fn merge<'a>(
         if let Some(kept) = &mut kept {
             kept.push(one, address);
         }
+        if let Some(left) = left.get_mut(one.target.uid) {
+            if *left == 0 {
+                continue;
+            }
+            *left -= 1;
+        }
         if place >= offset && hits.len() < limit {
             hits.push(MergedHit { query, hit });
         }
@@ -82,6 +89,15 @@ pub(super) fn merge<'a>(
         (None, None) => candidates,
     };
     Merged { hits, candidates, not_distinct }
+}
+
+/// How many hits each index gives, whatever the number of its queries; no entry where no total stops there.
+fn left_of_each<'a>(ran: &[Ran<'a>]) -> HashMap<&'a str, u64> {
+    let bound = |one: &Ran<'a>| {
+        let left = one.target.snapshot.settings.pagination.total(u64::MAX);
+        (left < u64::MAX).then_some((one.target.uid, left))
+    };
+    ran.iter().filter_map(bound).collect()
 }
 
 /// The documents of a merged list, by index and segment.

@@ -214,7 +214,12 @@ fn around(
     out: &mut Written,
 ) -> ApiResult<Map<String, Value>> {
     let Merged { hits, candidates, .. } = merged_list;
-    let total = candidates.values().flatten().map(|docs| u64::from(docs.len())).sum();
+    let total = candidates.iter().map(|(uid, segments)| {
+        let found = segments.iter().map(|docs| u64::from(docs.len())).sum();
+        let one = ran.iter().find(|one| one.target.uid == *uid);
+        one.map_or(found, |one| one.target.snapshot.settings.pagination.total(found))
+    });
+    let total = total.sum();
     let mut fields = Map::new();
     let vectors: Map<String, Value> = (0..)
         .zip(ran)

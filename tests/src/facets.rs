@@ -1,0 +1,190 @@
+//! Values of facets over HTTP: what is one value, in which order values come, and totals that can be paged to.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// Name and count of the values of a facet, in the order of the answer.
+fn listed(answer: &Value, facet: &str) -> Vec<(String, u64)> {
+    let values = answer["facetDistribution"][facet].as_object().expect("the facet is there");
+    values.iter().map(|(value, count)| (value.clone(), count.as_u64().expect("a count"))).collect()
+}
+
+fn found(server: &Server, index: &str, filter: Value) -> u64 {
+    server.search(index, json!({"filter": filter, "limit": 0}))["estimatedTotalHits"].as_u64().expect("a total")
+}
+
+fn models() -> Value {
+    let rows = [
+        (json!(308), "a"),
+        (json!(308), "a"),
+        (json!("308"), "b"),
+        (json!("308 SW"), "b"),
+        (json!([3008, "3008"]), "a"),
+        (json!("3008"), "a"),
+        (json!(0.5), "b"),
+        (json!(" 0.5"), "b"),
+        (json!("0.50"), "b"),
+        (json!("b"), "b"),
+    ];
+    (0..).zip(rows).map(|(id, (model, kind)): (u64, _)| json!({"id": id, "model": model, "kind": kind})).collect()
+}
+
+#[test]
+fn a_number_and_a_text_that_look_alike_are_one_value() {
+    let server = Server::start();
+    server.add("cars", models());
+    server.set("cars", json!({"filterableAttributes": ["model", "kind"]}));
+    for filter in [json!([]), json!("kind = a"), json!("kind = b")] {
+        let answer = server.search("cars", json!({"facets": ["model"], "filter": filter}));
+        for (value, count) in listed(&answer, "model") {
+            assert_eq!(
+                count,
+                found(&server, "cars", json!([format!("model = '{value}'"), filter])),
+                "{value} {filter}"
+            );
+        }
+        assert_eq!(answer["facetStats"]["model"]["min"], if filter == "kind = a" { 308.0 } else { 0.5 });
+    }
+    let searched = |query: Value| server.post("/indexes/cars/facet-search", query).ok()["facetHits"].clone();
+    assert_eq!(
+        searched(json!({"facetName": "model", "facetQuery": "308"})),
+        json!([{"value": "308", "count": 3}, {"value": "308 SW", "count": 1}])
+    );
+    // One document of each value.
+    let answer = server.search("cars", json!({"facets": ["model"], "distinct": "model", "filter": "model = 308"}));
+    assert_eq!((&answer["estimatedTotalHits"], listed(&answer, "model")), (&json!(1), vec![("308".to_owned(), 1)]));
+}
+
+#[test]
+fn counts_decide_the_order_whatever_the_type() {
+    let server = Server::start();
+    let values = [json!(42), json!("5"), json!("5"), json!("5"), json!(7), json!(7), json!("b")];
+    server.add("v", (0..).zip(values).map(|(id, v): (u64, _)| json!({"id": id, "v": v})).collect());
+    server.set("v", json!({"filterableAttributes": ["v"], "faceting": {"sortFacetValuesBy": {"*": "count"}}}));
+    let values = |limit: u64| {
+        server.set("v", json!({"faceting": {"maxValuesPerFacet": limit}}));
+        listed(&server.search("v", json!({"facets": ["v"]})), "v")
+    };
+    let all = [("5", 3), ("7", 2), ("42", 1), ("b", 1)].map(|(value, count)| (value.to_owned(), count));
+    assert_eq!(values(100), all);
+    assert_eq!(values(1), all[..1]);
+}
+
+#[test]
+fn merged_facets_join_what_looks_alike() {
+    let server = Server::start();
+    server.add("one", json!([{"id": 1, "c": 42}, {"id": 2, "c": "5"}, {"id": 3, "c": 5}, {"id": 4, "c": "5.0"}]));
+    // So many texts before `7` that a list of them ends before it.
+    let others = (0..150).map(|n| json!({"id": n + 20, "c": format!("{n:04}x")}));
+    let two = [json!({"id": 5, "c": "5"}), json!({"id": 6, "c": 7}), json!({"id": 7, "c": 5})];
+    server.add("two", two.into_iter().chain(others.clone()).collect());
+    server.add("three", others.chain([json!({"id": 8, "c": "7"})]).collect());
+    for order in ["alpha", "count"] {
+        for index in ["one", "two", "three"] {
+            server.set(index, json!({"filterableAttributes": ["c"], "faceting": {"sortFacetValuesBy": {"*": order}}}));
+        }
+        let body = json!({
+            "federation": {"facetsByIndex": {"one": ["c"], "two": ["c"], "three": ["c"]}, "mergeFacets": {}},
+            "queries": [{"indexUid": "one"}, {"indexUid": "two"}, {"indexUid": "three"}],
+        });
+        let merged = listed(&server.post("/multi-search", body).ok(), "c");
+        assert_eq!(merged.len(), 100);
+        let sum =
+            |value: &str| ["one", "two", "three"].map(|index| found(&server, index, json!(format!("c = '{value}'"))));
+        for (value, count) in merged {
+            assert_eq!(count, sum(&value).iter().sum::<u64>(), "{value} by {order}");
+        }
+    }
+}
+
+#[test]
+fn the_empty_text_is_a_value() {
+    let server = Server::start();
+    server.add(
+        "t",
+        json!([
+            {"id": 1, "tag": ""}, {"id": 2, "tag": "  "}, {"id": 3, "tag": ["x", ""]}, {"id": 4, "tag": "x"},
+            {"id": 5, "tag": []}, {"id": 6, "tag": null}, {"id": 7},
+        ]),
+    );
+    server.set("t", json!({"filterableAttributes": ["tag"]}));
+    let check = |when: &str| {
+        for (filter, expected) in [
+            ("tag = ''", &[1, 2, 3][..]),
+            ("tag = \"  \"", &[1, 2, 3]),
+            ("tag != ''", &[4, 5, 6, 7]),
+            ("NOT tag = ''", &[4, 5, 6, 7]),
+            ("tag IN ['', y]", &[1, 2, 3]),
+            ("tag IN ['', x]", &[1, 2, 3, 4]),
+            ("tag NOT IN ['', x]", &[5, 6, 7]),
+            ("tag = '' AND tag = x", &[3]),
+            ("tag = '' OR tag = x", &[1, 2, 3, 4]),
+            ("missing = ''", &[]),
+            ("tag IS EMPTY", &[1, 5]),
+            ("tag > ''", &[3, 4]),
+        ] {
+            let filterable = json!({"filterableAttributes": ["tag", "missing"]});
+            if filter.contains("missing") {
+                server.set("t", filterable);
+            }
+            assert_eq!(server.ids("t", json!({"filter": filter})), expected, "{filter} {when}");
+        }
+        let answer = server.search("t", json!({"facets": ["tag"]}));
+        assert_eq!(listed(&answer, "tag"), [("x".to_owned(), 2)], "it is not counted");
+    };
+    check("as written");
+    // Written again, so that segments are joined.
+    server.add("t", json!([{"id": 4, "tag": "x"}, {"id": 7}]));
+    server.done(&server.post("/indexes/t/compact", json!(null)));
+    check("after a merge");
+}
+
+#[test]
+fn totals_stop_where_paging_does() {
+    let server = Server::start();
+    server.add("f", (0..20).map(|id| json!({"id": id, "t": "film", "g": id % 2})).collect());
+    server.set("f", json!({"filterableAttributes": ["g"], "pagination": {"maxTotalHits": 7}}));
+    let pages = |query: Value| {
+        let mut shown = Vec::new();
+        for page in 1.. {
+            let mut query = query.clone();
+            query["page"] = json!(page);
+            query["hitsPerPage"] = json!(3);
+            let answer = server.search("f", query);
+            assert_eq!((&answer["totalHits"], &answer["totalPages"]), (&json!(7), &json!(3)));
+            let hits = answer["hits"].as_array().unwrap().len();
+            assert_eq!(hits > 0, page <= 3, "page {page}");
+            if hits == 0 {
+                return shown;
+            }
+            shown.push(hits);
+        }
+        unreachable!("pages end")
+    };
+    assert_eq!(pages(json!({"q": "film"})), [3, 3, 1]);
+    assert_eq!(pages(json!({"sort": []})), [3, 3, 1]);
+    let answer = server.search("f", json!({"offset": 5, "facets": ["g"]}));
+    assert_eq!((&answer["estimatedTotalHits"], answer["hits"].as_array().unwrap().len()), (&json!(7), 2));
+    assert_eq!(listed(&answer, "g"), [("0".to_owned(), 10), ("1".to_owned(), 10)], "facets count all that match");
+
+    server.add("g", (0..5).map(|id| json!({"id": id, "t": "film"})).collect());
+    // Two queries of one index find more than it gives.
+    let queries = json!([
+        {"indexUid": "f", "filter": "g = 0"}, {"indexUid": "f", "filter": "g = 1"}, {"indexUid": "g"},
+    ]);
+    let federated =
+        |federation: Value| server.post("/multi-search", json!({"federation": federation, "queries": queries})).ok();
+    let mut shown = 0;
+    for page in 1..=3 {
+        let answer = federated(json!({"page": page, "hitsPerPage": 4}));
+        assert_eq!((&answer["totalHits"], &answer["totalPages"]), (&json!(12), &json!(3)));
+        shown += answer["hits"].as_array().unwrap().len();
+    }
+    assert_eq!(shown, 12);
+    assert_eq!(federated(json!({"limit": 50}))["hits"].as_array().unwrap().len(), 12);
+
+    // The default bounds pages, and totals say what was found, as recorded answers do.
+    server.set("f", json!({"pagination": null}));
+    assert_eq!(server.search("f", json!({}))["estimatedTotalHits"], 20);
+}
