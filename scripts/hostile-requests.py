@@ -11,6 +11,7 @@ server has a folder of its own, which is removed. tests/src/memory_limits.rs sen
 import argparse
 import concurrent.futures
 import gzip
+import http.client
 import json
 import os
 import re
@@ -104,9 +105,11 @@ class Server:
 
     def check(self):
         if self.process.poll() is not None:
-            with open(os.path.join(self.folder, "log")) as file:
-                tail = "".join(file.readlines()[-20:])
-            raise SystemExit(f"KILLED: the server ended with status {self.process.returncode}\n{tail}")
+            raise SystemExit(f"KILLED: the server ended with status {self.process.returncode}\n{self.log_tail()}")
+
+    def log_tail(self):
+        with open(os.path.join(self.folder, "log")) as file:
+            return "".join(file.readlines()[-20:])
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -124,7 +127,7 @@ class Server:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             time.sleep(0.2)
             self.check()
             return 0, repr(error).encode()
@@ -233,6 +236,7 @@ def main():
     parser.add_argument("--memory", type=int, default=256, help="MB")
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--only", default="", help="part of the name of the requests that are sent; default: all")
     options = parser.parse_args()
     folder, began = tempfile.mkdtemp(prefix="lamina-hostile-"), time.monotonic()
     try:
@@ -254,6 +258,8 @@ def attack(server, options):
     print(f"{options.memory} MB ({how})", flush=True)
     wrong = 0
     for name, method, path, body, headers, expected in requests(options.documents):
+        if options.only not in name:
+            continue
         for clients in (1, options.clients):
             server.peak, began = 0, time.monotonic()
             # Texts of answers are not kept: this process has a limit too.
@@ -266,6 +272,8 @@ def attack(server, options):
             print(f"{name:22} x {clients:2}: {statuses}, {server.peak >> 10} MB, {time.monotonic() - began:.1f} s", flush=True)
             for status, text in bad[:2]:
                 print(f"  WRONG: {status} {text}", flush=True)
+            if any(status == 0 for status, _ in bad):
+                print(server.log_tail(), flush=True)
             wrong += len(bad)
         status, text = server.ask("POST", "/indexes/films/search", {"q": "alder birch", "limit": 3})
         if status != 200 or len(json.loads(text)["hits"]) != 3:

@@ -7,6 +7,9 @@ use super::snapshot::{DocumentAddress, SegmentView};
 use crate::bits::DocSet;
 use crate::id::{DocId, InternalId};
 
+/// Room for this many is made beforehand: growing touches pages of many sizes.
+const RESERVED_MAX: usize = 1 << 16;
+
 /// Live documents of the sets (`None`: all documents), `limit` of them from the `offset`-th on. Documents of a segment
 /// are in the order wanted already, so this is a merge of the segments: cost grows with `offset + limit`, at a few
 /// nanoseconds each.
@@ -24,7 +27,7 @@ pub(super) fn select<'a>(
             heap.push(Reverse((id, index)));
         }
     }
-    let mut selected = Vec::new();
+    let mut selected = Vec::with_capacity(usize::try_from(limit).unwrap_or(usize::MAX).min(RESERVED_MAX));
     let mut skipped = 0;
     while let Some(Reverse((_, index))) = heap.pop() {
         // Runs of one segment are common: follow it while its documents stay ahead of all others.

@@ -14,14 +14,20 @@ pub use answer::{AnswerBudget, Held};
 pub use json::{VALUE_BYTES, json_heap_bytes};
 pub use pool::{Lease, Pool};
 
+use tokio::sync::Semaphore;
+
 use crate::error::{ApiError, Code};
-use crate::options::{ByteSize, Searching};
+use crate::options::{ByteSize, Searching, core_count};
+
+/// So many pieces of answers are written at the same time, also on one core: one of them may wait for the disk.
+const WRITING_MIN: usize = 2;
 
 /// The memory of requests and answers. One per process.
 #[derive(Debug)]
 pub struct Budgets {
     requests: Arc<Pool>,
     answers: Arc<Pool>,
+    writing: Arc<Semaphore>,
 }
 
 impl Budgets {
@@ -31,12 +37,19 @@ impl Budgets {
         Budgets {
             requests: Arc::new(Pool::new(size(options.request_memory_bytes()))),
             answers: Arc::new(Pool::new(size(options.answer_memory_bytes()))),
+            writing: Arc::new(Semaphore::new(core_count().max(WRITING_MIN))),
         }
     }
 
     /// For one answer that is about to be made.
     pub fn answer(&self) -> AnswerBudget {
         AnswerBudget::of(&self.answers)
+    }
+
+    /// Turns to write the next piece of an answer that is sent while it is written. Each thread that has done so keeps some
+    /// megabytes in the allocator, and the runtime would start one for each client that waits.
+    pub fn writing(&self) -> &Arc<Semaphore> {
+        &self.writing
     }
 
     /// Memory of JSON bodies.

@@ -82,7 +82,7 @@ async fn answer(uid: String, query: ListQuery, state: &AppState, context: Contex
     };
     let mut answer = match listed? {
         Listed::Whole(body) => json_text(budget.body(body)),
-        Listed::Begun(begun) => begun.into_answer(budget),
+        Listed::Begun(begun) => begun.into_answer(budget, Arc::clone(state.budgets.writing())),
     };
     tell(&mut answer, facts);
     Ok(answer)

@@ -11,6 +11,7 @@ use lamina_engine::bits::DocSet;
 use lamina_engine::highlight::{Projection, append_field};
 use lamina_engine::index::settings::VECTORS_FIELD;
 use lamina_engine::index::{DocumentAddress, Snapshot};
+use tokio::sync::Semaphore;
 use warp::Reply;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
@@ -157,7 +158,7 @@ impl Begun {
     pub(super) fn list(writer: DocumentWriter, page: Page, end: String, budget: &AnswerBudget) -> ApiResult<Listed> {
         let written = b"{\"results\":[".to_vec();
         let mut begun = Begun { written, writer, page, is_first: true, end: Some(end) };
-        budget.take(2 * PIECE_BYTES)?;
+        budget.take(2 * PIECE_BYTES + PLACES as usize * size_of::<DocumentAddress>())?;
         let reading = begun.write(|bytes| budget.hold(bytes).map(drop))?;
         budget.take(reading)?;
         if begun.end.is_none() {
@@ -194,6 +195,8 @@ impl Begun {
     /// is read that takes much. Answers what the largest takes beyond its piece.
     fn write(&mut self, may_read: impl Fn(usize) -> ApiResult<()>) -> ApiResult<usize> {
         let mut most = 0;
+        // Growing would touch pages of many sizes, which the allocator keeps.
+        self.written.reserve(PIECE_BYTES + PIECE_BYTES / 16);
         while self.written.len() < PIECE_BYTES {
             let Some(address) = self.page.next(&self.writer.snapshot) else {
                 self.written.extend_from_slice(self.end.take().unwrap_or_default().as_bytes());
@@ -212,27 +215,29 @@ impl Begun {
         Ok(most)
     }
 
-    /// The answer, which is written on while it is sent. `budget` is that of all of it.
-    pub(super) fn into_answer(self, budget: AnswerBudget) -> Response {
-        let mut answer = warp::reply::stream(self.pieces(budget)).into_response();
+    /// The answer, which is written on while it is sent. `budget` is that of all of it, `turns` those to write a piece.
+    pub(super) fn into_answer(self, budget: AnswerBudget, turns: Arc<Semaphore>) -> Response {
+        let mut answer = warp::reply::stream(self.pieces(budget, turns)).into_response();
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         answer
     }
 
-    fn pieces(self, budget: AnswerBudget) -> impl Stream<Item = io::Result<Bytes>> + Send {
-        futures_util::stream::try_unfold((self, budget), |(mut begun, budget)| async move {
+    fn pieces(self, budget: AnswerBudget, turns: Arc<Semaphore>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+        futures_util::stream::try_unfold((self, budget, turns), |(mut begun, budget, turns)| async move {
             if !begun.written.is_empty() {
-                return Ok(Some((Bytes::from(std::mem::take(&mut begun.written)), (begun, budget))));
+                return Ok(Some((Bytes::from(std::mem::take(&mut begun.written)), (begun, budget, turns))));
             }
             if begun.end.is_none() {
                 return Ok(None);
             }
+            let turn = turns.acquire().await.map_err(io::Error::other)?;
             let written = blocking(move || begun.write(|_| Ok(())).map(|_| begun)).await;
+            drop(turn);
             let mut begun = written.and_then(|written| written).map_err(|error| {
                 tracing::error!(error = %error.message, "a list of documents broke off");
                 io::Error::other(error.message)
             })?;
-            Ok(Some((Bytes::from(std::mem::take(&mut begun.written)), (begun, budget))))
+            Ok(Some((Bytes::from(std::mem::take(&mut begun.written)), (begun, budget, turns))))
         })
     }
 }
