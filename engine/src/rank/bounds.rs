@@ -23,9 +23,6 @@ const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
 
-/// So many postings are worth another thread.
-const POSTINGS_PER_JOB: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 15 };
-
 /// Documents with the word itself are read from the postings of the word when they are fewer than one in this many, and
 /// get a number each when they are more.
 const EXACT_SHARE: u32 = 16;
@@ -257,12 +254,20 @@ pub(crate) enum Match {
     Misspelt,
 }
 
+/// How documents are cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cutting {
+    /// See [`Groups::cut`].
+    pub(crate) in_pieces: bool,
+    /// So many postings are worth another thread.
+    pub(crate) postings_per_job: u64,
+}
+
 /// Cuts groups of documents that match every word of a level in some way by the least costs of `attributeRank` and
 /// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
-/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere; `in_pieces`: see
-/// [`Groups::cut`]. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
+/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
 /// cheaper.
 pub(crate) fn cut_by_costs<'q>(
     query: &'q SegmentQuery<'q>,
@@ -271,7 +276,7 @@ pub(crate) fn cut_by_costs<'q>(
     layout: &'q KeyLayout,
     exact_known: &[bool],
     matched: Match,
-    in_pieces: bool,
+    cutting: Cutting,
 ) -> Groups<'q> {
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
@@ -305,12 +310,12 @@ pub(crate) fn cut_by_costs<'q>(
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
-    let costs = least_costs(query, &sources, &packing);
+    let costs = least_costs(query, &sources, &packing, cutting.postings_per_job);
     let bases = groups.into_iter().map(|(bound, docs)| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
     });
-    Groups::cut(bases.collect(), costs, in_pieces, move |slot| packing.key(slot, layout))
+    Groups::cut(bases.collect(), costs, cutting.in_pieces, move |slot| packing.key(slot, layout))
 }
 
 /// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say
@@ -387,7 +392,12 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
 }
 
 /// The least costs of each document, as far as they are known.
-fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], packing: &Packing) -> Slots {
+fn least_costs(
+    query: &SegmentQuery<'_>,
+    sources: &[(usize, Source<'_>, u64)],
+    packing: &Packing,
+    postings_per_job: u64,
+) -> Slots {
     if let [(node, Source::Words(words), _)] = sources {
         // Every document of the level holds one of the words.
         return least_of_words(query, *node, words, packing);
@@ -399,7 +409,7 @@ fn least_costs(query: &SegmentQuery<'_>, sources: &[(usize, Source<'_>, u64)], p
     };
     let postings = |sources: &[(usize, Source<'_>, u64)]| sources.iter().map(|source| source.2).sum::<u64>();
     let (left, right) = sources.split_at(sources.len() / 2);
-    if postings(left).min(postings(right)) < POSTINGS_PER_JOB {
+    if postings(left).min(postings(right)) < postings_per_job {
         return of(sources);
     }
     let (mut costs, others) = rayon::join(|| of(left), || of(right));

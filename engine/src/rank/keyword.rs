@@ -17,7 +17,7 @@ use crate::query::leading_terms::LeadingTerms;
 use crate::query::level::{self, Level};
 use crate::query::options::QueryOptions;
 use crate::query::vertex::node_of;
-use crate::rank::bounds::{Match, cut_by_costs};
+use crate::rank::bounds::{Cutting, Match, cut_by_costs};
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::matcher::Matcher;
@@ -29,13 +29,12 @@ use crate::rank::plan::{Plan, Told};
 use crate::rank::rules::GraphRule;
 use crate::rank::scan::{DocumentScanner, LevelScan};
 use crate::rank::score::{ExactMatch, Exactness, Rank, ScoreDetail};
+use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, Part, SharedBar, TopK};
 use crate::sort::SegmentSort;
 
 /// Cost of the first step of `exactness` when no attribute starts with the query.
 pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
-/// Groups of at most this many documents are scanned without a look at the postings, in all segments together.
-const SCANNED_WHOLE_MAX: u32 = if cfg!(debug_assertions) { 16 } else { 1024 };
 /// More segments than this do not make them smaller: to cut one costs as much as to scan some of its documents.
 const SEGMENTS_MAX: usize = 8;
 /// Bitmaps of fewer documents, over all segments, are combined on one thread.
@@ -58,6 +57,7 @@ pub(crate) struct KeywordSearch<'a> {
     /// Entries wanted, over all segments; `usize::MAX` ranks every document.
     pub(crate) wanted: usize,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) thresholds: SearchThresholds,
 }
 
 /// A level together with what its details are computed from.
@@ -312,7 +312,7 @@ impl Ranked<'_> {
                 top.exchange(&bar);
             }
         };
-        if beside_largest(docs.iter().map(DocSet::len)) <= u64::from(SCANNED_WHOLE_MAX) {
+        if beside_largest(docs.iter().map(DocSet::len)) <= u64::from(self.search.thresholds.scanned_whole_max) {
             return tops.iter_mut().enumerate().any(scan_segment);
         }
         tops.par_iter_mut().enumerate().map(scan_segment).reduce(|| false, |a, b| a || b)
@@ -386,17 +386,20 @@ impl Ranked<'_> {
         let by_typos = (0..).zip(query.docs_by_typos(level, docs)).filter(|(_, docs)| !docs.is_empty());
         let groups = by_typos.map(|(typos, docs)| (with_typos(typos), docs)).collect();
         let groups = cut_by_neighbours(query, level, groups, layout, Match::Misspelt);
-        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Misspelt, self.in_pieces())
+        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Misspelt, self.cutting())
     }
 
     /// Whether a group of one segment is so small that it is scanned without being cut.
     fn is_scanned_whole(&self, docs: &DocSet) -> bool {
-        docs.len() <= SCANNED_WHOLE_MAX / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
+        docs.len() <= self.search.thresholds.scanned_whole_max / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
     }
 
-    /// Whether large groups are listed in pieces: the documents that lead an order are looked for in whole groups.
-    fn in_pieces(&self) -> bool {
-        !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_)))
+    /// Large groups are listed in pieces where there is no order: the documents that lead one are looked for in whole groups.
+    fn cutting(&self) -> Cutting {
+        Cutting {
+            in_pieces: !self.order.parts.iter().any(|part| matches!(part, Part::Sort(_))),
+            postings_per_job: self.search.thresholds.postings_per_job,
+        }
     }
 
     /// Cuts documents that lead the first sort by the rules behind it: many may have the same value. `bound`: the smallest
@@ -428,7 +431,7 @@ impl Ranked<'_> {
             _ => vec![(bound, docs.clone())],
         };
         let groups = cut_by_neighbours(query, level, groups, layout, Match::Exact);
-        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Exact, self.in_pieces())
+        cut_by_costs(query, level, groups, layout, &self.exact_known, Match::Exact, self.cutting())
     }
 }
 

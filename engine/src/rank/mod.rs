@@ -18,8 +18,10 @@ pub(crate) mod rules;
 mod scan;
 pub mod score;
 mod slots;
+mod thresholds;
 pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::{AppliedRule, RuleCandidates};
 pub use score::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue, global_score};
+pub use thresholds::SearchThresholds;

@@ -15,21 +15,13 @@ use crate::rank::matcher::{Matcher, Occurrences};
 use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::GraphRule;
+use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, Part, TopK};
 use crate::segment::{Span, TokensOfDoc};
 use crate::sort::SortTarget;
 
 /// Pieces of documents scanned between two looks at the clock.
 const PIECES_PER_CLOCK_CHECK: usize = 16;
-/// What is left of larger groups is scanned on two threads. Builds with assertions share out smaller ones, so that the
-/// random corpora of the tests have some.
-const SCANNED_ALONE_MAX: usize = if cfg!(debug_assertions) { 512 } else { 768 };
-/// Documents of the first group that are scanned before the others are looked at, and of each later one, for which the
-/// bar is up already.
-const SCANNED_FIRST: [usize; 2] = if cfg!(debug_assertions) { [128, 32] } else { [512, 64] };
-
-/// After so many documents, small groups are taken together.
-const TAKEN_ALONE: usize = if cfg!(debug_assertions) { 128 } else { 512 };
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,7 +128,8 @@ impl<'a> LevelScan<'a> {
         let docs = others.as_ref().unwrap_or(docs);
         // Mostly the first documents settle it: no list is made of the others before that.
         let mut rest = docs.iter();
-        let first: Vec<DocId> = rest.by_ref().take(SCANNED_FIRST[usize::from(self.scanned > 0)]).collect();
+        let first_len = self.ranked.search.thresholds.scanned_first[usize::from(self.scanned > 0)];
+        let first: Vec<DocId> = rest.by_ref().take(first_len).collect();
         match self.docs(bound, &first, top) {
             Scan::TimeIsUp => true,
             Scan::NothingBetter => false,
@@ -157,7 +150,8 @@ impl<'a> LevelScan<'a> {
     /// as many more do not matter.
     pub(super) fn take(&mut self, groups: &mut Groups<'_>, top: &TopK) -> Vec<(Key, DocSet)> {
         let (mut taken, mut count) = (Vec::new(), 0);
-        let enough = if self.has_sorts || self.taken < TAKEN_ALONE { 1 } else { self.taken.max(SCANNED_ALONE_MAX) };
+        let SearchThresholds { taken_alone, scanned_alone_max, .. } = self.ranked.search.thresholds;
+        let enough = if self.has_sorts || self.taken < taken_alone { 1 } else { self.taken.max(scanned_alone_max) };
         // The keys of all parts before the first sort ascend from group to group.
         while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
             && let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0))
@@ -181,7 +175,7 @@ impl<'a> LevelScan<'a> {
     fn lists(&mut self, lists: &[(Key, Vec<DocId>)], top: &mut TopK) -> bool {
         let lists: Vec<(Key, &[DocId])> = lists.iter().map(|(bound, docs)| (*bound, docs.as_slice())).collect();
         let count: usize = lists.iter().map(|(_, docs)| docs.len()).sum();
-        if count < SCANNED_ALONE_MAX {
+        if count < self.ranked.search.thresholds.scanned_alone_max {
             return self.some(&lists, top);
         }
         let mut left = Vec::new();

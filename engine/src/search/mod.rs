@@ -31,7 +31,7 @@ use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery
 use crate::rank::keyword::{KeywordSearch, SegmentInput, beside_largest, rank};
 use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
 use crate::rank::plan::Plan;
-use crate::rank::{RuleCandidates, ScoreDetail};
+use crate::rank::{RuleCandidates, ScoreDetail, SearchThresholds};
 use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::text::Language;
 
@@ -80,6 +80,8 @@ pub struct SearchRequest {
     pub received: Instant,
     /// Tell why.
     pub explain: Option<Explain>,
+    /// From how many documents on more is done than to scan them.
+    pub thresholds: SearchThresholds,
 }
 
 impl Default for SearchRequest {
@@ -101,6 +103,7 @@ impl Default for SearchRequest {
             cutoff: None,
             received: Instant::now(),
             explain: None,
+            thresholds: SearchThresholds::default(),
         }
     }
 }
@@ -266,6 +269,7 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
         strategy: request.matching,
         wanted: request.wanted(distinct.is_some()),
         deadline: request.cutoff.map(|c| request.received + c),
+        thresholds: request.thresholds,
     };
     let mut ranked = rank(&keyword, &segments);
     clock.lap("rank", Some(documents(&ranked.matching)));

@@ -144,8 +144,14 @@ fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseE
     let filter = drawn.filter.map(|filter| Filter::parse(filter).unwrap().unwrap());
     let query = drawn.words.join(" ");
     let matching = drawn.matching;
-    let unfiltered =
-        SearchRequest { query: Some(query.clone()), limit: 1000, matching, sort, ..SearchRequest::default() };
+    let unfiltered = SearchRequest {
+        query: Some(query.clone()),
+        limit: 1000,
+        matching,
+        sort,
+        thresholds: SearchThresholds::SMALL,
+        ..SearchRequest::default()
+    };
     let whole = SearchRequest { filter: filter.clone(), ..unfiltered.clone() };
     let list = ranked(corpus, &whole);
     let passes = |document: &Value| filter.as_ref().is_none_or(|filter| matches(document, filter));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
-use lamina_engine::rank::{ExactMatch, ScoreDetail};
+use lamina_engine::rank::{ExactMatch, ScoreDetail, SearchThresholds};
 use lamina_engine::search::{Hit, MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::ListThresholds;
 use lamina_engine::storage::MemoryDirectory;
@@ -174,10 +174,24 @@ fn settings(patch: serde_json::Value) -> Operation {
     Operation::Settings(Box::new(serde_json::from_value(patch).unwrap()))
 }
 
+/// From which sizes on an index has lists that save time, and a search does more than scan.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    lists: ListThresholds,
+    search: SearchThresholds,
+}
+
+/// Some thousand documents have every list, and searches of them take every way.
+const SMALL: Thresholds = Thresholds { lists: ListThresholds::SMALL, search: SearchThresholds::SMALL };
+
+/// What servers run with.
+fn shipped() -> Thresholds {
+    Thresholds { lists: ListThresholds::default(), search: SearchThresholds::default() }
+}
+
 /// An index of the documents at `places`, in segments that end at `cuts`.
-fn index(docs: &[Doc], places: &[usize], cuts: &[usize], batch: &mut u64) -> Index {
-    let options =
-        IndexOptions { background_merges: false, list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
+fn index(docs: &[Doc], places: &[usize], cuts: &[usize], batch: &mut u64, lists: ListThresholds) -> Index {
+    let options = IndexOptions { background_merges: false, list_thresholds: lists, ..IndexOptions::default() };
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).expect("created");
     apply(&index, batch, &[settings(json!({ "searchableAttributes": FIELDS, "sortableAttributes": ["number"] }))]);
     let mut start = 0;
@@ -210,9 +224,19 @@ fn index(docs: &[Doc], places: &[usize], cuts: &[usize], batch: &mut u64) -> Ind
 
 /// Indexes, searches and compares, for each list of ranking rules with its queries.
 fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) -> Result<(), TestCaseError> {
+    check_with(SMALL, corpus, cuts, searches)
+}
+
+/// As [`check`], with other thresholds.
+fn check_with(
+    thresholds: Thresholds,
+    corpus: &Corpus,
+    cuts: &[usize],
+    searches: &[(Vec<Rule>, Vec<Query>)],
+) -> Result<(), TestCaseError> {
     let (docs, places) = (&corpus.docs, corpus.places());
     let mut batch = 0;
-    let index = index(docs, &places, cuts, &mut batch);
+    let index = index(docs, &places, cuts, &mut batch, thresholds.lists);
     let mut synonyms: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for synonym in corpus.synonyms {
         synonyms.entry(synonym.of.join(" ")).or_default().push(synonym.words.join(" "));
@@ -225,7 +249,7 @@ fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) 
         apply(&index, &mut batch, &[settings(json!({ "rankingRules": names }))]);
         let order = Order::of(rules);
         for query in queries {
-            compare(&index, corpus, &places_of, &order, query).map_err(|e| match e {
+            compare(&index, corpus, &places_of, &order, query, thresholds.search).map_err(|e| match e {
                 TestCaseError::Fail(why) => TestCaseError::fail(format!("{why}\nfor {query:?} by {names:?}")),
                 rejected => rejected,
             })?;
@@ -241,6 +265,7 @@ fn compare(
     places_of: &[Vec<usize>],
     order: &Order,
     query: &Query,
+    thresholds: SearchThresholds,
 ) -> Result<(), TestCaseError> {
     let snapshot = index.snapshot();
     let strategy = if query.all { MatchingStrategy::All } else { MatchingStrategy::Last };
@@ -250,7 +275,8 @@ fn compare(
         (None, false) => " ".to_owned(),
     };
     let text = query.words.join(" ") + &end;
-    let request = SearchRequest { query: Some(text), limit: query.limit, matching: strategy, ..Default::default() };
+    let request =
+        SearchRequest { query: Some(text), limit: query.limit, matching: strategy, thresholds, ..Default::default() };
     let result = search(&snapshot, &request).expect("valid request");
     let one_of_each =
         expected(&corpus.docs, corpus.synonyms, &query.words, query.prefix, query.without.as_deref(), strategy, order);
@@ -422,6 +448,11 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
 /// Thousands of documents, most of them copies of a few, so that many match; and some of which there are only one or
 /// two, so that the best hits are different ones. Some texts are what others begin with.
 fn large_corpus() -> impl Strategy<Value = Corpus> {
+    large_corpus_of(5_000..13_000)
+}
+
+/// As [`large_corpus`], of so many documents.
+fn large_corpus_of(total: std::ops::Range<usize>) -> impl Strategy<Value = Corpus> {
     /// Shares what the others leave.
     const FILLS: usize = 0;
     let rare = (doc(RARER_WORDS, [4, 8, 24]), prop_oneof![3 => 1usize..4, 1 => 30usize..200]);
@@ -429,7 +460,7 @@ fn large_corpus() -> impl Strategy<Value = Corpus> {
     let filler = (doc(SHARED_WORDS, [4, 6, 10]), Just(FILLS));
     let docs = proptest::collection::vec(prop_oneof![rare, filler], 16..32);
     let beginnings = proptest::collection::vec((any::<Pick>(), any::<Pick>(), 0..FIELDS.len(), 1usize..4), 1..8);
-    (docs, beginnings, 5_000usize..13_000, synonyms(SHARED_SYNONYMS)).prop_map(|(docs, beginnings, total, synonyms)| {
+    (docs, beginnings, total, synonyms(SHARED_SYNONYMS)).prop_map(|(docs, beginnings, total, synonyms)| {
         let (mut docs, mut copies): (Vec<Doc>, Vec<usize>) = docs.into_iter().unzip();
         let begin = |(of, with, field, len): (Pick, Pick, usize, usize)| {
             let words: Vec<String> = docs[of.index(docs.len())].texts[field].iter().take(len).cloned().collect();
@@ -548,7 +579,7 @@ proptest! {
         ),
     ) {
         let mut batch = 0;
-        let index = index(&corpus.docs, &corpus.places(), &[cut], &mut batch);
+        let index = index(&corpus.docs, &corpus.places(), &[cut], &mut batch, SMALL.lists);
         for (rules, queries) in searches {
             let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
             apply(&index, &mut batch, &[settings(json!({ "rankingRules": names }))]);
@@ -560,6 +591,7 @@ proptest! {
                         matching: if query.all { MatchingStrategy::Last } else { MatchingStrategy::Frequency },
                         search_on: field.map(|field| vec![FIELDS[field].to_owned()]),
                         scores: true,
+                        thresholds: SMALL.search,
                         ..SearchRequest::default()
                     };
                     let hits = search(&index.snapshot(), &request).expect("valid request").hits;
@@ -589,6 +621,35 @@ proptest! {
     }
 }
 
+/// So many documents that segments have every list, with the thresholds that ship.
+const SHIPPED_DOCS: std::ops::Range<usize> = 20_000..40_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5, ..ProptestConfig::default() })]
+
+    #[test]
+    fn many_documents_are_ranked_like_few_by_what_ships(
+        corpus in large_corpus_of(SHIPPED_DOCS),
+        cut in 0usize..4000,
+        searches in proptest::collection::vec((rules(), proptest::collection::vec(query_of_corpus(), 8)), 4),
+    ) {
+        let resolved = |queries: Vec<_>| queries.into_iter().map(|query| resolved(query, &corpus)).collect();
+        let searches: Vec<_> = searches.into_iter().map(|(rules, queries)| (rules, resolved(queries))).collect();
+        check_with(shipped(), &corpus, &[cut], &searches)?;
+    }
+
+    #[test]
+    fn many_documents_with_typos_are_ranked_like_few_by_what_ships(
+        corpus in large_corpus_of(SHIPPED_DOCS),
+        searches in proptest::collection::vec(
+            (rules(), proptest::collection::vec(query(MISSPELT_QUERY_WORDS, 3, 1usize..60), 8)),
+            4,
+        ),
+    ) {
+        check_with(shipped(), &corpus, &[], &searches)?;
+    }
+}
+
 /// A document with these texts.
 fn doc_of(texts: [&str; FIELDS.len()]) -> Doc {
     let texts = texts.map(|text| text.split_whitespace().map(str::to_owned).collect());
@@ -604,7 +665,7 @@ fn corpus_of<const N: usize>(docs: [(Doc, usize); N]) -> Corpus {
 /// One segment of a corpus, ranked by these rules.
 fn ranked_by(rules: &[&str], corpus: &Corpus) -> Index {
     let mut batch = 0;
-    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch);
+    let index = index(&corpus.docs, &corpus.places(), &[], &mut batch, SMALL.lists);
     apply(&index, &mut batch, &[settings(json!({ "rankingRules": rules }))]);
     index
 }
@@ -646,6 +707,7 @@ fn ways_to_leave_out_words_take_no_place_from_each_other() {
             query: Some("sea king gardener ".to_owned()),
             matching: MatchingStrategy::Frequency,
             limit: 5,
+            thresholds: SMALL.search,
             ..SearchRequest::default()
         };
         let snapshot = index.snapshot();
@@ -668,6 +730,7 @@ fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
             query: Some("king".to_owned()),
             search_on: Some(vec![FIELDS[0].to_owned()]),
             limit,
+            thresholds: SMALL.search,
             ..SearchRequest::default()
         };
         let hits = search(&index.snapshot(), &request).expect("valid request").hits;
@@ -683,7 +746,8 @@ fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
 fn scores_of_joined_words_are_in_the_order_of_hits() {
     let docs = ["king of the house", "kinghouse", "king house"].map(|text| (doc_of([text, "", ""]), 1));
     let index = ranked_by(&["words", "proximity", "typo"], &corpus_of(docs));
-    let request = SearchRequest { query: Some("king house ".to_owned()), ..SearchRequest::default() };
+    let query = Some("king house ".to_owned());
+    let request = SearchRequest { query, thresholds: SMALL.search, ..SearchRequest::default() };
     let hits = search(&index.snapshot(), &request).expect("valid request").hits;
     assert_eq!(hits.iter().map(|hit| hit.address.doc).collect::<Vec<_>>(), [2, 1, 0]);
     assert!(hits.is_sorted_by(|better, worse| better.score > worse.score), "{hits:?}");
@@ -698,6 +762,7 @@ fn documents_without_the_word_itself_are_hits_by_its_completions() {
         query: Some("s".to_owned()),
         search_on: Some(vec![FIELDS[1].to_owned()]),
         limit: 3,
+        thresholds: SMALL.search,
         ..SearchRequest::default()
     };
     let found = search(&index.snapshot(), &request).expect("valid request");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use lamina_engine::condition::TimeLimit;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
+use lamina_engine::rank::SearchThresholds;
 use lamina_engine::search::{Explain, SearchRequest};
 use lamina_engine::sort::SortCriterion;
 use serde_json::Value;
@@ -61,6 +62,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
             .explain
             .as_ref()
             .map(|explain| Explain { document: explain.document_id.clone(), imposed: hidden }),
+        thresholds: SearchThresholds::default(),
     })
 }
 
