@@ -116,9 +116,12 @@ impl Features {
 }
 
 /// Writes the switches of another server into the database folder that is to become its copy; what this program does
-/// not know is left out.
+/// not know is left out. A server that did not know `legacySearch` searched in that way.
 pub(crate) fn import(folder: &Path, switches: &Value) -> io::Result<()> {
-    let is_on = |feature: &Feature| switches.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
+    let is_on = |feature: &Feature| {
+        let switch = switches.get(feature.name());
+        switch.and_then(Value::as_bool).unwrap_or(*feature == Feature::LegacySearch && switch.is_none())
+    };
     let on: Map<String, Value> =
         Feature::ALL.iter().map(|feature| (feature.name().to_owned(), is_on(feature).into())).collect();
     write_durably(&folder.join(FILE), &Value::Object(on).to_string())
@@ -164,6 +167,21 @@ mod tests {
         let again = Features::open(folder.path(), &[]);
         assert!(again.is_on(Feature::ContainsFilter));
         assert_eq!(again.show(), shown);
+    }
+
+    #[test]
+    fn an_imported_server_goes_on_as_it_was() {
+        let imported = |switches: Value| {
+            let folder = tempfile::tempdir().unwrap();
+            import(folder.path(), &switches).unwrap();
+            Features::open(folder.path(), &[])
+        };
+        let old = imported(json!({"containsFilter": true, "vectorStore": true}));
+        assert!(old.is_on(Feature::ContainsFilter) && old.is_on(Feature::LegacySearch));
+        assert!(!old.is_on(Feature::Metrics));
+        for is_on in [false, true] {
+            assert_eq!(imported(json!({"legacySearch": is_on})).is_on(Feature::LegacySearch), is_on);
+        }
     }
 
     #[test]

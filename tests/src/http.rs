@@ -200,6 +200,12 @@ fn features_that_are_not_there_say_so_whatever_their_switches_say() {
         let expected = if is_on { (451, "requires_enterprise_edition") } else { (400, "feature_not_enabled") };
         control.refused(expected.0, expected.1);
     }
+    // With any key that has the rights for them.
+    let made = server.post("/keys", json!({"actions": ["*"], "indexes": ["*"], "expiresAt": null})).body;
+    let server = server.with_key(made["key"].as_str().unwrap());
+    for (method, path) in [("POST", "/render-template"), ("DELETE", "/dynamic-search-rules"), ("GET", "/chats")] {
+        server.send(server.request(method.parse().unwrap(), path)).refused(400, "feature_not_enabled");
+    }
     let other = server.with_key("wrong");
     other.get("/chats").refused(403, "invalid_api_key");
     other.post("/render-template", json!({})).refused(403, "invalid_api_key");

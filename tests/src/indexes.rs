@@ -199,3 +199,57 @@ fn an_index_can_have_another_name() {
     server.patch("/indexes/new", json!({"uid": "n e w"})).refused(400, "invalid_index_uid");
     server.patch("/indexes/new", json!({"createdAt": "2024-01-01"})).refused(400, "immutable_index_created_at");
 }
+
+#[test]
+fn a_rename_is_a_change_of_the_index() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    let dates = |uid: &str| {
+        let index = server.get(&format!("/indexes/{uid}")).ok();
+        (index["createdAt"].clone(), index["updatedAt"].as_str().unwrap().to_owned())
+    };
+    let (created_at, before) = dates("films");
+    server.done(&server.patch("/indexes/films", json!({"uid": "films"})));
+    assert_eq!(dates("films").1, before, "nothing changed");
+    server.done(&server.patch("/indexes/films", json!({"uid": "movies"})));
+    let renamed = dates("movies");
+    assert_eq!(renamed.0, created_at);
+    assert!(renamed.1 > before, "{} after {before}", renamed.1);
+    server.done(&server.patch("/indexes/movies", json!({"uid": "films", "primaryKey": "id"})));
+    assert!(dates("films").1 > renamed.1);
+}
+
+#[test]
+fn an_index_without_documents_has_sizes() {
+    let server = Server::start();
+    server.done(&server.post("/indexes", json!({"uid": "films", "primaryKey": "id"})));
+    let sizes = |format: &str| {
+        let stats = server.get(&format!("/indexes/films/stats?showInternalDatabaseSizes=true&sizeFormat={format}"));
+        stats.ok()["internalDatabaseSizes"].clone()
+    };
+    assert!(sizes("raw")["manifest"].as_u64().unwrap() > 100, "{}", sizes("raw"));
+    assert!(sizes("human")["manifest"].as_str().unwrap().ends_with('B'), "{}", sizes("human"));
+    let compacted = server.done(&server.post("/indexes/films/compact", json!(null)));
+    for name in ["preCompactionSize", "postCompactionSize"] {
+        let size = compacted["details"][name].as_str().unwrap();
+        let number: f64 = size.strip_suffix(" KiB").expect(size).parse().unwrap();
+        assert!(number > 0.0, "{size}");
+    }
+}
+
+/// What documents are is told by their size as JSON, not by what is left of them in compressed blocks.
+#[test]
+fn the_size_of_documents_is_that_of_their_json() {
+    let server = Server::start();
+    let text = "word ".repeat(2000);
+    server.add("films", json!((0..100).map(|id| json!({"id": id, "text": text})).collect::<Vec<_>>()));
+    let stats = server.get("/indexes/films/stats").ok();
+    let (raw, average) = (stats["rawDocumentDbSize"].as_u64().unwrap(), stats["avgDocumentSize"].as_u64().unwrap());
+    assert!((10_000..10_100).contains(&average), "{stats}");
+    assert!(raw < 100 * average / 10, "it compresses well: {stats}");
+    server.done(&server.post("/indexes/films/documents/delete-batch", json!((0..90).collect::<Vec<_>>())));
+    let left = server.get("/indexes/films/stats").ok()["avgDocumentSize"].as_u64().unwrap();
+    assert!((10_000..10_100).contains(&left), "{left}");
+    server.done(&server.delete("/indexes/films/documents"));
+    assert_eq!(server.get("/indexes/films/stats").ok()["avgDocumentSize"], 0);
+}

@@ -154,3 +154,44 @@ fn wrong_parameters_are_refused() {
     server.get(&format!("{path}?colour=red")).refused(400, "bad_request");
     server.post("/indexes/absent/search", json!({})).refused(404, "index_not_found");
 }
+
+#[test]
+fn metadata_names_the_query() {
+    let server = films();
+    let ask = |path: &str, body: Value| {
+        let request = server.request(reqwest::Method::POST, path).header("Meili-Include-Metadata", "true");
+        server.send(request.json(&body)).ok()
+    };
+    let told = |metadata: &Value| {
+        assert!(metadata["queryUid"].is_string(), "{metadata}");
+        assert_eq!((&metadata["indexUid"], &metadata["primaryKey"]), (&json!("films"), &json!("id")));
+        metadata.get("query").cloned()
+    };
+    let metadata = ask("/indexes/films/search", json!({"q": "park"}))["metadata"].clone();
+    assert_eq!(told(&metadata), Some(json!("park")));
+    assert_eq!(metadata.as_object().unwrap().keys().next().unwrap(), "query");
+    assert_eq!(told(&ask("/indexes/films/search", json!({"q": ""}))["metadata"]), Some(json!("")));
+    assert_eq!(told(&ask("/indexes/films/search", json!({"q": null}))["metadata"]), None);
+    let queries = json!([{"indexUid": "films", "q": "park"}, {"indexUid": "films"}]);
+    let each = ask("/multi-search", json!({"queries": queries}))["results"].clone();
+    assert_eq!((told(&each[0]["metadata"]), told(&each[1]["metadata"])), (Some(json!("park")), None));
+    let merged = ask("/multi-search", json!({"federation": {}, "queries": queries}))["metadata"].clone();
+    assert_eq!((told(&merged[0]), told(&merged[1])), (Some(json!("park")), None));
+    let plain = server.post("/indexes/films/search", json!({"q": "park"})).ok();
+    assert_eq!(plain.get("metadata"), None);
+}
+
+/// The type of a switch is a matter of the switch; where it may stand is a matter of the request.
+#[test]
+fn performance_details_are_refused_by_two_codes() {
+    let server = films();
+    let ask = |federation: Value, query: Value| {
+        server.post("/multi-search", json!({"federation": federation, "queries": [query]}))
+    };
+    ask(json!({"showPerformanceDetails": "true"}), json!({"indexUid": "films"}))
+        .refused(400, "invalid_search_show_performance_details");
+    ask(json!({}), json!({"indexUid": "films", "showPerformanceDetails": true}))
+        .refused(400, "invalid_multi_search_query_show_performance_details");
+    let shown = ask(json!({"showPerformanceDetails": true}), json!({"indexUid": "films"})).ok();
+    assert!(shown["performanceDetails"].is_object(), "{shown}");
+}

@@ -33,6 +33,19 @@ fn defaults_changes_and_resets() {
     server.get("/indexes/absent/settings").refused(404, "index_not_found");
 }
 
+/// Where their feature is off they are not among all settings, and none by themselves.
+#[test]
+fn foreign_keys_are_none_without_their_feature() {
+    let server = Server::start();
+    server.add("films", films());
+    for is_on in [false, true] {
+        server.patch("/experimental-features", json!({"foreignKeys": is_on})).ok();
+        assert_eq!(server.get("/indexes/films/settings/foreign-keys").ok(), json!([]));
+        assert_eq!(server.get("/indexes/films/settings").ok().get("foreignKeys").is_some(), is_on);
+    }
+    server.get("/indexes/absent/settings/foreign-keys").refused(404, "index_not_found");
+}
+
 /// Every part has its own route: read, write, reset to the default.
 #[test]
 fn every_part_has_its_route() {

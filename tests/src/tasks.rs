@@ -208,3 +208,28 @@ fn the_queue_can_be_made_small_again() {
     assert_ne!(after, json!(before), "{compacted}");
     assert_eq!(server.add("films", json!([{"id": 1}]))["uid"], 201, "the queue goes on");
 }
+
+#[test]
+fn batches_tell_what_they_wrote() {
+    let server = Server::start();
+    let stats = |task: &Value| server.get(&format!("/batches/{}", task["batchUid"])).ok()["stats"].clone();
+    let written = stats(&server.add("films", json!([{"id": 1, "title": "Ran"}, {"id": 2, "title": "Ikiru"}])));
+    let congestion = json!({"attempts": 2, "blocking_attempts": 0, "blocking_ratio": 0.0});
+    assert_eq!(written["writeChannelCongestion"], congestion);
+    let sizes = written["internalDatabaseSizes"].as_object().expect("sizes");
+    assert!(sizes["store"].as_str().unwrap().contains(" B (+"), "{written}");
+    // The same once more takes as much room as before.
+    let again = stats(&server.add("films", json!([{"id": 1, "title": "Ran"}, {"id": 2, "title": "Ikiru"}])));
+    assert_eq!(again["writeChannelCongestion"], congestion);
+    assert_ne!(again.get("internalDatabaseSizes"), Some(&json!({})));
+    for nothing in [
+        server.done(&server.delete("/indexes/films/documents/99")),
+        server.done(&server.post("/indexes", json!({"uid": "books"}))),
+        server.fails(&server.delete("/indexes/absent/documents/1"), "index_not_found"),
+        server.set("books", json!({"displayedAttributes": ["title"]})),
+    ] {
+        let stats = stats(&nothing);
+        assert_eq!(stats.get("writeChannelCongestion"), None, "{stats}");
+        assert_eq!(stats.get("internalDatabaseSizes"), None, "{stats}");
+    }
+}

@@ -14,6 +14,7 @@ use super::damaged::{Damage, DamagedSegment};
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::lock::IndexLock;
+use super::manifest::manifest_name;
 use super::merge_thread::{MergeControl, Merging};
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
@@ -415,6 +416,8 @@ impl Index {
             generation: snapshot.generation,
             document_count: snapshot.document_count(),
             segment_bytes: snapshot.disk_bytes(),
+            // Gone when a writer has just put another one in its place.
+            manifest_bytes: self.shared.directory.len(&manifest_name(snapshot.generation)).unwrap_or(0),
             segments: segments.collect(),
             damaged: snapshot.damaged().to_vec(),
         }

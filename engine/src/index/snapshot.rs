@@ -118,6 +118,15 @@ impl Snapshot {
         self.segments.iter().map(|segment| u64::from(segment.live_count())).sum()
     }
 
+    /// Bytes of the sections of all segments, by kind. Cheap: looks at the tables of the segments only.
+    pub fn section_bytes(&self) -> BTreeMap<&'static str, u64> {
+        let mut bytes = BTreeMap::new();
+        for (kind, length) in self.segments.iter().flat_map(|segment| segment.reader.bytes_by_kind()) {
+            *bytes.entry(kind).or_default() += length;
+        }
+        bytes
+    }
+
     /// When the index was created.
     pub fn created_at(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.created_at_nanos)

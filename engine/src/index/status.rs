@@ -24,6 +24,8 @@ pub struct IndexReport {
     pub document_count: u64,
     /// Bytes of all segment files.
     pub segment_bytes: u64,
+    /// Bytes of the manifest.
+    pub manifest_bytes: u64,
     pub segments: Vec<SegmentReport>,
     /// Segments that cannot be used.
     pub damaged: Vec<DamagedSegment>,

@@ -11,7 +11,7 @@ use super::error::IndexError;
 use super::manifest::Manifest;
 use super::recovery::{newest_manifest, read_snapshot, tombstones_of};
 use super::snapshot::Snapshot;
-use crate::segment::store_bytes_of_file;
+use crate::segment::{SegmentMeta, store_bytes_of_file};
 use crate::storage::{Directory, MappedDirectory};
 
 /// Counts and sizes of an index at one commit.
@@ -27,8 +27,10 @@ pub struct IndexSummary {
     pub segment_count: usize,
     /// Bytes of all files of the segments.
     pub disk_bytes: u64,
-    /// Bytes of the sections that hold the documents.
+    /// Bytes of the sections that hold the documents, as they are on the disk.
     pub store_bytes: u64,
+    /// Bytes of the JSON of the live documents. Of segments with deleted ones, by their average.
+    pub json_bytes: u64,
     /// Documents holding each top-level field.
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     /// Vectors of the embedders of the settings.
@@ -57,6 +59,11 @@ impl IndexSummary {
             segment_count: snapshot.segments.len(),
             disk_bytes: snapshot.disk_bytes(),
             store_bytes: snapshot.segments.iter().map(|segment| segment.reader.store_bytes()).sum(),
+            json_bytes: snapshot
+                .segments
+                .iter()
+                .map(|segment| live_json_bytes(segment.reader.meta(), segment.live_count()))
+                .sum(),
             field_distribution: snapshot.field_distribution.clone(),
             vectors: snapshot.vector_counts(),
             damaged: snapshot.damaged().iter().map(DamageSummary::of).collect(),
@@ -99,10 +106,12 @@ impl IndexSummary {
 
     fn of_manifest(directory: &dyn Directory, manifest: &Manifest) -> Result<IndexSummary, IndexError> {
         let (body, mut inline) = (&manifest.body, manifest.inline_tombstones.iter());
-        let (mut document_count, mut disk_bytes, mut store_bytes) = (0, 0, 0);
+        let (mut document_count, mut disk_bytes, mut store_bytes, mut json_bytes) = (0, 0, 0, 0);
         for entry in &body.segments {
             let deleted = tombstones_of(directory, entry, &mut inline)?.map_or(0, |tombstones| tombstones.len());
-            document_count += u64::from(entry.meta.doc_count.saturating_sub(deleted));
+            let live = entry.meta.doc_count.saturating_sub(deleted);
+            document_count += u64::from(live);
+            json_bytes += live_json_bytes(&entry.meta, live);
             disk_bytes += entry.meta.total_bytes();
             store_bytes += store_bytes_of_file(directory, &entry.meta.file)?;
         }
@@ -116,11 +125,18 @@ impl IndexSummary {
             segment_count: body.segments.len(),
             disk_bytes,
             store_bytes,
+            json_bytes,
             field_distribution: body.field_distribution.clone(),
             vectors: VectorCounts::default(),
             damaged: Vec::new(),
         })
     }
+}
+
+/// The part of the JSON of a segment's documents that the live ones have.
+fn live_json_bytes(meta: &SegmentMeta, live: u32) -> u64 {
+    let share = u128::from(meta.raw_bytes) * u128::from(live) / u128::from(meta.doc_count.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 impl DamageSummary {

@@ -465,6 +465,11 @@ impl SegmentReader {
         self.files.iter().map(bytes_of_store).sum()
     }
 
+    /// Kind and length in bytes of each section; a kind may come several times.
+    pub fn bytes_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.files.iter().flat_map(SectionTable::list).map(|(kind, _, bytes)| (kind.name(), bytes))
+    }
+
     /// Name and length in bytes of each section, for `inspect`.
     pub fn sections(&self) -> Vec<(String, u64)> {
         let all = self.files.iter().flat_map(SectionTable::list);

@@ -53,12 +53,17 @@ impl ApiKeyView {
     }
 }
 
+/// The secret of the key with this uid, whether there is one or not.
+pub(super) fn value(uid: Uuid, master_key: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, master_key.as_bytes());
+    let tag = hmac::sign(&key, uid.hyphenated().to_string().as_bytes());
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl ApiKey {
     /// The secret that clients send: HMAC-SHA256 of the uid under the master key, 64 characters of lower-case hex.
     pub fn value(&self, master_key: &str) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, master_key.as_bytes());
-        let tag = hmac::sign(&key, self.uid.hyphenated().to_string().as_bytes());
-        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        value(self.uid, master_key)
     }
 
     /// The public object, with the secret.

@@ -13,6 +13,8 @@ use crate::wire::query_string::decode_path_segment;
 pub(super) struct Asked {
     /// `None`: only the master key may.
     pub(super) action: Option<Action>,
+    /// An action that is needed besides.
+    pub(super) also: Option<Action>,
     /// The index that the path names.
     pub(super) index_uid: Option<String>,
 }
@@ -24,7 +26,9 @@ impl Asked {
             ["indexes", uid, ..] => Some(decode_path_segment(uid)),
             _ => None,
         };
-        Asked { action: needed(method.as_str(), &segments), index_uid }
+        // What it renders are settings and documents.
+        let also = (segments.as_slice() == ["render-template"]).then_some(Action::DocumentsGet);
+        Asked { action: needed(method.as_str(), &segments), also, index_uid }
     }
 }
 
@@ -94,7 +98,8 @@ fn on_server(method: &str, path: &[&str]) -> Option<Action> {
         ("GET", ["dynamic-search-rules"] | ["dynamic-search-rules", _]) => Action::DynamicSearchRulesGet,
         ("POST", ["dynamic-search-rules"]) => Action::DynamicSearchRulesGet,
         ("PATCH", ["dynamic-search-rules", _]) => Action::DynamicSearchRulesUpdate,
-        ("DELETE", ["dynamic-search-rules", _]) => Action::DynamicSearchRulesDelete,
+        ("DELETE", ["dynamic-search-rules"] | ["dynamic-search-rules", _]) => Action::DynamicSearchRulesDelete,
+        ("POST", ["render-template"]) => Action::SettingsGet,
         (_, ["logs", "stream" | "stderr"]) => Action::MetricsGet,
         ("GET" | "HEAD", ["version"]) => Action::Version,
         _ => return None,
@@ -148,6 +153,8 @@ mod tests {
         ("POST", "/dynamic-search-rules", "dynamicSearchRules.get"),
         ("PATCH", "/dynamic-search-rules/a", "dynamicSearchRules.update"),
         ("DELETE", "/dynamic-search-rules/a", "dynamicSearchRules.delete"),
+        ("DELETE", "/dynamic-search-rules", "dynamicSearchRules.delete"),
+        ("POST", "/render-template", "settings.get"),
         ("GET", "/tasks", "tasks.get"),
         ("GET", "/tasks/1", "tasks.get"),
         ("GET", "/batches", "tasks.get"),

@@ -97,22 +97,25 @@ impl SearchRules {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Signer {
-    api_key_uid: Uuid,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Claims {
     search_rules: SearchRules,
     /// Unix seconds.
     #[serde(default)]
     exp: Option<f64>,
+    api_key_uid: Uuid,
 }
 
-/// The key that `token` says it is signed with; `None` when it is no tenant token. Nothing of it is to be trusted yet.
-pub(super) fn signer(token: &str) -> Option<Uuid> {
-    jsonwebtoken::dangerous::insecure_decode_claims::<Signer>(token).ok().map(|signer| signer.api_key_uid)
+/// The key that `token` says it is signed with; `None` when it has not the form of a token. Nothing of it is to be trusted
+/// yet.
+///
+/// # Errors
+/// `invalid_api_key` with the reason, when it has the form and another content: its sender knows that already.
+pub(super) fn signer(token: &str) -> Result<Option<Uuid>, ApiError> {
+    match jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token) {
+        Ok(claims) => Ok(Some(claims.api_key_uid)),
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidToken) => Ok(None),
+        Err(error) => Err(undecodable(&error)),
+    }
 }
 
 /// The rules of a token that is signed with `secret` and has not ended by `now` (Unix seconds).
@@ -160,7 +163,8 @@ mod tests {
 
     const UID: &str = "4bc0887a-0e41-4f3b-935d-0c451dcee9c8";
 
-    fn check(claims: Value) -> Result<SearchRules, String> {
+    fn check(mut claims: Value) -> Result<SearchRules, String> {
+        claims["apiKeyUid"] = json!(UID);
         let token = sign(Algorithm::HS256, &claims, "secret");
         verify(&token, "secret", 1000).map_err(|error| error.message)
     }
@@ -174,7 +178,7 @@ mod tests {
         let claims = json!({"apiKeyUid": UID, "searchRules": ["*"]});
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
             let token = sign(algorithm, &claims, "secret");
-            assert_eq!(signer(&token), Some(UID.parse().unwrap()));
+            assert_eq!(signer(&token), Ok(Some(UID.parse().unwrap())));
             assert!(verify(&token, "secret", 0).is_ok(), "{algorithm:?}");
             let error = verify(&token, "other", 0).unwrap_err();
             assert_eq!(error.message, "Could not decode tenant token, InvalidSignature.");
@@ -195,9 +199,17 @@ mod tests {
 
     #[test]
     fn what_is_no_tenant_token() {
-        for token in ["", "abc", "a.b.c", &sign(Algorithm::HS256, &json!({"searchRules": ["*"]}), "x")] {
-            assert_eq!(signer(token), None, "{token}");
+        for token in ["", "abc", "a.b"] {
+            assert_eq!(signer(token), Ok(None), "{token}");
         }
+        let reason = |claims: Value| signer(&sign(Algorithm::HS256, &claims, "x")).unwrap_err().message;
+        let missing = "Could not decode tenant token, JSON error: missing field `searchRules`";
+        assert!(reason(json!({"tamo": "kefir"})).starts_with(missing));
+        let missing = "Could not decode tenant token, JSON error: missing field `apiKeyUid`";
+        assert!(reason(json!({"searchRules": ["*"]})).starts_with(missing));
+        let error = reason(json!({"searchRules": "kefir", "apiKeyUid": UID}));
+        assert!(error.starts_with("Could not decode tenant token, JSON error: `searchRules` is neither"), "{error}");
+        assert!(signer("a.b.c").is_err());
     }
 
     #[test]

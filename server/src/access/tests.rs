@@ -134,7 +134,42 @@ fn tenants_need_a_key_that_may_search() {
     // The master key signs no tokens.
     let claims = json!({"apiKeyUid": uuid::Uuid::new_v4(), "searchRules": ["*"]});
     let token = tenant::sign(Algorithm::HS256, &claims, MASTER);
-    assert_eq!(with(&access, "POST", "/indexes/a/search", &token).unwrap_err(), INVALID);
+    let reason = with(&access, "POST", "/indexes/a/search", &token).unwrap_err();
+    assert_eq!(reason, "Could not decode tenant token, InvalidSignature.");
+}
+
+#[test]
+fn a_token_that_cannot_be_read_says_why_where_tokens_are_taken() {
+    let access = access(Some(MASTER));
+    let token = tenant::sign(Algorithm::HS256, &json!({"tamo": "kefir"}), "tamo");
+    let reason = with(&access, "POST", "/indexes/a/search", &token).unwrap_err();
+    assert_eq!(reason, "Could not decode tenant token, JSON error: missing field `searchRules` at line 1 column 16.");
+    assert_eq!(with(&access, "GET", "/indexes/a/documents", &token).unwrap_err(), INVALID);
+    assert_eq!(with(&access, "POST", "/indexes/a/search", "no token").unwrap_err(), INVALID);
+}
+
+/// Rendering shows settings and documents: a key needs both rights. What is refused because the server does not have it is
+/// for the route to say.
+#[test]
+fn keys_reach_routes_of_features_that_are_not_there() {
+    let access = access(Some(MASTER));
+    let may = |actions: &[Action], method: &str, path: &str| {
+        let value = make(&access, ApiKey { uid: uuid::Uuid::new_v4(), ..test_key(actions, &["*"]) });
+        with(&access, method, path, &value).is_ok()
+    };
+    for actions in [
+        &[Action::All][..],
+        &[Action::SettingsGet, Action::DocumentsGet],
+        &[Action::DocumentsAll, Action::SettingsGet],
+        &[Action::SettingsAll, Action::DocumentsGet],
+    ] {
+        assert!(may(actions, "POST", "/render-template"), "{actions:?}");
+    }
+    for actions in [&[Action::SettingsGet][..], &[Action::DocumentsGet], &[Action::Search]] {
+        assert!(!may(actions, "POST", "/render-template"), "{actions:?}");
+    }
+    assert!(may(&[Action::DynamicSearchRulesDelete], "DELETE", "/dynamic-search-rules"));
+    assert!(!may(&[Action::DynamicSearchRulesGet], "DELETE", "/dynamic-search-rules"));
 }
 
 /// What a tenant with these search rules may do.

@@ -86,11 +86,13 @@ impl fmt::Display for ByteSize {
 
 /// Binary unit, always two decimals: `1.50 MiB`. The form of human sizes in statistics.
 pub fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let (mut value, mut unit) = (bytes as f64, 0);
+    if bytes < 1024 { format!("{bytes} B") } else { human_disk_size(bytes) }
+}
+
+/// As [`human_size`], for what is on a disk: in KiB at least.
+pub fn human_disk_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes as f64 / 1024.0, 0);
     while value >= 1024.0 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;

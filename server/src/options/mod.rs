@@ -30,7 +30,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use thiserror::Error;
 
 pub use backups::Backups;
-pub use byte_size::{ByteSize, human_size};
+pub use byte_size::{ByteSize, human_disk_size, human_size};
 pub use config_file::ConfigFileError;
 pub use experimental::Experimental;
 pub use indexing::Indexing;

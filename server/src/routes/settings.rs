@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use lamina_engine::index::SettingsPatch;
-use serde_json::Value;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -82,11 +81,15 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
+    // Among all settings they are there with their feature only; by themselves they are none without it.
     let foreign_keys = state.features.is_on(Feature::ForeignKeys);
     let snapshot = blocking(move || state.instance.state(&uid)).await??;
     let mut shown = settings::show_with(&snapshot.settings, foreign_keys);
     let shown = match kind {
-        Some(kind) => shown.get_mut(kind.key).map(Value::take).unwrap_or_default(),
+        Some(kind) => match shown.get_mut(kind.key) {
+            Some(value) => value.take(),
+            None => settings::unset(kind),
+        },
         None => shown,
     };
     Ok(json_answer(StatusCode::OK, &shown))

@@ -78,11 +78,11 @@ fn index_stats(
     is_indexing: bool,
     parameters: StatsParameters,
 ) -> ApiResult<Value> {
-    let (documents, store_bytes) = (summary.document_count, summary.store_bytes);
+    let documents = summary.document_count;
     let mut stats = json!({
         "numberOfDocuments": documents,
-        "rawDocumentDbSize": size(store_bytes, parameters),
-        "avgDocumentSize": size(store_bytes.checked_div(documents).unwrap_or(0), parameters),
+        "rawDocumentDbSize": size(summary.store_bytes, parameters),
+        "avgDocumentSize": size(summary.json_bytes.checked_div(documents).unwrap_or(0), parameters),
         "isIndexing": is_indexing,
         "numberOfEmbeddings": summary.vectors.vectors,
         "numberOfEmbeddedDocuments": summary.vectors.documents,
@@ -97,9 +97,9 @@ fn index_stats(
     Ok(stats)
 }
 
-/// Sizes of the parts of segments, for which the index is opened.
+/// Sizes of the manifest, which every index has, and of the parts of segments, for which the index is opened.
 fn add_internal_sizes(stats: &mut Value, report: &IndexReport, parameters: StatsParameters) {
-    let mut sections: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut sections = BTreeMap::from([("manifest", report.manifest_bytes)]);
     for (name, bytes) in report.segments.iter().flat_map(|segment| &segment.sections) {
         *sections.entry(name).or_default() += bytes;
     }

@@ -15,22 +15,18 @@ use crate::wire::search::{SearchQuery, Window};
 pub struct Metadata(Map<String, Value>);
 
 impl Metadata {
-    /// For one query; each gets an identifier of its own.
-    pub fn new(target: Target<'_>) -> Metadata {
+    /// For one query; each gets an identifier of its own. With the text that was searched for, if one was sent.
+    pub fn new(target: Target<'_>, query: &SearchQuery) -> Metadata {
         let mut metadata = Map::new();
+        if let Some(text) = &query.q {
+            metadata.insert("query".into(), json!(text));
+        }
         metadata.insert("queryUid".into(), json!(Uuid::now_v7()));
         metadata.insert("indexUid".into(), json!(target.uid));
         if let Some(key) = &target.snapshot.primary_key {
             metadata.insert("primaryKey".into(), json!(**key));
         }
         Metadata(metadata)
-    }
-
-    /// With the text that was searched for, which an answer to several queries does not tell otherwise.
-    #[must_use]
-    pub fn of_query(mut self, query: &SearchQuery) -> Metadata {
-        self.0.insert("query".into(), json!(query.q.as_deref().unwrap_or_default()));
-        self
     }
 
     /// The JSON object.

@@ -108,7 +108,7 @@ impl KeptAnswers {
         }
         let found = run(target, query, context)?;
         let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
-        let metadata = form.with_metadata.then(|| Metadata::new(target));
+        let metadata = form.with_metadata.then(|| Metadata::new(target, query));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
         let answered = Answered { written: Arc::new(answer.write()?), is_degraded, cuts };
         // A time limit may cut elsewhere next time, and what is repaired answers in full.

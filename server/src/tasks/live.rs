@@ -1,15 +1,16 @@
 //! The batch that is being processed: the part of the queue's state that is never stored.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use lamina_engine::index::Progress;
+use lamina_engine::index::{Index, Progress};
 use serde_json::{Map, Value};
 
 use super::content::Content;
 use super::kind::Status;
 use super::steps::Steps;
 use super::task::Task;
+use super::write_stats::PartBytes;
 use crate::cancellation::unless_cancelled;
 use crate::outbound::Tally;
 use crate::timestamp::Timestamp;
@@ -37,6 +38,8 @@ pub struct LiveBatch {
     pub steps: Steps,
     /// Requests for vectors of its documents.
     pub embedder_requests: Arc<Tally>,
+    /// What its index took when it began to write to it.
+    pub bytes_before: OnceLock<PartBytes>,
     /// Set to make the engine give up: nothing is written then.
     pub cancelled: AtomicBool,
 }
@@ -56,8 +59,14 @@ impl LiveBatch {
             progress: Progress::new(),
             steps: Steps::default(),
             embedder_requests: Arc::default(),
+            bytes_before: OnceLock::new(),
             cancelled: AtomicBool::new(false),
         }
+    }
+
+    /// To be called before the first write to its index.
+    pub(super) fn note_bytes_before(&self, index: &Index) {
+        self.bytes_before.get_or_init(|| index.snapshot().section_bytes());
     }
 
     /// Whether the task belongs to the batch.

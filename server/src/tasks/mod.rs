@@ -19,6 +19,7 @@ mod task;
 mod trace;
 mod uid_set;
 mod uploads;
+mod write_stats;
 
 pub use batch::Limits;
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};

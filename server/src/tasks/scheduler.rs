@@ -1,8 +1,8 @@
 //! The one thread that carries out tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ use super::steps::Steps;
 use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
 use super::trace::Trace;
 use super::uploads::Patience;
+use super::write_stats;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{Instance, InstanceError};
@@ -439,6 +440,8 @@ impl Worker {
         if done.batch.progress_trace.is_empty() && has_steps(live) {
             done.batch.progress_trace = trace.show();
         }
+        let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
+        done.batch.write_stats = write_stats::shown(tasks, &done, live.bytes_before.get(), bytes_after);
         done.batch.embedder_requests = live.embedder_requests.show();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
@@ -575,6 +578,7 @@ impl Worker {
             progress: Progress::new(),
             steps: Steps::default(),
             embedder_requests: Arc::clone(&self.embedder_requests),
+            bytes_before: OnceLock::new(),
             cancelled: AtomicBool::new(false),
         }
     }
@@ -652,6 +656,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
         deleted: Vec::new(),
         embeds: None,
         progress_trace: Default::default(),
+        write_stats: Default::default(),
         embedder_requests: None,
     }
 }

@@ -276,7 +276,7 @@ impl Federation {
                 }
                 "distinct" => distinct = field.code(InvalidMultiSearchDistinct).optional(|f| f.string())?,
                 "showPerformanceDetails" => {
-                    show_performance_details = field.code(InvalidMultiSearchQueryShowPerformanceDetails).boolean()?;
+                    show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
                 }
                 // The same shape and the same refusal as in a search.
                 _ => SearchQuery::default().read_field(name, field)?,

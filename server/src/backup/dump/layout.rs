@@ -82,6 +82,29 @@ pub(super) struct BatchLine {
     pub(super) details: Map<String, Value>,
     #[serde(default)]
     pub(super) stats: Value,
-    #[serde(default, alias = "stopReason")]
+    #[serde(default = "unspecified", alias = "stopReason")]
     pub(super) batch_strategy: String,
+}
+
+/// The strategy of batches that were written down before there was one.
+fn unspecified() -> String {
+    "unspecified".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn batches_keep_their_strategy_whatever_it_was_called() {
+        let strategy = |name: &str, text: &str| {
+            let mut line = json!({"uid": 1, "startedAt": "2025-02-04T10:15:21Z", "finishedAt": null});
+            line[name] = text.into();
+            serde_json::from_value::<BatchLine>(line).unwrap().batch_strategy
+        };
+        assert_eq!(strategy("batchStrategy", "batched all enqueued tasks"), "batched all enqueued tasks");
+        assert_eq!(strategy("stopReason", "batched all enqueued tasks"), "batched all enqueued tasks");
+        assert_eq!(strategy("enqueuedAt", "2025-02-04T10:15:21Z"), "unspecified");
+    }
 }

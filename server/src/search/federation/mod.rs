@@ -262,7 +262,7 @@ fn around(
     }
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     if with_metadata {
-        let each = ran.iter().map(|one| Metadata::new(one.target).of_query(one.query).into_value());
+        let each = ran.iter().map(|one| Metadata::new(one.target, one.query).into_value());
         fields.insert("metadata".into(), Value::Array(each.collect()));
     }
     if federation.show_performance_details {

@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::{Context, Done, failed, reported};
 use crate::error::ApiError;
-use crate::options::human_size;
+use crate::options::human_disk_size;
 use crate::tasks::steps::Steps;
 
 /// Searches and, on other indexes, nothing else goes on meanwhile.
@@ -15,14 +15,18 @@ pub(super) fn compact(context: Context<'_>, uid: &str, task: u32) -> Option<Done
         Ok(index) => index,
         Err(error) => return Some(context.stored_only(&[failed(task, &error)], &[])),
     };
-    let before = index.snapshot().disk_bytes();
+    let size = || {
+        let report = index.report();
+        human_disk_size(report.segment_bytes + report.manifest_bytes)
+    };
+    let before = size();
     let watch = Watch(&context.live.steps);
     watch.0.enter("waiting for other merges", 0, Watch::COUNT);
     match index.compact_watched(&context.live.cancelled, &watch) {
         Ok(()) => {
             let mut report = Map::new();
-            report.insert("preCompactionSize".to_owned(), human_size(before).into());
-            report.insert("postCompactionSize".to_owned(), human_size(index.snapshot().disk_bytes()).into());
+            report.insert("preCompactionSize".to_owned(), before.into());
+            report.insert("postCompactionSize".to_owned(), size().into());
             Some(context.stored_only(&[reported(task, report)], &[]))
         }
         Err(IndexError::Cancelled) if context.is_cancelled() => None,

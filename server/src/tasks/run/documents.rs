@@ -278,6 +278,7 @@ fn apply(
     if operations.is_empty() {
         return Ok(Vec::new());
     }
+    context.live.note_bytes_before(index);
     let noted = outline.clone();
     let note = CommitNote::new(u64::from(context.live.uid), move |results| {
         let batch = noted.finish(&noted.tasks(results));

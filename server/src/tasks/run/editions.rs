@@ -111,6 +111,7 @@ fn change(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Result<Map
         let batch = FinishedBatch { embeds: Some(name), ..record.finish(&[ended], &[]) };
         serde_json::to_vec(&batch).expect("a finished batch is plain data")
     });
+    context.live.note_bytes_before(&index);
     let applied = index.apply_and_embed_later(&operations, note, &context.live.progress, &context.live.cancelled);
     if let Some(path) = file
         && let Err(error) = std::fs::remove_file(&path)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
 
@@ -59,7 +60,15 @@ pub(super) fn update(
     let changes: Vec<IndexChange> =
         new_uid.map(|new| IndexChange::Renamed { from: uid.to_owned(), to: new.to_owned() }).into_iter().collect();
     match set_primary_key(context, uid, &index, task, primary_key, &changes)? {
-        Ok(()) => Some(context.stored_only(&[succeeded(task, None)], &changes)),
+        Ok(()) => {
+            if new_uid.is_some()
+                && let Err(error) = index.set_dates(index.snapshot().created_at(), SystemTime::now())
+            {
+                // No reason to keep the old name: what can be done only with luck is the date.
+                tracing::warn!(index = uid, %error, "cannot write down when an index was renamed");
+            }
+            Some(context.stored_only(&[succeeded(task, None)], &changes))
+        }
         Err(error) => fail(&error),
     }
 }

@@ -31,6 +31,7 @@ impl Record {
             deleted: Vec::new(),
             embeds: None,
             progress_trace: Default::default(),
+            write_stats: Default::default(),
             embedder_requests: None,
         }
     }

@@ -182,6 +182,7 @@ fn undone(batch: u32, task: u32) -> FinishedBatch {
         deleted: Vec::new(),
         embeds: None,
         progress_trace: Default::default(),
+        write_stats: Default::default(),
         embedder_requests: None,
     }
 }

@@ -44,6 +44,9 @@ pub struct FinishedBatch {
     /// How long its steps took, as text; unknown after a crash.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub progress_trace: Map<String, Value>,
+    /// Members of its `stats` about what it wrote; unknown after a crash.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub write_stats: Map<String, Value>,
     /// What became of its requests for vectors, if there were any; unknown after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder_requests: Option<Value>,
@@ -174,6 +177,9 @@ impl Summary {
             listing::stats(self.tasks.iter().map(|(status, kind, index)| (*status, *kind, index.as_deref())));
         if !batch.progress_trace.is_empty() {
             stats["progressTrace"] = Value::Object(batch.progress_trace.clone());
+        }
+        for (name, value) in &batch.write_stats {
+            stats[name] = value.clone();
         }
         if let Some(requests) = &batch.embedder_requests {
             stats["embedderRequests"] = requests.clone();

@@ -71,6 +71,7 @@ fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
         deleted: Vec::new(),
         embeds: None,
         progress_trace: Default::default(),
+        write_stats: Default::default(),
         embedder_requests: None,
     }
 }

@@ -368,6 +368,11 @@ pub fn show_with(settings: &Settings, foreign_keys: bool) -> Value {
     shown
 }
 
+/// What the own route of a setting shows that is no part of all settings: none of it.
+pub fn unset(kind: &SettingKind) -> Value {
+    if kind.key == FOREIGN_KEYS.key { Value::Array(Vec::new()) } else { Value::Null }
+}
+
 /// Refuses foreign keys in a body for all settings or for `kind`, for a server where these are switched off.
 ///
 /// # Errors
