@@ -1,6 +1,6 @@
 //! The house rules that a program can check, on the sources of the repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -125,6 +125,122 @@ fn engine_modules_use_only_what_is_below_them() {
     violations
         .extend(unknown.iter().map(|module| format!("engine/src/{module}: give it a layer in tests/src/tidy.rs")));
     none(violations);
+}
+
+/// Files of these folders use each other in one direction only, but for a file and those in its folder.
+const WITHOUT_CIRCLES: [&str; 11] = [
+    "engine/src/background",
+    "engine/src/bits",
+    "engine/src/document",
+    "engine/src/filter",
+    "engine/src/geo",
+    "engine/src/highlight",
+    "engine/src/rank",
+    "engine/src/search",
+    "engine/src/sort",
+    "engine/src/storage",
+    "engine/src/text",
+];
+
+/// The path of the module in a file, from that of the crate on.
+fn module_path(file: &str) -> Option<Vec<String>> {
+    let path = file.strip_prefix("engine/src/")?.strip_suffix(".rs")?;
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    (path != "lib").then(|| path.split('/').map(str::to_owned).collect())
+}
+
+/// Collects the paths of a `use` tree, or a single path: `a::{b, c::d}` is `a::b` and `a::c::d`. Answers what comes behind.
+fn collect_paths<'t>(text: &'t str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'t str {
+    let mut rest = text.trim_start();
+    if let Some(group) = rest.strip_prefix('{') {
+        rest = group.trim_start();
+        while !rest.is_empty() && !rest.starts_with('}') {
+            let behind = collect_paths(rest, prefix, found);
+            let skipped = if behind.len() == rest.len() {
+                &rest[rest.chars().next().map_or(0, char::len_utf8)..]
+            } else {
+                behind
+            };
+            rest = skipped.trim_start_matches([',', ' ', '\n']);
+        }
+        return rest.strip_prefix('}').unwrap_or(rest);
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    if end == 0 {
+        return rest;
+    }
+    let path = [prefix, &[rest[..end].to_owned()]].concat();
+    match rest[end..].strip_prefix("::") {
+        Some(inner) => collect_paths(inner, &path, found),
+        None => {
+            found.push(path);
+            &rest[end..]
+        }
+    }
+}
+
+/// The modules that a source names, of those that there are.
+fn used_modules(source: &Source, own: &[String], modules: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String>> {
+    let text: String = source.code().map(|(_, line)| format!("{line}\n")).collect();
+    let mut paths = Vec::new();
+    for root in ["crate::", "super::", "self::"] {
+        for (at, _) in text.match_indices(root) {
+            let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+            if !is_inside {
+                collect_paths(&text[at..], &[], &mut paths);
+            }
+        }
+    }
+    let mut used = BTreeSet::new();
+    for path in paths {
+        let mut base = if path[0] == "crate" { Vec::new() } else { own.to_vec() };
+        for name in &path {
+            match name.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(base.pop()),
+                name => base.push(name.to_owned()),
+            }
+        }
+        let module = (1..=base.len()).rev().map(|len| base[..len].to_vec()).find(|module| modules.contains(module));
+        used.extend(module.filter(|module| !module.starts_with(own) && !own.starts_with(module)));
+    }
+    used
+}
+
+#[test]
+fn files_use_each_other_in_one_direction() {
+    let sources = sources("rs");
+    let is_checked = |source: &&Source| {
+        let stands_apart = source.is_test() || source.path.ends_with("_tests.rs");
+        !stands_apart && WITHOUT_CIRCLES.iter().any(|folder| source.path.starts_with(folder))
+    };
+    let checked: Vec<(Vec<String>, &Source)> =
+        sources.iter().filter(is_checked).filter_map(|source| Some((module_path(&source.path)?, source))).collect();
+    let modules: BTreeSet<Vec<String>> = checked.iter().map(|(module, _)| module.clone()).collect();
+    let mut uses: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> =
+        checked.iter().map(|(module, source)| (module.clone(), used_modules(source, module, &modules))).collect();
+    assert!(uses.values().any(|used| used.len() > 3), "paths are found");
+    // What uses nothing that is left is in no circle.
+    loop {
+        let done: Vec<Vec<String>> =
+            uses.iter().filter(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()).collect();
+        if done.is_empty() {
+            break;
+        }
+        done.iter().for_each(|module| drop(uses.remove(module)));
+        uses.values_mut().for_each(|used| used.retain(|module| !done.contains(module)));
+    }
+    none(uses.iter().map(|(module, used)| format!("{module:?} uses {used:?}, in or before a circle")).collect());
+}
+
+#[test]
+fn use_trees_are_read() {
+    let mut found = Vec::new();
+    collect_paths("crate::a::{b, c::{d, self}, E as F};", &[], &mut found);
+    let found: Vec<String> = found.iter().map(|path| path.join("::")).collect();
+    for path in ["crate::a::b", "crate::a::c::d", "crate::a::c::self", "crate::a::E"] {
+        assert!(found.iter().any(|found| found == path), "{path} of {found:?}");
+    }
 }
 
 #[test]

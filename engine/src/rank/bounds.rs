@@ -12,9 +12,8 @@ use crate::query::graph::Node;
 use crate::query::level::Level;
 use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
-use crate::rank::keyword::EXACT_ATTRIBUTE_WORST;
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
-use crate::rank::rules::GraphRule;
+use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 use crate::rank::slots::{SLOT_BITS, Slot, Slots};
 use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
@@ -244,16 +243,6 @@ impl Forms<'_> {
     }
 }
 
-/// Which documents are cut.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Match {
-    /// Those that match every word without typo.
-    Exact,
-    /// Those that match with a typo, when no rule but `words` comes before `typo`: readings with more typos than the key
-    /// of their group says are behind it whatever else they cost.
-    Misspelt,
-}
-
 /// How documents are cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cutting {
@@ -269,7 +258,7 @@ pub(crate) struct Cutting {
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
 /// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
 /// cheaper.
-pub(crate) fn cut_by_costs<'q>(
+pub(super) fn cut_by_costs<'q>(
     query: &'q SegmentQuery<'q>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,

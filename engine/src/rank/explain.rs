@@ -47,7 +47,7 @@ impl Plan {
 impl Ranked<'_> {
     /// What each step saw. To be called before the matching documents are taken away.
     pub(crate) fn told(&self) -> Vec<RuleCandidates> {
-        let plan = self.search.plan;
+        let plan = self.context.search.plan;
         let compared = self.levels.iter().map(|ranked| u64::from(ranked.compared)).sum();
         let mut told: Vec<RuleCandidates> = Vec::new();
         for (place, &rule) in plan.told.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Ranked<'_> {
     }
 
     fn by_words(&self) -> (u64, Vec<(String, u64)>) {
-        let words = self.search.graph.word_count();
+        let words = self.context.search.graph.word_count();
         let of_levels = self.levels.chunk_by(|a, b| a.level.missing_words == b.level.missing_words).map(|levels| {
             let kept = words - levels[0].level.missing_words;
             (format!("{kept} of {words} words"), levels.iter().map(|level| u64::from(level.documents)).sum())

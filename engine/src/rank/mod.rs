@@ -3,6 +3,11 @@
 pub(crate) mod bm25;
 mod bounds;
 mod compare;
+pub(crate) mod context;
+mod cut;
+mod deadline;
+mod details;
+mod document_scanner;
 mod exact_attribute;
 mod explain;
 mod groups;

@@ -8,10 +8,9 @@ use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
 use crate::query::expand::Expansion;
 use crate::query::level::Level;
-use crate::rank::bounds::Match;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
-use crate::rank::rules::GraphRule;
+use crate::rank::rules::{GraphRule, Match};
 use crate::segment::{Known, Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.

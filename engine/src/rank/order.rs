@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use crate::bits::DocSet;
 use crate::id::{DocId, InternalId};
+use crate::rank::context::SegmentInput;
 use crate::rank::key::Key;
-use crate::rank::keyword::SegmentInput;
 use crate::rank::top_k::{Entry, Part};
 
 /// Level of entries that complete a degraded answer, unsorted.

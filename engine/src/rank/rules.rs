@@ -15,3 +15,16 @@ pub(crate) enum GraphRule {
     /// Second step of `exactness`: words that are not present exactly.
     ExactWords,
 }
+
+/// Cost of the first step of `exactness` when no attribute starts with the query.
+pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
+
+/// How documents match the words of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    /// Every word without typo.
+    Exact,
+    /// With a typo, when no rule but `words` comes before `typo`: readings with more typos than the key of their group
+    /// says are behind it whatever else they cost.
+    Misspelt,
+}

@@ -1,27 +1,24 @@
 //! The scan of one level in one segment: offers documents to the top-k, and reads as little of them as decides.
 
 use std::cell::OnceCell;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bits::DocSet;
-use crate::id::{DocId, FieldId, TermOrdinal};
-use crate::query::options::QueryOptions;
-use crate::rank::bounds::Match;
+use crate::id::DocId;
+use crate::rank::context::SegmentLevel;
+use crate::rank::cut::leading_groups;
+use crate::rank::deadline;
+use crate::rank::document_scanner::DocumentScanner;
 use crate::rank::exact_attribute::{Beginning, ExactFields};
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
-use crate::rank::keyword::{EXACT_ATTRIBUTE_WORST, Ranked};
-use crate::rank::matcher::{Matcher, Occurrences};
 use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
-use crate::rank::rules::GraphRule;
+use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, Part, TopK};
-use crate::segment::{Span, TokensOfDoc};
+use crate::segment::Span;
 use crate::sort::SortTarget;
-
-/// Pieces of documents scanned between two looks at the clock.
-const PIECES_PER_CLOCK_CHECK: usize = 16;
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,9 +31,11 @@ enum Scan {
 
 /// Scans groups of documents of one segment and level; keeps its buffers from group to group.
 pub(super) struct LevelScan<'a> {
-    ranked: &'a Ranked<'a>,
-    index: usize,
+    of: SegmentLevel<'a>,
+    /// Of the level.
     number: u16,
+    /// Counts documents that are read, over all scans.
+    all_read: &'a AtomicU64,
     /// How the documents match; `None` when they may in any way.
     matched: Option<Match>,
     has_sorts: bool,
@@ -61,28 +60,33 @@ pub(super) struct LevelScan<'a> {
 
 impl Drop for LevelScan<'_> {
     fn drop(&mut self) {
-        self.ranked.scanned.fetch_add(self.read, std::sync::atomic::Ordering::Relaxed);
+        self.all_read.fetch_add(self.read, Ordering::Relaxed);
     }
 }
 
 impl<'a> LevelScan<'a> {
-    pub(super) fn new(ranked: &'a Ranked<'a>, index: usize, number: u16, matched: Option<Match>) -> LevelScan<'a> {
-        let query = &ranked.segments[index].query;
-        let level = &ranked.levels[usize::from(number)].level;
-        let (graph, options) = (ranked.search.graph, ranked.search.options);
+    /// `number`: of the level; `all_read`: counts the documents that were read.
+    pub(super) fn new(
+        of: SegmentLevel<'a>,
+        number: u16,
+        matched: Option<Match>,
+        all_read: &'a AtomicU64,
+    ) -> LevelScan<'a> {
+        let SegmentLevel { context, index, level } = of;
+        let (graph, options) = (context.search.graph, context.search.options);
         let neighbours = || {
-            let neighbours = Neighbours::new(query, level, matched?)?;
-            Some((ranked.layout.slice(GraphRule::Proximity)?, neighbours))
+            let neighbours = Neighbours::new(of.query(), level, matched?)?;
+            Some((context.layout.slice(GraphRule::Proximity)?, neighbours))
         };
         LevelScan {
-            ranked,
-            index,
+            of,
             number,
+            all_read,
             matched,
-            has_sorts: ranked.order.parts.iter().any(|p| matches!(p, Part::Sort(_))),
-            has_graph_rules: ranked.order.parts.iter().any(|p| matches!(p, Part::Graph(_))),
-            paths: PathFinder::new(graph, options, level, &ranked.layout, &ranked.exact_known),
-            documents: DocumentScanner::new(&ranked.matchers[index], options),
+            has_sorts: context.has_sorts(),
+            has_graph_rules: context.parts.iter().any(|p| matches!(p, Part::Graph(_))),
+            paths: PathFinder::new(graph, options, level, &context.layout, &context.exact_known),
+            documents: DocumentScanner::new(&context.matchers[index], options),
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
             beginning: OnceCell::new(),
@@ -103,15 +107,15 @@ impl<'a> LevelScan<'a> {
             return false;
         }
         // Those that lead the first order come first: mostly no other one can enter after them.
-        let segment = &self.ranked.segments[self.index];
+        let segment = self.of.segment();
         let doc_count = segment.query.reader().doc_count();
         let leading =
-            self.has_sorts.then(|| segment.sort.leading(docs, doc_count, self.ranked.search.wanted)).flatten();
+            self.has_sorts.then(|| segment.sort.leading(docs, doc_count, self.of.context.search.wanted)).flatten();
         let others = match &leading {
             None => None,
             Some(leading) => {
                 let mut groups = match self.matched {
-                    Some(Match::Exact) => self.ranked.leading_groups(self.index, bound, leading, self.number),
+                    Some(Match::Exact) => leading_groups(self.of, bound, leading),
                     _ => Groups::whole(vec![(bound, leading.clone())]),
                 };
                 while let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0)) {
@@ -128,7 +132,7 @@ impl<'a> LevelScan<'a> {
         let docs = others.as_ref().unwrap_or(docs);
         // Mostly the first documents settle it: no list is made of the others before that.
         let mut rest = docs.iter();
-        let first_len = self.ranked.search.thresholds.scanned_first[usize::from(self.scanned > 0)];
+        let first_len = self.of.context.search.thresholds.scanned_first[usize::from(self.scanned > 0)];
         let first: Vec<DocId> = rest.by_ref().take(first_len).collect();
         match self.docs(bound, &first, top) {
             Scan::TimeIsUp => true,
@@ -150,7 +154,7 @@ impl<'a> LevelScan<'a> {
     /// as many more do not matter.
     pub(super) fn take(&mut self, groups: &mut Groups<'_>, top: &TopK) -> Vec<(Key, DocSet)> {
         let (mut taken, mut count) = (Vec::new(), 0);
-        let SearchThresholds { taken_alone, scanned_alone_max, .. } = self.ranked.search.thresholds;
+        let SearchThresholds { taken_alone, scanned_alone_max, .. } = self.of.context.search.thresholds;
         let enough = if self.has_sorts || self.taken < taken_alone { 1 } else { self.taken.max(scanned_alone_max) };
         // The keys of all parts before the first sort ascend from group to group.
         while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
@@ -175,7 +179,7 @@ impl<'a> LevelScan<'a> {
     fn lists(&mut self, lists: &[(Key, Vec<DocId>)], top: &mut TopK) -> bool {
         let lists: Vec<(Key, &[DocId])> = lists.iter().map(|(bound, docs)| (*bound, docs.as_slice())).collect();
         let count: usize = lists.iter().map(|(_, docs)| docs.len()).sum();
-        if count < self.ranked.search.thresholds.scanned_alone_max {
+        if count < self.of.context.search.thresholds.scanned_alone_max {
             return self.some(&lists, top);
         }
         let mut left = Vec::new();
@@ -188,10 +192,10 @@ impl<'a> LevelScan<'a> {
             right.push((bound, in_right));
         }
         let mut other = top.fork();
-        let (ranked, index, number, matched) = (self.ranked, self.index, self.number, self.matched);
+        let (of, number, matched, all_read) = (self.of, self.number, self.matched, self.all_read);
         let (a, b) = rayon::join(
-            || LevelScan::new(ranked, index, number, matched).some(&left, top),
-            || LevelScan::new(ranked, index, number, matched).some(&right, &mut other),
+            || LevelScan::new(of, number, matched, all_read).some(&left, top),
+            || LevelScan::new(of, number, matched, all_read).some(&right, &mut other),
         );
         top.absorb(other);
         a || b
@@ -210,12 +214,12 @@ impl<'a> LevelScan<'a> {
     }
 
     fn docs(&mut self, bound: Key, docs: &[DocId], top: &mut TopK) -> Scan {
-        let ranked = self.ranked;
-        let segment = &ranked.segments[self.index];
+        let context = self.of.context;
+        let segment = self.of.segment();
         let tokens = segment.query.reader().tokens();
         // The smallest keys without an attribute that is the query, and without one that begins with it.
         let [short_of_exact, short_of_beginning] = [1, EXACT_ATTRIBUTE_WORST].map(|cost| {
-            let slice = ranked.layout.slice(GraphRule::ExactAttribute).filter(|slice| slice.get(bound) < cost)?;
+            let slice = context.layout.slice(GraphRule::ExactAttribute).filter(|slice| slice.get(bound) < cost)?;
             Some(bound + slice.put(cost - slice.get(bound)))
         });
         let proximity = |slice: Slice, cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
@@ -225,9 +229,7 @@ impl<'a> LevelScan<'a> {
         let mut limit = most;
         let has_graph_rules = self.has_graph_rules;
         for docs in tokens.fetched(docs, |&doc| has_graph_rules.then_some(doc)) {
-            if self.scanned.is_multiple_of(PIECES_PER_CLOCK_CHECK)
-                && ranked.search.deadline.is_some_and(|d| Instant::now() >= d)
-            {
+            if deadline::is_up(context.search.deadline, self.scanned) {
                 return Scan::TimeIsUp;
             }
             self.scanned += 1;
@@ -281,10 +283,10 @@ impl<'a> LevelScan<'a> {
     /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: told without a look at most
     /// of its words.
     fn may_be_exact(&self, doc: DocId, span: Span, whole: bool) -> bool {
-        let (query, ranked) = (&self.ranked.segments[self.index].query, self.ranked);
-        let level = &ranked.levels[usize::from(self.number)].level;
+        let SegmentLevel { context, level, .. } = self.of;
+        let query = self.of.query();
         let without_typo = self.matched == Some(Match::Exact);
-        let beginning = || without_typo.then(|| Beginning::new(query, level, &ranked.exact_known)).flatten();
+        let beginning = || without_typo.then(|| Beginning::new(query, level, &context.exact_known)).flatten();
         if let Some(beginning) = self.beginning.get_or_init(beginning) {
             return beginning.is_in(&query.reader().tokens().doc_at(span), whole);
         }
@@ -294,7 +296,7 @@ impl<'a> LevelScan<'a> {
     /// Whether a document could enter that comes behind all of `leading` in the first order, and whose key is at least
     /// `bound`.
     fn admits_behind(&self, bound: Key, leading: &DocSet, top: &TopK) -> bool {
-        let sort = &self.ranked.segments[self.index].sort;
+        let sort = &self.of.segment().sort;
         let last = leading.iter().map(|doc| sort.key(0, doc)).max().unwrap_or(0);
         // Documents of the same value lead together; of the same distance in whole metres some may not.
         let is_apart = matches!(sort.criterion(0).target, SortTarget::Field(_));
@@ -307,37 +309,5 @@ impl<'a> LevelScan<'a> {
     /// whose documents ascend while the bar only rises.
     fn is_settled(&self, already: bool, key: Option<Key>, top: &TopK, doc: DocId) -> bool {
         (already && !self.has_sorts) || key.is_some_and(|key| !top.admits(key, &self.sorts, doc))
-    }
-}
-
-/// Finds the words of the query in documents of one segment.
-pub(super) struct DocumentScanner<'a> {
-    matcher: &'a Matcher,
-    options: &'a QueryOptions,
-    fields: Vec<(FieldId, u32)>,
-    tokens: Vec<TermOrdinal>,
-    found: Occurrences,
-}
-
-impl<'a> DocumentScanner<'a> {
-    pub(super) fn new(matcher: &'a Matcher, options: &'a QueryOptions) -> DocumentScanner<'a> {
-        DocumentScanner { matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
-    }
-
-    /// Finds the words of the query in a document.
-    pub(super) fn scan(&mut self, doc: &TokensOfDoc<'_>) -> &Occurrences {
-        doc.decode(&mut self.fields, &mut self.tokens);
-        let (matcher, found) = (self.matcher, &mut self.found);
-        matcher.begin(found);
-        let mut start = 0;
-        for &(field, end) in &self.fields {
-            let run = &self.tokens[start..end as usize];
-            start = end as usize;
-            if self.options.is_searchable(field) {
-                matcher.field(field, run, self.options.typos_reach(field), found);
-            }
-        }
-        matcher.finish(found);
-        &self.found
     }
 }

@@ -11,7 +11,7 @@ use crate::index::Snapshot;
 use crate::query::split::choose_splits;
 use crate::query::{Node, QueryGraph, SegmentQuery};
 use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
-use crate::rank::keyword::SegmentInput;
+use crate::rank::context::SegmentInput;
 use crate::rank::plan::Plan;
 
 /// Searches for any of the words of `prepared`.

@@ -13,7 +13,7 @@ use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::options::NOT_SEARCHED;
 use crate::query::{Excluded, QueryGraph, SegmentQuery, TermKind};
-use crate::rank::keyword::SegmentInput;
+use crate::rank::context::SegmentInput;
 use crate::rank::merge::RankedList;
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 

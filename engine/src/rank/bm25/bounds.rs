@@ -4,6 +4,9 @@
 //! bounded by what it is worth times `K1 + 1`, and the sum over the words that are there is a bound of the score.
 //! Bounds are kept as one byte per document: adding a dense list is eight documents per 64-bit addition, and looking for
 //! large ones reads a megabyte per million documents.
+//!
+//! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
+//! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
 
 use super::statistics::K1;
 use crate::bits::DocSet;

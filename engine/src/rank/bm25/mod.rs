@@ -34,9 +34,10 @@ use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
+use crate::rank::context::SegmentInput;
+use crate::rank::deadline;
 use crate::rank::explain::{AppliedRule, RuleCandidates};
 use crate::rank::key::Key;
-use crate::rank::keyword::SegmentInput;
 use crate::rank::merge::RankedList;
 use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
 use crate::rank::plan::{Plan, Told};
@@ -49,8 +50,6 @@ pub(crate) use statistics::Statistics;
 
 /// Documents with the largest bounds that are scored before the bar is looked at, at least.
 const SCORED_FIRST: usize = 256;
-/// Pieces of documents that are scored between two looks at the clock.
-const PIECES_PER_CLOCK_CHECK: usize = 16;
 /// Documents that one thread scores at a time when there are many.
 const DOCS_PER_TASK: usize = 2048;
 
@@ -284,7 +283,7 @@ impl Scan<'_> {
         let has_sorts = self.segment.sort.criteria_count() > 0;
         let mut sorts = Vec::new();
         for (index, docs) in tokens.fetched(docs, |&(_, doc)| Some(doc)).enumerate() {
-            if index % PIECES_PER_CLOCK_CHECK == 0 && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if deadline::is_up(self.deadline, index) {
                 return true;
             }
             // Bounds fall: what can't enter here, can't later.

@@ -1,0 +1,38 @@
+//! Finds the words of the query in the tokens of documents.
+
+use crate::id::{FieldId, TermOrdinal};
+use crate::query::options::QueryOptions;
+use crate::rank::matcher::{Matcher, Occurrences};
+use crate::segment::TokensOfDoc;
+
+/// Finds the words of the query in documents of one segment.
+pub(super) struct DocumentScanner<'a> {
+    matcher: &'a Matcher,
+    options: &'a QueryOptions,
+    fields: Vec<(FieldId, u32)>,
+    tokens: Vec<TermOrdinal>,
+    found: Occurrences,
+}
+
+impl<'a> DocumentScanner<'a> {
+    pub(super) fn new(matcher: &'a Matcher, options: &'a QueryOptions) -> DocumentScanner<'a> {
+        DocumentScanner { matcher, options, fields: Vec::new(), tokens: Vec::new(), found: Occurrences::default() }
+    }
+
+    /// Finds the words of the query in a document.
+    pub(super) fn scan(&mut self, doc: &TokensOfDoc<'_>) -> &Occurrences {
+        doc.decode(&mut self.fields, &mut self.tokens);
+        let (matcher, found) = (self.matcher, &mut self.found);
+        matcher.begin(found);
+        let mut start = 0;
+        for &(field, end) in &self.fields {
+            let run = &self.tokens[start..end as usize];
+            start = end as usize;
+            if self.options.is_searchable(field) {
+                matcher.field(field, run, self.options.typos_reach(field), found);
+            }
+        }
+        matcher.finish(found);
+        &self.found
+    }
+}
