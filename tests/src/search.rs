@@ -195,3 +195,56 @@ fn performance_details_are_refused_by_two_codes() {
     let shown = ask(json!({"showPerformanceDetails": true}), json!({"indexUid": "films"})).ok();
     assert!(shown["performanceDetails"].is_object(), "{shown}");
 }
+
+/// Counts are of the documents of the merged list, extremes of all that the indexes found for it.
+#[test]
+fn extremes_of_a_merged_list_are_those_of_its_indexes() {
+    let server = Server::start();
+    for (uid, numbers) in [("a", [5, 7, 9]), ("b", [1, 20, 30])] {
+        server.set(uid, json!({"filterableAttributes": ["color", "n"]}));
+        let colors = ["red", "red", "blue"];
+        let documents = (0..3).map(|at| json!({"id": at, "color": colors[at], "n": numbers[at]}));
+        server.add(uid, documents.collect::<Value>());
+    }
+    let ask = |federation: Value| {
+        let queries = json!([{"indexUid": "a"}, {"indexUid": "b"}]);
+        server.post("/multi-search", json!({"federation": federation, "queries": queries})).ok()
+    };
+    let wanted = json!({"a": ["color", "n"], "b": ["color", "n"]});
+    let merged = ask(json!({"distinct": "color", "mergeFacets": {}, "facetsByIndex": wanted}));
+    assert_eq!(merged["facetDistribution"]["n"], json!({"5": 1, "9": 1}));
+    assert_eq!(merged["facetStats"], json!({"n": {"min": 1.0, "max": 30.0}}));
+    let apart = ask(json!({"distinct": "color", "facetsByIndex": wanted}))["facetsByIndex"].clone();
+    assert_eq!(apart["b"]["distribution"]["n"], json!({}));
+    assert_eq!(apart["b"]["stats"], json!({"n": {"min": 1.0, "max": 30.0}}));
+    assert_eq!(apart["a"]["stats"], json!({"n": {"min": 5.0, "max": 9.0}}));
+}
+
+/// Whatever is wrong with one query of several, the answer says with which.
+#[test]
+fn errors_name_their_query() {
+    let key = "a key of sixteen bytes";
+    let server = Server::with_options(&["--master-key", key]).with_key(key);
+    server.add("films", json!([{"id": 1}]));
+    let made = server.post("/keys", json!({"actions": ["search"], "indexes": ["films"], "expiresAt": null})).body;
+    let server = server.with_key(made["key"].as_str().unwrap());
+    for (query, code) in [
+        (json!({"indexUid": "books"}), "invalid_api_key"),
+        (json!({"indexUid": "films", "filter": "a = 1"}), "invalid_search_filter"),
+        (json!({"indexUid": "films", "media": {"a": 1}}), "feature_not_enabled"),
+        (json!({"indexUid": "films", "useNetwork": true}), "feature_not_enabled"),
+        (json!({"indexUid": "films", "federationOptions": {"remote": "x"}}), "feature_not_enabled"),
+        (json!({"indexUid": "films", "hybrid": {"embedder": "x"}, "q": "a"}), "invalid_search_embedder"),
+    ] {
+        for federation in [json!(null), json!({})] {
+            let body = json!({"federation": federation, "queries": [{"indexUid": "films"}, query]});
+            let refused = server.post("/multi-search", body);
+            assert_eq!(refused.body["code"], code, "{query}: {}", refused.text);
+            let message = refused.body["message"].as_str().unwrap();
+            assert!(message.starts_with("Inside `.queries[1]`: "), "{query}: {message}");
+        }
+    }
+    let personalized = json!({"indexUid": "films", "personalize": {"userContext": "x"}});
+    let refused = server.post("/multi-search", json!({"queries": [{"indexUid": "films"}, personalized]}));
+    assert!(refused.body["message"].as_str().unwrap().starts_with("Inside `.queries[1]`: "), "{}", refused.text);
+}

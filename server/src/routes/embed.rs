@@ -27,6 +27,15 @@ pub(super) struct Wanted {
     deadline: Instant,
 }
 
+/// # Errors
+/// `feature_not_enabled` for `media`.
+pub(super) fn check_media(state: &AppState, query: &SearchQuery) -> ApiResult<()> {
+    if query.media.is_some() && !state.features.is_on(Feature::Multimodal) {
+        return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
+    }
+    Ok(())
+}
+
 /// The texts that `queries` (with the index of each) are to be searched by meaning for. Each has the time budget of its
 /// index, from `received` on.
 ///
@@ -38,9 +47,7 @@ pub(super) fn wanted<'q>(
     received: Instant,
 ) -> ApiResult<Vec<Wanted>> {
     let queries: Vec<_> = queries.collect();
-    if !state.features.is_on(Feature::Multimodal) && queries.iter().any(|(_, query)| query.media.is_some()) {
-        return Err(ApiError::feature_not_enabled("passing `media` in a search query", "multimodal"));
-    }
+    queries.iter().try_for_each(|(_, query)| check_media(state, query))?;
     let wanted = queries
         .into_iter()
         .filter_map(|(uid, query)| {

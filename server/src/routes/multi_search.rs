@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use warp::Filter;
 use warp::reply::Response;
 
-use super::embed::{embed, wanted};
+use super::embed::{check_media, embed, wanted};
 use super::limits::tell_limits;
 use super::search::{asks_metadata, context};
 use super::tell;
@@ -40,8 +40,9 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     let body = request.json().await?;
     let asked = MultiSearch::from_body(&body)?;
     if !state.features.is_on(Feature::Network) {
-        asked.queries.iter().try_for_each(IndexQuery::check_without_network)?;
+        each_query(&asked, IndexQuery::check_without_network)?;
     }
+    each_query(&asked, |query| context.rights.check_index(&query.index_uid))?;
     for uid in indexes(&asked) {
         context.rights.check_index(uid)?;
     }
@@ -73,6 +74,14 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     Ok(answer)
 }
 
+/// Refuses the request for the first query that `check` refuses.
+fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>) -> ApiResult<()> {
+    let mut queries = asked.queries.iter().enumerate();
+    queries.try_for_each(|(position, query)| {
+        check(query).map_err(|error| at_query(error, query.query_position.unwrap_or(position)))
+    })
+}
+
 /// The response, with what is told beside its body.
 fn answer(written: Written, budget: AnswerBudget) -> Response {
     let mut answer = json_text(budget.body(written.body));
@@ -88,6 +97,7 @@ async fn local(
     mut context: Context,
     with_metadata: bool,
 ) -> ApiResult<Written> {
+    each_query(&asked, |asked| check_media(state, &asked.query))?;
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
     let texts = wanted(state, queries, context.received)?;
     context.embedded = embed(state, texts).await;

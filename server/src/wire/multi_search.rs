@@ -155,8 +155,10 @@ impl MultiSearch {
                 queries.len()
             )));
         }
-        if federation.is_none() && queries.iter().any(|asked| asked.is_personalized) {
-            return Err(search::personalization_unavailable());
+        if federation.is_none()
+            && let Some(position) = queries.iter().position(|asked| asked.is_personalized)
+        {
+            return Err(search::personalization_unavailable().prefixed(format_args!("Inside `.queries[{position}]`: ")));
         }
         Ok(MultiSearch { queries, federation, point_in_time })
     }

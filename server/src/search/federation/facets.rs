@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::super::Facets;
 use super::super::multi::{Snapshots, target};
 use super::at_facets;
+use super::merge::Candidates;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, MergeFacets};
@@ -41,10 +42,13 @@ pub(crate) struct Counted {
 
 /// Counts the facets asked for by index, over everything that its queries match; those of an index that no query searches are
 /// checked, and no more. Another server that merges them, or `mergeFacets` with several indexes, has them listed to be merged.
+///
+/// Where documents of one index keep those of another from the merged list, the second sets are what each index had without
+/// that: the extremes of its numbers are those of all of them.
 pub(super) fn count_by_index(
     snapshots: &Snapshots,
     federation: &Federation,
-    candidates: &BTreeMap<&str, Vec<DocSet>>,
+    (candidates, matched): (&Candidates<'_>, Option<&Candidates<'_>>),
     wanted: Option<ValuesWanted>,
     budget: &AnswerBudget,
 ) -> ApiResult<Vec<Counted>> {
@@ -64,7 +68,14 @@ pub(super) fn count_by_index(
         };
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
         let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
-        let facets = Facets::list(target.snapshot, &matching, names, listing, budget).map_err(refuse)?;
+        let mut facets = Facets::list(target.snapshot, &matching, names, listing, budget).map_err(refuse)?;
+        if let Some(all) = matched.and_then(|matched| matched.get(uid.as_str())) {
+            let listing = Listing { values_max: 0, ..listing };
+            let of_all = Facets::list(target.snapshot, all, names, listing, budget).map_err(refuse)?;
+            for (facet, of_all) in facets.0.iter_mut().zip(of_all.0) {
+                facet.stats = of_all.stats;
+            }
+        }
         if is_searched {
             counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
         }

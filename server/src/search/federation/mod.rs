@@ -92,6 +92,8 @@ pub fn run_federated(
     for one in &mut ran {
         writers.push(HitWriter::new(one.target, one.query, &mut one.found, &context.budget).with_foreign(context)?);
     }
+    let has_facets = !federation.facets_by_index.is_empty();
+    let matched = federation.distinct.as_ref().filter(|_| has_facets).map(|_| candidates.clone());
     let merged = merge(&ran, candidates, federation.distinct.as_deref(), offset, limit);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     let mut took = vec![Duration::ZERO; ran.len()];
@@ -111,7 +113,9 @@ pub fn run_federated(
         out.cut_by(one.found.cuts());
         out.degraded_searches += u64::from(one.found.result.degraded);
     }
-    for (key, value) in around(snapshots, &ran, &merged, federation, context, with_metadata, &mut out)? {
+    let counts = (&merged.candidates, matched.as_ref());
+    let counted = count_by_index(snapshots, federation, counts, context.values_wanted, &context.budget)?;
+    for (key, value) in around(&ran, &merged, counted, federation, context, with_metadata, &mut out)? {
         out.append_field(&key, &value);
     }
     Ok(out)
@@ -205,9 +209,9 @@ fn written(
 
 /// Everything but the hits; limits of facets are added to those of `out`.
 fn around(
-    snapshots: &Snapshots,
     ran: &[Ran<'_>],
     merged_list: &Merged<'_>,
+    counted: Vec<Counted>,
     federation: &Federation,
     context: &Context,
     with_metadata: bool,
@@ -236,7 +240,6 @@ fn around(
         let is_semantic = |merged: &&MergedHit| ran[merged.query].semantic[merged.hit];
         fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
     }
-    let counted = count_by_index(snapshots, federation, candidates, context.values_wanted, &context.budget)?;
     match federation.merge_facets {
         Some(options) => {
             let facets = merged(&counted, options.values_max())?;
