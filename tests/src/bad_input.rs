@@ -239,6 +239,26 @@ fn templates_and_functions_end_at_their_limits() {
             let message = answer.body["message"].as_str().expect("a message");
             assert!(message.contains(words) && message.len() < 1_000, "{message}");
         }
+        server.patch("/experimental-features", json!({"multimodal": true})).ok();
+        let fragments = |indexing: &str, search: &str| {
+            json!({"embedders": {"m": {
+                "source": "rest", "url": "http://127.0.0.1:9/", "dimensions": 2, "request": "{{fragment}}",
+                "response": "{{embedding}}",
+                "indexingFragments": {"a": {"value": {"deep": [indexing]}}}, "searchFragments": {"a": {"value": search}}
+            }}})
+        };
+        let endless = "{% for i in (1..3000000000) %}x{% endfor %}";
+        for (indexing, search) in [(endless, "{{ q }}"), ("{{ doc.name }}", endless)] {
+            let answer = server.patch("/indexes/films/settings", fragments(indexing, search));
+            answer.refused(400, "invalid_settings_embedders");
+            assert!(answer.body["message"].as_str().expect("a message").contains("steps"), "{answer:?}");
+        }
+        let by_request = "{% for i in (1..media.count) %}x{% endfor %}";
+        server.done(&server.patch("/indexes/asked/settings", fragments("{{ doc.name }}", by_request)));
+        let media = json!({"media": {"count": 3_000_000_000_u32}, "hybrid": {"embedder": "m", "semanticRatio": 1.0}});
+        let answer = server.post("/indexes/asked/search", media);
+        answer.refused(400, "vector_embedding_error");
+        assert!(answer.body["message"].as_str().expect("a message").contains("steps"), "{answer:?}");
         let by_document = embedder("{% for i in (1..doc.count) %}{{ i }}{% endfor %}");
         server.done(&server.patch("/indexes/counts/settings", by_document));
         let added = server.post("/indexes/counts/documents", json!([{"id": 7, "count": 3_000_000_000_u32}]));

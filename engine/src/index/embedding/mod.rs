@@ -18,7 +18,9 @@ pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 
 pub(super) use template::{DocumentTemplate, Rendered, TextTemplate};
-pub use template::{JsonTemplate, RenderFailure, TemplateVariables, check_fragments_size, check_template_limits};
+pub use template::{
+    JsonTemplate, RenderFailure, TemplateVariables, check_fragments_limits, check_fragments_size, check_template_limits,
+};
 
 use super::settings::EmbedderSettings;
 

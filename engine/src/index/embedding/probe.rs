@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use liquid_core::model::{DisplayCow, KStringCow, ObjectView, State, Value, ValueView};
 
-use super::bounded::{Keep, Program, TemplateError};
+use super::bounded::{Allowance, Keep, Program, TemplateError};
 
 /// Stands for any value: whatever field it is asked for, it has it.
 #[derive(Debug)]
@@ -96,6 +96,11 @@ struct Variables {
 const UNKNOWN_VARIABLE: &str = "liquid: Unknown variable";
 const AVAILABLE: &str = "available indexes=";
 
+/// Variables of which each is there, whatever its name.
+pub(super) fn any_variables() -> &'static dyn ObjectView {
+    &ANYTHING
+}
+
 /// Refuses a template that reads another variable than `doc` and `fields`, or something else of a field than it has. Only
 /// what is reached with a document whose fields are all there is looked at.
 ///
@@ -103,7 +108,11 @@ const AVAILABLE: &str = "available indexes=";
 /// What is not there; also that a limit was reached, as it would be with any document.
 pub(super) fn check_variables(program: &Program) -> Result<(), TemplateError> {
     let field = Field { name: Anything, is_searchable: true, value: Anything };
-    let message = match program.render(&Variables { doc: Anything, fields: vec![field] }, 0, Keep::First(0)) {
+    let message = match program.render(
+        &Variables { doc: Anything, fields: vec![field] },
+        &Allowance::for_input(0),
+        Keep::First(0),
+    ) {
         Ok(_) => return Ok(()),
         Err(TemplateError::Wrong(message)) => message,
         Err(limit) => return Err(limit),

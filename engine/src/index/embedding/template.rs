@@ -1,10 +1,10 @@
 //! The text of a document, as an embedder's Liquid template makes it.
 
-use liquid_core::model::{Array, Object, Value};
+use liquid_core::model::{Array, Object, ObjectView, Value};
 use serde_json::Value as Json;
 
-use super::bounded::{Keep, Program, SOURCE_BYTES_MAX, TemplateError};
-use super::probe::check_variables;
+use super::bounded::{Allowance, Keep, Program, SOURCE_BYTES_MAX, TemplateError};
+use super::probe::{any_variables, check_variables};
 
 /// Most bytes of the JSON of a fragment's value, and of all fragments of one kind together.
 const FRAGMENT_BYTES_MAX: usize = SOURCE_BYTES_MAX;
@@ -52,6 +52,22 @@ pub fn check_fragments_size<'v>(values: impl IntoIterator<Item = &'v Json>) -> R
     Ok(())
 }
 
+/// Refuses fragments of one kind that pass a limit: of their texts, of the nesting, or because they would take too long for
+/// any input. What else may be wrong with them is found when they are used.
+///
+/// # Errors
+/// A sentence that names the limit.
+pub fn check_fragments_limits<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), String> {
+    let allowance = Allowance::for_input(0);
+    for value in values {
+        let rendered = Node::new(value).and_then(|node| node.render(any_variables(), &allowance));
+        if let Err(TemplateError::Limit(message)) = rendered {
+            return Err(message);
+        }
+    }
+    Ok(())
+}
+
 /// What is read of a document.
 #[derive(Debug)]
 pub(in super::super) enum DocumentTemplate {
@@ -87,7 +103,8 @@ impl DocumentTemplate {
             DocumentTemplate::Fragments(fragments) => fragments,
         };
         let json: Json = serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
-        let variables = TemplateVariables { bytes: document.len(), ..TemplateVariables::new([("doc", json)]) };
+        let allowance = Allowance::for_input(document.len());
+        let variables = TemplateVariables { allowance, ..TemplateVariables::new([("doc", json)]) };
         let mut rendered = Rendered::default();
         for (position, fragment) in fragments.iter().enumerate() {
             match fragment.render(&variables) {
@@ -119,11 +136,10 @@ impl std::fmt::Debug for JsonTemplate {
     }
 }
 
-/// What templates may read, by name.
+/// What templates may read, by name, and what all of them together may cost.
 pub struct TemplateVariables {
     values: Object,
-    /// As JSON, about.
-    bytes: usize,
+    allowance: Allowance,
 }
 
 impl std::fmt::Debug for TemplateVariables {
@@ -136,7 +152,7 @@ impl TemplateVariables {
     /// The values by their names.
     pub fn new<'n>(values: impl IntoIterator<Item = (&'n str, Json)>) -> TemplateVariables {
         let values = values.into_iter().map(|(name, value)| (name.to_owned().into(), liquid_value(value)));
-        TemplateVariables { values: values.collect(), bytes: 0 }
+        TemplateVariables { values: values.collect(), allowance: Allowance::for_input(0) }
     }
 }
 
@@ -150,7 +166,7 @@ impl JsonTemplate {
         if bytes > FRAGMENT_BYTES_MAX {
             return Err(format!("it has {bytes} bytes, more than the {FRAGMENT_BYTES_MAX} that a fragment may have"));
         }
-        Node::new(json).map(JsonTemplate)
+        Node::new(json).map(JsonTemplate).map_err(TemplateError::into_message)
     }
 
     /// The value with all texts rendered.
@@ -158,33 +174,32 @@ impl JsonTemplate {
     /// # Errors
     /// A variable that a text reads and that is not there, or a limit.
     pub fn render(&self, variables: &TemplateVariables) -> Result<Json, RenderFailure> {
-        self.0.render(variables)
+        Ok(self.0.render(&variables.values, &variables.allowance)?)
     }
 }
 
 impl Node {
     /// As deep as `json`, which a parser of JSON bounds.
-    fn new(json: &Json) -> Result<Node, String> {
+    fn new(json: &Json) -> Result<Node, TemplateError> {
         Ok(match json {
-            Json::String(text) => Node::Text(Program::parse(text).map_err(TemplateError::into_message)?),
+            Json::String(text) => Node::Text(Program::parse(text)?),
             Json::Array(elements) => Node::Array(elements.iter().map(Node::new).collect::<Result<_, _>>()?),
             Json::Object(members) => {
                 let member = |(name, value): (&String, &Json)| Ok((name.clone(), Node::new(value)?));
-                Node::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+                Node::Object(members.iter().map(member).collect::<Result<_, TemplateError>>()?)
             }
             other => Node::Other(other.clone()),
         })
     }
 
-    fn render(&self, variables: &TemplateVariables) -> Result<Json, RenderFailure> {
+    fn render(&self, variables: &dyn ObjectView, allowance: &Allowance) -> Result<Json, TemplateError> {
+        let render = |node: &Node| node.render(variables, allowance);
         Ok(match self {
-            Node::Text(program) => Json::String(program.render(&variables.values, variables.bytes, Keep::All)?),
-            Node::Array(elements) => {
-                Json::Array(elements.iter().map(|element| element.render(variables)).collect::<Result<_, _>>()?)
-            }
+            Node::Text(program) => Json::String(program.render(variables, allowance, Keep::All)?),
+            Node::Array(elements) => Json::Array(elements.iter().map(render).collect::<Result<_, _>>()?),
             Node::Object(members) => {
-                let member = |(name, node): &(String, Node)| Ok((name.clone(), node.render(variables)?));
-                Json::Object(members.iter().map(member).collect::<Result<_, RenderFailure>>()?)
+                let member = |(name, node): &(String, Node)| Ok((name.clone(), render(node)?));
+                Json::Object(members.iter().map(member).collect::<Result<_, TemplateError>>()?)
             }
             Node::Other(value) => value.clone(),
         })
@@ -238,7 +253,8 @@ impl TextTemplate {
         let mut globals = Object::new();
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
-        Ok(self.program.render(&globals, document.len(), Keep::First(self.bytes_max))?)
+        let allowance = Allowance::for_input(document.len());
+        Ok(self.program.render(&globals, &allowance, Keep::First(self.bytes_max))?)
     }
 }
 
@@ -337,5 +353,33 @@ mod tests {
             let refused = TextTemplate::new(template, 4).err();
             assert_eq!(refused, None, "{template}");
         }
+    }
+
+    #[test]
+    fn the_texts_of_a_document_share_what_they_may_cost() {
+        let long = "x".repeat(1 << 20);
+        let document = serde_json::json!({"id": 1, "long": long}).to_string();
+        let many: Vec<Json> = (0..40).map(|_| Json::from("{{ doc.long }}")).collect();
+        let template = |values: &[Json]| {
+            let fragments = values.iter().map(|value| JsonTemplate::new(value).expect("parses"));
+            DocumentTemplate::Fragments(fragments.collect())
+        };
+        let render = |template: DocumentTemplate| template.render(document.as_bytes(), &|_| true);
+        assert_eq!(render(template(&many[..8])).expect("fits").texts.len(), 8);
+        for fragments in [template(&many), template(&[Json::from(many.clone())])] {
+            assert!(matches!(render(fragments), Err(RenderFailure::Limit(_))));
+        }
+    }
+
+    #[test]
+    fn fragments_that_never_end_are_refused_beforehand() {
+        let endless = serde_json::json!({"a": ["{% for i in (1..3000000000) %}x{% endfor %}"]});
+        let reason = check_fragments_limits([&endless]).expect_err("refused");
+        assert!(reason.contains("steps"), "{reason}");
+        let loops: Vec<Json> = (0..30).map(|_| Json::from("{% for i in (1..50000) %}x{% endfor %}")).collect();
+        check_fragments_limits(&loops[..2]).expect("one may be long");
+        check_fragments_limits(&loops).expect_err("all together take too long");
+        check_fragments_limits([&Json::from("{{ q.a.b | upcase }}{{ media.c }}"), &Json::from("{{ doc.")])
+            .expect("no limit");
     }
 }

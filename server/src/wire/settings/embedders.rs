@@ -3,7 +3,7 @@
 //! The engine keeps a configuration as the JSON that was sent, merged field by field; this module is what gives it a
 //! shape.
 
-use lamina_engine::index::embedding::check_template_limits;
+use lamina_engine::index::embedding::{check_fragments_limits, check_template_limits};
 use lamina_engine::index::settings::{DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use serde_json::{Map, Value, json};
 
@@ -159,6 +159,10 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
                 fragment.fields(&["value"], |_, _| Ok(()))?;
                 if fragment.object()?.contains_key("value") { Ok(()) } else { Err(fragment.missing_field("value")) }
             })?;
+            let fragments = field.object()?.values().filter_map(|fragment| fragment.get("value"));
+            if let Err(reason) = check_fragments_limits(fragments) {
+                return Err(field.error(format!("`{}`: the fragments are refused: {reason}", place(&field))));
+            }
         }
         "searchEmbedder" | "indexingEmbedder" => {
             nested(name, field)?;

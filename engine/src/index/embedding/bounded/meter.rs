@@ -7,16 +7,23 @@ use std::rc::Rc;
 use liquid_core::model::{Value, ValueView};
 use liquid_core::{Error, Result, Runtime};
 
-use super::{Keep, OUTPUT_BYTES_MAX};
+use super::{DOCUMENT_FACTOR, Keep, OUTPUT_BYTES_MAX, STEPS_MAX, WORK_BYTES_MAX};
 
 /// Bytes of a pass of a loop that are one step: even if the whole template is the loop and made of the shortest tags.
 const BYTES_PER_STEP: usize = 128;
 /// What a value costs besides its text.
 const VALUE_BYTES: u64 = 32;
 
+/// What the renderings for one input may cost together: however many templates are rendered for a document, they share one.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Allowance(Rc<Counters>);
+
 /// Shared by everything that takes part in a rendering; one that was not set up allows nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meter(Rc<Counters>);
+pub(super) struct Meter {
+    counters: Rc<Counters>,
+    steps_of_pass: u64,
+}
 
 #[derive(Debug, Default)]
 struct Counters {
@@ -24,7 +31,7 @@ struct Counters {
     steps_left: Cell<u64>,
     bytes_max: u64,
     bytes_left: Cell<u64>,
-    steps_of_pass: u64,
+    output_left: Cell<usize>,
     exceeded: Cell<Option<Exceeded>>,
 }
 
@@ -35,16 +42,26 @@ enum Exceeded {
     Output,
 }
 
-impl Meter {
-    pub(super) fn new(steps: u64, bytes: u64, source_bytes: usize) -> Meter {
-        Meter(Rc::new(Counters {
-            steps_max: steps,
-            steps_left: Cell::new(steps),
+impl Allowance {
+    /// For what is made from `input_bytes` bytes.
+    pub(in super::super) fn for_input(input_bytes: usize) -> Allowance {
+        let bytes = WORK_BYTES_MAX.saturating_add((input_bytes as u64).saturating_mul(DOCUMENT_FACTOR));
+        Allowance(Rc::new(Counters {
+            steps_max: STEPS_MAX,
+            steps_left: Cell::new(STEPS_MAX),
             bytes_max: bytes,
             bytes_left: Cell::new(bytes),
-            steps_of_pass: 1 + (source_bytes / BYTES_PER_STEP) as u64,
+            output_left: Cell::new(OUTPUT_BYTES_MAX),
             exceeded: Cell::new(None),
         }))
+    }
+}
+
+impl Meter {
+    /// Of a template with so many bytes.
+    pub(super) fn new(allowance: &Allowance, source_bytes: usize) -> Meter {
+        let steps_of_pass = 1 + (source_bytes / BYTES_PER_STEP) as u64;
+        Meter { counters: Rc::clone(&allowance.0), steps_of_pass }
     }
 
     /// That of the rendering which `runtime` belongs to.
@@ -54,7 +71,7 @@ impl Meter {
 
     /// The limit that was reached, as a sentence about the template.
     pub(super) fn exceeded(&self) -> Option<String> {
-        let counters = &self.0;
+        let counters = &self.counters;
         Some(match counters.exceeded.get()? {
             Exceeded::Steps => format!("rendering takes more than {} steps", counters.steps_max),
             Exceeded::Bytes => {
@@ -65,7 +82,7 @@ impl Meter {
     }
 
     fn stop<T>(&self, exceeded: Exceeded) -> Result<T> {
-        self.0.exceeded.set(Some(exceeded));
+        self.counters.exceeded.set(Some(exceeded));
         Err(Error::with_msg("the template passes a limit"))
     }
 
@@ -76,13 +93,13 @@ impl Meter {
 
     /// One pass of a loop.
     pub(super) fn pass(&self) -> Result<()> {
-        self.steps(self.0.steps_of_pass)
+        self.steps(self.steps_of_pass)
     }
 
     fn steps(&self, count: u64) -> Result<()> {
-        let left = &self.0.steps_left;
+        let left = &self.counters.steps_left;
         match left.get().checked_sub(count) {
-            Some(rest) if self.0.exceeded.get().is_none() => left.set(rest),
+            Some(rest) if self.counters.exceeded.get().is_none() => left.set(rest),
             _ => return self.stop(Exceeded::Steps),
         }
         Ok(())
@@ -90,9 +107,18 @@ impl Meter {
 
     /// So many bytes are read or made.
     pub(super) fn bytes(&self, count: u64) -> Result<()> {
-        match self.0.bytes_left.get().checked_sub(count) {
-            Some(rest) => self.0.bytes_left.set(rest),
+        match self.counters.bytes_left.get().checked_sub(count) {
+            Some(rest) => self.counters.bytes_left.set(rest),
             None => return self.stop(Exceeded::Bytes),
+        }
+        Ok(())
+    }
+
+    /// So many bytes of text are kept.
+    fn output(&self, count: usize) -> Result<()> {
+        match self.counters.output_left.get().checked_sub(count) {
+            Some(rest) => self.counters.output_left.set(rest),
+            None => return self.stop(Exceeded::Output),
         }
         Ok(())
     }
@@ -107,13 +133,13 @@ impl Meter {
     /// Bytes of a value with all that it holds, or more than are left.
     pub(super) fn weight(&self, value: &dyn ValueView) -> u64 {
         let mut bytes = 0;
-        weigh(value, self.0.bytes_left.get(), &mut bytes);
+        weigh(value, self.counters.bytes_left.get(), &mut bytes);
         bytes
     }
 
     /// More than there may be.
     pub(super) fn is_beyond(&self, bytes: u64) -> bool {
-        bytes > self.0.bytes_left.get()
+        bytes > self.counters.bytes_left.get()
     }
 }
 
@@ -175,8 +201,8 @@ impl io::Write for Output {
             self.meter.step()?;
             self.meter.bytes(piece.len() as u64)?;
             match self.keep {
-                Keep::All if self.bytes.len() + piece.len() > OUTPUT_BYTES_MAX => self.meter.stop(Exceeded::Output),
-                _ => Ok(()),
+                Keep::All => self.meter.output(piece.len()),
+                Keep::First(_) => Ok(()),
             }
         };
         pay().map_err(io::Error::other)?;

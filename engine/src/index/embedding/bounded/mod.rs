@@ -18,6 +18,7 @@ use liquid_core::runtime::{RuntimeBuilder, Template};
 use liquid_core::{Language, Renderable, Runtime};
 
 use super::cut;
+pub(super) use meter::Allowance;
 use meter::{Meter, Output};
 use scope::Root;
 
@@ -25,14 +26,14 @@ use scope::Root;
 pub(super) const SOURCE_BYTES_MAX: usize = 64 << 10;
 /// Deepest blocks inside of blocks.
 const NESTING_MAX: usize = 64;
-/// Most steps of one rendering: a tag, a filter, a variable, a piece of text is one, a pass of a loop one for each 128 bytes
+/// Most steps of what is rendered for one input: a tag, a filter, a variable, a piece of text is one, a pass of a loop one for each 128 bytes
 /// of the template besides.
 const STEPS_MAX: u64 = 1_000_000;
-/// Most bytes that one rendering reads and makes. For large documents more: see [`DOCUMENT_FACTOR`].
+/// Most bytes that are read and made for one input. For large documents more: see [`DOCUMENT_FACTOR`].
 const WORK_BYTES_MAX: u64 = 16 << 20;
 /// How many times its own size a document may cost beyond [`WORK_BYTES_MAX`].
 const DOCUMENT_FACTOR: u64 = 16;
-/// Longest text that one template makes where nothing cuts it.
+/// Longest text that is made for one input where nothing cuts it.
 const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// Longest message that is passed on; the library quotes what it was given.
 const MESSAGE_BYTES_MAX: usize = 2_000;
@@ -116,18 +117,17 @@ impl Program {
         stacker::maybe_grow(PARSE_STACK_BYTES, PARSE_STACK_BYTES, || guarded(parse))
     }
 
-    /// The text for `globals`, which were made from `input_bytes` bytes.
+    /// The text for `globals`, which takes of the allowance what it costs.
     ///
     /// # Errors
     /// A variable that is not there, a filter that cannot do its work, or a limit that was reached.
     pub(super) fn render(
         &self,
         globals: &dyn ObjectView,
-        input_bytes: usize,
+        allowance: &Allowance,
         keep: Keep,
     ) -> Result<String, TemplateError> {
-        let work_bytes = WORK_BYTES_MAX.saturating_add((input_bytes as u64).saturating_mul(DOCUMENT_FACTOR));
-        let meter = Meter::new(STEPS_MAX, work_bytes, self.source_bytes);
+        let meter = Meter::new(allowance, self.source_bytes);
         let render = || {
             let runtime = Root::new(RuntimeBuilder::new().build(), globals, meter.clone());
             *runtime.registers().get_mut::<Meter>() = meter.clone();

@@ -15,7 +15,7 @@ fn render(source: &str) -> Result<String, TemplateError> {
     doc.insert("tags".into(), Value::Array((0..3_000).map(|tag| Value::scalar(format!("tag {tag}"))).collect()));
     let mut globals = Object::new();
     globals.insert("doc".into(), Value::Object(doc));
-    Program::parse(source)?.render(&globals, 200_000, Keep::First(400))
+    Program::parse(source)?.render(&globals, &Allowance::for_input(200_000), Keep::First(400))
 }
 
 fn doubled(filter: &str, times: usize) -> String {
@@ -185,7 +185,8 @@ fn large_documents_are_rendered() {
     globals.insert("doc".into(), Value::Object(doc));
     for source in [crate::index::settings::DEFAULT_TEMPLATE, "{{ doc }}", "{{ doc['field 1'] | escape | strip_html }}"]
     {
-        let text = Program::parse(source).unwrap().render(&globals, 2_000 * 20_000, Keep::First(400));
+        let text =
+            Program::parse(source).unwrap().render(&globals, &Allowance::for_input(2_000 * 20_000), Keep::First(400));
         assert_eq!(text.map(|text| text.len()), Ok(400), "{source}");
     }
 }
