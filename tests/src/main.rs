@@ -12,6 +12,7 @@ mod collector;
 mod command_line;
 mod connections;
 mod damage;
+mod database_format;
 mod described;
 mod documents;
 mod editing;

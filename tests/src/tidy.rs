@@ -353,3 +353,17 @@ fn links_between_pages_lead_somewhere() {
     }
     none(violations);
 }
+
+#[test]
+fn the_index_of_decisions_has_all_of_them() {
+    let folder = repository().join("docs/decisions");
+    let index = fs::read_to_string(folder.join("README.md")).expect("the index");
+    let mut violations = Vec::new();
+    for entry in fs::read_dir(&folder).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+        if name != "README.md" && !index.contains(&format!("| [{}]({name}) |", &name[..4])) {
+            violations.push(format!("docs/decisions/README.md: a line for {name} is missing"));
+        }
+    }
+    none(violations);
+}

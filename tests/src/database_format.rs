@@ -1,0 +1,111 @@
+//! `database-format.md` names what is in a folder that a server has written: no more, no less.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use regex::Regex;
+use serde_json::json;
+
+use crate::server::{Server, repository};
+
+fn page() -> String {
+    fs::read_to_string(repository().join("database-format.md")).expect("the page")
+}
+
+/// The first and second columns of the table on SQLite: `table.column`.
+fn described_columns(page: &str) -> BTreeSet<String> {
+    let section = page.split("## `tasks.sqlite`").nth(1).expect("the section");
+    let (mut table, mut columns) = (String::new(), BTreeSet::new());
+    let name = Regex::new("`([a-z_]+)`").expect("a pattern");
+    for line in section.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = line.split('|').collect();
+        if let Some(found) = name.captures(cells[1]) {
+            table = found[1].to_owned();
+        }
+        columns.extend(name.captures_iter(cells[2]).map(|found| format!("{table}.{}", &found[1])));
+    }
+    columns
+}
+
+/// A stopped server with two indexes, tombstones and a column file.
+fn written() -> Server {
+    let mut server = Server::start();
+    server.add("films", (0..50).map(|id| json!({"id": id, "year": id})).collect());
+    server.set("films", json!({"filterableAttributes": ["year"]}));
+    server.done(&server.delete("/indexes/films/documents/7"));
+    server.add("books", json!([{"id": 1}]));
+    server.patch("/experimental-features", json!({"metrics": true})).ok();
+    assert!(server.terminate().success());
+    server
+}
+
+#[test]
+fn the_tables_of_sqlite_are_described() {
+    let server = written();
+    let database = rusqlite::Connection::open(server.data_folder().join("tasks.sqlite")).expect("a database");
+    let sql = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'";
+    let mut statement = database.prepare(sql).expect("a query");
+    let columns = statement
+        .query_map([], |row| Ok(format!("{}.{}", row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        .expect("rows");
+    let columns: BTreeSet<String> = columns.map(|column| column.expect("a name")).collect();
+    assert_eq!(described_columns(&page()), columns);
+}
+
+#[test]
+fn files_and_the_manifest_are_described() {
+    let (server, page) = (written(), page());
+    let folder = server.data_folder();
+    for entry in fs::read_dir(&folder).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+        assert!(page.contains(&format!("\n{name}")), "{name}");
+    }
+    let mut kinds = BTreeSet::new();
+    for index in fs::read_dir(folder.join("indexes")).expect("a folder") {
+        for entry in fs::read_dir(index.expect("an index").path()).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned();
+            kinds.insert(name.split('-').next().expect("a first part").to_owned());
+            assert!(page.contains(&format!("| `{}", &name[..4])), "{name}");
+            if name.starts_with("manifest-") {
+                check_manifest(&fs::read(&path).expect("reads"), &page);
+            }
+        }
+    }
+    assert!(kinds.contains("manifest") && kinds.contains("seg"), "{kinds:?}");
+}
+
+/// Frame and fields, as the page has them.
+fn check_manifest(bytes: &[u8], page: &str) {
+    assert!(bytes.starts_with(b"LAMINAMF") && page.contains("\"LAMINAMF\""));
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(number(8), 1);
+    let body: serde_json::Value = serde_json::from_slice(&bytes[16..16 + number(12) as usize]).expect("JSON");
+    let outcome = body["outcomeBytes"].as_u64().expect("a length");
+    let inline: u64 = body["segments"]
+        .as_array()
+        .expect("segments")
+        .iter()
+        .filter_map(|segment| segment["deleted"]["inline"]["bytes"].as_u64())
+        .sum();
+    assert_eq!(bytes.len() as u64, 16 + u64::from(number(12)) + outcome + inline + 8, "the frame");
+    let segments = body["segments"].as_array().expect("segments").iter();
+    let fields = segments.flat_map(|segment| segment["meta"].as_object().expect("an object").keys());
+    for field in body.as_object().expect("an object").keys().chain(fields) {
+        assert!(page.contains(&format!("`{field}`")), "{field}");
+    }
+}
+
+#[test]
+fn stored_numbers_are_described() {
+    let (page, source) = (page(), repository().join("server/src/tasks/kind.rs"));
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let source = fs::read_to_string(source).expect("a source");
+    let number = Regex::new(r#"= (\d+), "(\w+)";"#).expect("a pattern");
+    let mut count = 0;
+    for found in number.captures_iter(&source) {
+        count += 1;
+        assert!(page.contains(&format!("{} `{}`", &found[1], &found[2])), "{}", &found[0]);
+    }
+    assert!(count > 20);
+}
