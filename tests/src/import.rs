@@ -140,11 +140,11 @@ fn every_failure_is_told_with_its_place_in_the_file() {
         failed(&output, reason);
     };
     let text = "{\"id\":1}\n\n{\n \"id\":2\n}\n{\"id\":3}\n{\"id\":}\n";
-    rows("ndjson", "b.ndjson", text, "18", "documents 3 to 4 (lines 6 to 7)", "expected value at line 7 column 7");
+    rows("ndjson", "b.ndjson", text, "18", "document 4 (line 7)", "expected value at line 7 column 7");
     let text = "[{\"id\":1},{\"id\":2},{\"id\":}]";
     rows("json", "c.json", text, "10", "document 3 (line 1)", "expected value at line 1 column 26");
     let text = "[\n {\"id\":1},\n {\"id\":2},\n {\"id\":3},\n {\"id\":}]";
-    rows("json", "d.json", text, "22", "documents 3 to 4 (lines 4 to 5)", "expected value at line 5 column 8");
+    rows("json", "d.json", text, "22", "document 4 (line 5)", "expected value at line 5 column 8");
     for (name, end) in [("e.csv", "\n"), ("f.csv", "\r\n")] {
         let text = ["id,a:number", "1,2", "2,3", "3,4,5", "4,x"].join(end);
         rows(
@@ -157,6 +157,104 @@ fn every_failure_is_told_with_its_place_in_the_file() {
         );
         rows("csv", name, &text, "12", "document 4 (line 5)", "Error parsing number \"x\" at document 4: ");
     }
+}
+
+/// Lines with a number, of which some are replaced.
+fn lines_with(count: u64, replaced: &[(u64, &str)]) -> Vec<u8> {
+    let line = |id: u64| match replaced.iter().find(|(at, _)| *at == id) {
+        Some((_, line)) => (*line).to_owned(),
+        None => format!("{{\"id\":{id},\"title\":\"film {id}\"}}"),
+    };
+    (1..=count).map(|id| line(id) + "\n").collect::<String>().into_bytes()
+}
+
+#[track_caller]
+fn lines_of_failures(output: &Output) -> Vec<String> {
+    let lines = said(&output.stderr);
+    lines.lines().map(|line| line.strip_prefix("lamina import: ").expect("a line of the import").to_owned()).collect()
+}
+
+#[test]
+fn a_broken_line_costs_that_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let replaced = [
+        (2, "{\"id\":2,\"title\":"),
+        (700, "{\"id\":700,\"title\":\"x"),
+        (2000, "{\"id\":2000,\"a\":\"b\","),
+        (2100, "nonsense"),
+        (2500, "{\"id\":2500,\"a\":[1}"),
+        (3000, "{\"id\":3000"),
+    ];
+    let path = file(folder.path(), "a.ndjson", &lines_with(3000, &replaced));
+    for from_file in [true, false] {
+        let server = Server::start();
+        let output = match from_file {
+            true => import(&server, &[&path], b""),
+            false => import(&server, &[], &lines_with(3000, &replaced)),
+        };
+        let name = if from_file { &path } else { "standard input" };
+        assert!(said(&output.stdout).starts_with("2,994 documents imported"), "{}", said(&output.stdout));
+        let lines = lines_of_failures(&output);
+        assert_eq!(lines.len(), 6, "{lines:?}");
+        for (line, (at, _)) in lines.iter().zip(replaced) {
+            assert!(line.starts_with(&format!("{name}: document {at} (line {at}) failed: The `ndjson`")), "{line}");
+        }
+        assert!(lines[0].contains(" at the end of line 2`"), "{lines:?}");
+        assert!(lines[1].contains(" at line 700 column 20"), "{lines:?}");
+        assert_eq!(server.document_count("films"), 2994);
+        let found = server.get("/indexes/films/documents/2002").ok();
+        assert_eq!(found["title"], "film 2002");
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_costs_its_row() {
+    let server = Server::start();
+    let cell = |id: u64| match id {
+        150 => "x".to_owned(),
+        151 => "5,6".to_owned(),
+        id => id.to_string(),
+    };
+    let rows: String = (1..=300).map(|id| format!("{id},{}\n", cell(id))).collect();
+    let output = import(&server, &["--format", "csv"], format!("id,n:number\n{rows}").as_bytes());
+    assert!(said(&output.stdout).starts_with("298 documents imported"), "{}", said(&output.stdout));
+    let lines = lines_of_failures(&output);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("standard input: document 150 (line 151) failed: The `csv`"), "{lines:?}");
+    assert!(lines[0].contains("Error parsing number \"x\" at document 150: "), "{lines:?}");
+    assert!(lines[1].starts_with("standard input: document 151 (line 152) failed: The `csv`"), "{lines:?}");
+    assert_eq!(server.document_count("films"), 298);
+}
+
+#[test]
+fn a_document_that_fails_its_task_costs_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let replaced = [(70, "{\"id\":\"not an id\"}"), (71, "{\"title\":\"none\"}"), (250, "{\"id\":[]}")];
+    let path = file(folder.path(), "a.ndjson", &lines_with(300, &replaced));
+    for arguments in [&[path.as_str()][..], &[path.as_str(), "--batch-bytes", "3000"], &[]] {
+        let server = Server::start();
+        server.add("films", json!([{"id": 1}]));
+        let input = if arguments.is_empty() { lines_with(300, &replaced) } else { Vec::new() };
+        let output = import(&server, arguments, &input);
+        assert!(said(&output.stdout).starts_with("297 documents imported"), "{}", said(&output.stdout));
+        let lines = lines_of_failures(&output);
+        let places = [70, 71, 250].map(|at| format!(": document {at} (line {at}) failed: task "));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines.iter().zip(places).all(|(line, place)| line.contains(&place)), "{lines:?}");
+        assert_eq!(server.document_count("films"), 297);
+    }
+}
+
+#[test]
+fn an_input_of_another_format_ends_soon() {
+    let server = Server::start();
+    let rows: String = (1..=5000).map(|id| format!("{id},film {id}\n")).collect();
+    let start = Instant::now();
+    let output = import(&server, &["--format", "ndjson"], rows.as_bytes());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    let lines = lines_of_failures(&output);
+    assert!(lines[0].starts_with("standard input: documents 1 to 20 (lines 1 to 20) failed: "), "{lines:?}");
+    assert_eq!(server.get("/tasks").ok()["total"], 0);
 }
 
 #[test]

@@ -58,14 +58,47 @@ impl TaskState {
     }
 
     /// Why an ended task did not succeed.
-    pub(super) fn failure(self) -> Option<String> {
-        match self.error {
-            _ if self.status == "succeeded" => None,
-            Some(ErrorBody { message, code }) => Some(format!("task {}: {message} ({code})", self.uid)),
-            None => Some(format!("task {} was {}", self.uid, self.status)),
-        }
+    pub(super) fn failure(self) -> Option<TaskFailure> {
+        let (reason, is_of_a_document) = match self.error {
+            _ if self.status == "succeeded" => return None,
+            Some(ErrorBody { message, code }) => {
+                let is_of_a_document = CODES_OF_DOCUMENTS.contains(&code.as_str()) || message.contains(NO_VECTORS);
+                (format!("task {}: {message} ({code})", self.uid), is_of_a_document)
+            }
+            None => (format!("task {} was {}", self.uid, self.status), false),
+        };
+        Some(TaskFailure { reason, is_of_a_document })
     }
 }
+
+/// Why a task did not succeed.
+pub(super) struct TaskFailure {
+    pub(super) reason: String,
+    /// One of its documents is at fault; others may fare better in another task.
+    pub(super) is_of_a_document: bool,
+}
+
+impl TaskFailure {
+    pub(super) fn of_lost(uid: u64) -> TaskFailure {
+        let reason = format!("task {uid} was deleted before its outcome could be read");
+        TaskFailure { reason, is_of_a_document: false }
+    }
+}
+
+/// With these codes a task fails by a single document.
+const CODES_OF_DOCUMENTS: [&str; 9] = [
+    "missing_document_id",
+    "invalid_document_id",
+    "invalid_document_fields",
+    "invalid_document_geo_field",
+    "invalid_document_geojson_field",
+    "max_fields_limit_exceeded",
+    "invalid_vectors_type",
+    "invalid_vector_dimensions",
+    "too_many_vectors",
+];
+/// Its code is that of an embedder that fails for all documents.
+const NO_VECTORS: &str = "no vectors provided for document";
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ErrorBody {

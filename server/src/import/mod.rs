@@ -2,10 +2,14 @@
 //!
 //! A client like any other: it knows the address and a key, nothing of the data folder. One thread reads, decompresses
 //! and cuts the input at document boundaries ([`split`]); a few requests are in flight at a time ([`client`]); finished
-//! tasks move the progress bar ([`progress`]). Memory: about `(in flight + 2) x batch bytes`, however large the input; a
-//! document that is larger than a batch may need as much as a request of its own.
+//! tasks move the progress bar ([`progress`]). What is refused, and tasks that fail, for a document are sent again in parts
+//! until only that document is left ([`deliver`], [`again`]). Memory: about `(in flight + 2) x batch bytes`, and of standard
+//! input four batches more, however large the input; a document that is larger than a batch may need as much as a request of
+//! its own.
 
+mod again;
 mod client;
+mod deliver;
 mod failures;
 mod place;
 mod progress;
@@ -54,7 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value = "20000000", value_parser = options::count::<usize>)]
     batch_bytes: usize,
     /// Requests in flight. With more than one, two versions of the same document that fall into different requests may
-    /// be applied in either order; 1 keeps the order of the input.
+    /// be applied in either order; 1 keeps the order of the input, but for documents of tasks that failed by another one:
+    /// these are sent again at the end.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
     /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer.

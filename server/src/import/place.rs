@@ -51,7 +51,12 @@ impl Place {
         let (nothing, column, tail) = number_behind(rest, " column ")?;
         let column = if line == 1 { column + self.column - 1 } else { column };
         let line = self.first_line + line.checked_sub(1)?;
-        nothing.is_empty().then(|| format!("{head} at line {line} column {column}{tail}"))
+        // A text that ends too early does so in the line behind the last, to a parser.
+        let at = match line > self.last_line && column == 0 {
+            true => format!("at the end of line {}", self.last_line),
+            false => format!("at line {line} column {column}"),
+        };
+        nothing.is_empty().then(|| format!("{head} {at}{tail}"))
     }
 
     /// `… record 1 (line: 2, byte: 9): …`, or without the colon behind `line`; record 0 is the header.
@@ -124,6 +129,8 @@ mod tests {
     fn lines_and_columns_are_those_of_the_file() {
         let message = "malformed. `expected value at line 47 column 7`.";
         check(Format::Ndjson, message, "malformed. `expected value at line 157 column 7`.");
+        let message = "`EOF while parsing a value at line 113 column 0`.";
+        check(Format::Ndjson, message, "`EOF while parsing a value at the end of line 222`.");
         // Only the first line of a request may begin in the middle of one of the file.
         check(Format::Json, "`x at line 1 column 7`.", "`x at line 111 column 11`.");
         check(Format::Json, "`x at line 2 column 7`.", "`x at line 112 column 7`.");

@@ -9,7 +9,9 @@ use indicatif::HumanCount;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::client::{Client, Sent, TaskState};
+use super::again::Again;
+use super::client::{Client, Sent, TaskFailure, TaskState};
+use super::deliver::{Delivery, deliver};
 use super::failures::Failures;
 use super::place::Place;
 use super::progress::Progress;
@@ -49,12 +51,20 @@ impl Summary {
 
 /// The share of the input that one request carries.
 #[derive(Clone)]
-struct Part {
+pub(super) struct Part {
     /// Number of its file among the inputs.
-    input: usize,
-    place: Place,
+    pub(super) input: usize,
+    pub(super) place: Place,
     /// Bytes of the input, as they are on the disk.
-    bytes: u64,
+    pub(super) bytes: u64,
+}
+
+impl Part {
+    /// The share of `batch`, which holds some of its documents.
+    pub(super) fn of(&self, batch: &Batch) -> Part {
+        let bytes = self.bytes * batch.place.document_count / self.place.document_count.max(1);
+        Part { input: self.input, place: batch.place.clone(), bytes }
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
@@ -73,15 +83,17 @@ pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
     Ok(summary)
 }
 
-struct Import {
-    client: Client,
+pub(super) struct Import {
+    pub(super) client: Client,
     progress: Progress,
-    uploads: JoinSet<(Part, Result<Sent, ImportError>)>,
+    uploads: JoinSet<Delivery>,
     pending: BTreeMap<u64, Part>,
+    /// What is sent again in smaller parts, as a document made its task fail.
+    again: Again,
     summary: Summary,
     /// Whether there may be more to send, and whether tasks are waited for. Both end with an error, at different ones.
     reads: bool,
-    waits: bool,
+    pub(super) waits: bool,
     /// The last that was sent.
     last: Option<Place>,
     accepted_documents: u64,
@@ -98,6 +110,7 @@ impl Import {
             progress: Progress::new(total_bytes, args.quiet),
             uploads: JoinSet::new(),
             pending: BTreeMap::new(),
+            again: Again::new(args),
             summary: Summary::default(),
             reads: true,
             waits: !args.no_wait,
@@ -124,8 +137,7 @@ impl Import {
                     None => self.reads = false,
                 },
                 Some(sent) = self.uploads.join_next() => {
-                    let (part, sent) = sent.expect("an upload neither panics nor is cancelled");
-                    self.uploaded(part, sent);
+                    self.uploaded(sent.expect("an upload neither panics nor is cancelled"));
                     poll_every = POLL_FIRST;
                 }
                 () = tokio::time::sleep(poll_every), if self.waits && !self.pending.is_empty() => {
@@ -136,6 +148,8 @@ impl Import {
                 batches.close();
             }
         }
+        let again = std::mem::take(&mut self.again);
+        again.run(&mut self, args).await;
         if !args.no_wait {
             for (uid, part) in std::mem::take(&mut self.pending) {
                 self.failed(&part, format!("task {uid} has them, and what became of it is not known"));
@@ -153,28 +167,30 @@ impl Import {
     fn upload(&mut self, part: Part, batch: Batch) {
         let client = self.client.clone();
         self.last = Some(part.place.clone());
-        self.uploads.spawn(async move { (part, client.send(&batch).await) });
+        self.uploads.spawn(async move { deliver(&client, part, batch).await });
     }
 
-    fn uploaded(&mut self, part: Part, sent: Result<Sent, ImportError>) {
-        match sent {
-            Ok(Sent::Accepted { task_uid }) => {
-                self.accepted_documents += part.place.document_count;
-                self.progress.sent(part.place.document_count);
-                self.pending.insert(task_uid, part);
-            }
-            Ok(Sent::Rejected { message }) => self.failed(&part, message),
-            Err(error) => {
-                self.failed(&part, error.to_string());
-                // Nobody is there to tell of the tasks, and it was tried for long enough.
-                self.waits &= !matches!(error, ImportError::Unreachable { .. });
-                self.stopped(None);
+    fn uploaded(&mut self, delivery: Delivery) {
+        for (part, batch, sent) in delivery.sent {
+            match sent {
+                Sent::Accepted { task_uid } => {
+                    self.accepted_documents += part.place.document_count;
+                    self.progress.sent(part.place.document_count);
+                    self.again.keep(task_uid, part.input, batch);
+                    self.pending.insert(task_uid, part);
+                }
+                Sent::Rejected { message } => self.failed(&part, message),
             }
         }
+        let Some((parts, error)) = delivery.stopped else { return };
+        parts.iter().for_each(|part| self.failed(part, error.to_string()));
+        // Nobody is there to tell of the tasks, and it was tried for long enough.
+        self.waits &= !matches!(error, ImportError::Unreachable { .. });
+        self.stopped(None);
     }
 
     /// Nothing more is sent. The first reason is kept: others tend to follow from it.
-    fn stopped(&mut self, error: Option<ImportError>) {
+    pub(super) fn stopped(&mut self, error: Option<ImportError>) {
         if std::mem::take(&mut self.reads) {
             self.summary.cut_short = Some(match &self.last {
                 None => "nothing was sent".to_owned(),
@@ -200,21 +216,27 @@ impl Import {
             let failure = match states.remove(&uid) {
                 Some(task) if task.is_open() => continue,
                 Some(task) => task.failure(),
-                None => Some(format!("task {uid} was deleted before its outcome could be read")),
+                None => Some(TaskFailure::of_lost(uid)),
             };
             let Some(part) = self.pending.remove(&uid) else { continue };
             match failure {
-                Some(reason) => self.failed(&part, reason),
-                None => {
-                    self.searchable_documents += part.place.document_count;
-                    self.progress.done(part.place.document_count, part.bytes);
+                Some(failure) if failure.is_of_a_document && part.place.document_count > 1 => {
+                    self.again.add(uid, part, failure.reason);
                 }
+                Some(failure) => self.failed(&part, failure.reason),
+                None => self.searchable(&part),
             }
+            self.again.forget(uid);
         }
         self.pending.len() < before
     }
 
-    fn failed(&mut self, part: &Part, reason: String) {
+    pub(super) fn searchable(&mut self, part: &Part) {
+        self.searchable_documents += part.place.document_count;
+        self.progress.done(part.place.document_count, part.bytes);
+    }
+
+    pub(super) fn failed(&mut self, part: &Part, reason: String) {
         self.progress.done(0, part.bytes);
         self.summary.failures.add(part.input, part.place.clone(), reason);
     }

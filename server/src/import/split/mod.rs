@@ -4,6 +4,7 @@
 //! repeat the header; JSON arrays are sent as their elements, one after the other (ndjson). Between its documents a body
 //! has the line breaks of the file, so that places in it can be told as places in the file.
 
+mod batch;
 mod csv;
 mod json;
 mod ndjson;
@@ -11,7 +12,8 @@ mod ndjson;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
+pub(super) use batch::Batch;
+use batch::DocumentStart;
 
 use super::{Format, ImportError, place::Place, source::Source};
 use crate::options::ByteSize;
@@ -19,14 +21,6 @@ use crate::options::ByteSize;
 /// How much is read in search of the end of one document, unless batches are larger. A server takes no larger request
 /// by default.
 const DOCUMENT_BYTES_MAX: usize = 100_000_000;
-
-/// One request body.
-#[derive(Debug, PartialEq)]
-pub(super) struct Batch {
-    pub(super) body: Bytes,
-    pub(super) content_type: &'static str,
-    pub(super) place: Place,
-}
 
 /// What bounds the memory.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +56,7 @@ pub(super) fn split(
         header: Vec::new(),
         header_lines: 0,
         body: Vec::new(),
+        documents: Vec::new(),
         next: Position { line: 1, column: 1, document: 1 },
         start: Position { line: 1, column: 1, document: 1 },
         last_line: 1,
@@ -130,6 +125,8 @@ struct Batcher<'a> {
     header: Vec<u8>,
     header_lines: u64,
     body: Vec<u8>,
+    /// Where its documents are.
+    documents: Vec<DocumentStart>,
     /// Where what comes next stands in the file.
     next: Position,
     /// Where the batch begins, and the last line that it holds.
@@ -163,10 +160,13 @@ impl Batcher<'_> {
             self.body.extend_from_slice(&self.header);
             self.start = self.next;
         }
+        let Position { line, column, .. } = self.next;
+        let offset = self.body.len();
         self.body.extend_from_slice(document);
         self.next.pass(document);
         self.next.document += 1;
         self.last_line = self.next.line - line_breaks(&document[document.trim_ascii_end().len()..]);
+        self.documents.push(DocumentStart { offset, line, column, last_line: self.last_line });
         Ok(())
     }
 
@@ -203,7 +203,14 @@ impl Batcher<'_> {
         };
         // The next batch will be about as long.
         let body = std::mem::replace(&mut self.body, Vec::with_capacity(self.limits.batch_bytes.min(1 << 26)));
-        if (self.sink)(Batch { body: body.into(), content_type, place }) { Ok(()) } else { Err(Stop::Sink) }
+        let batch = Batch {
+            body: body.into(),
+            content_type,
+            place,
+            header_bytes: self.header.len(),
+            documents: std::mem::take(&mut self.documents),
+        };
+        if (self.sink)(batch) { Ok(()) } else { Err(Stop::Sink) }
     }
 
     /// Refuses a document of more than `bytes` that begins with what comes next.

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use serde::de::IgnoredAny;
+
 use super::{Batcher, Stop};
 
 /// A document is as many lines as it needs.
@@ -16,7 +18,7 @@ pub(super) fn lines(reader: &mut dyn BufRead, batcher: &mut Batcher) -> Result<(
         }
         let text = line.trim_ascii();
         if !document.is_empty() && !goes_on(&document, last, text) {
-            batcher.push(&document)?;
+            push(&document, batcher)?;
             document.clear();
         }
         batcher.check_length(document.len() + line.len())?;
@@ -40,7 +42,42 @@ pub(super) fn lines(reader: &mut dyn BufRead, batcher: &mut Batcher) -> Result<(
     if !document.ends_with(b"\n") {
         document.push(b'\n');
     }
-    batcher.push(&document)
+    push(&document, batcher)
+}
+
+/// Adds a document. Where a line is broken so that it seems to go on, those behind it that are documents are its own no
+/// longer: a broken line costs no other.
+fn push(document: &[u8], batcher: &mut Batcher) -> Result<(), Stop> {
+    let first = document.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    // Who writes a document over several lines mostly gives the brace a line of its own.
+    let is_suspect = first.len() + 1 < document.len() && first.starts_with(b"{") && first.trim_ascii() != b"{";
+    if !is_suspect || is_object(document) {
+        return batcher.push(document);
+    }
+    let mut rest = document;
+    let mut end = 0;
+    for line in document.split_inclusive(|&byte| byte == b'\n') {
+        let is_document = line.starts_with(b"{") && is_object(line);
+        if is_document && end > 0 {
+            let (before, behind) = rest.split_at(end);
+            batcher.push(before)?;
+            (rest, end) = (behind, 0);
+        }
+        end += line.len();
+        if is_document {
+            let (whole, behind) = rest.split_at(end);
+            batcher.push(whole)?;
+            (rest, end) = (behind, 0);
+        }
+    }
+    match rest.trim_ascii().is_empty() {
+        true => batcher.gap(rest),
+        false => batcher.push(rest),
+    }
+}
+
+fn is_object(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
 /// Reads the next line, or one byte more than `bytes_max` of it.

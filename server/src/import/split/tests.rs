@@ -242,3 +242,69 @@ proptest! {
         prop_assert_eq!((pieces, all_right), (whole, is_right), "{:?}", text);
     }
 }
+
+#[test]
+fn a_broken_line_keeps_none_of_its_neighbours() {
+    // Each of these seems to go on in the next line.
+    for broken in ["{\"id\":2,\"a\":", "{\"id\":2,\"a\":\"b\",", "{\"id\":2,\"a\":["] {
+        let text = format!("{{\"id\":1}}\n{broken}\n{{\"id\":3}}\n\n{{\"id\":4}}\n");
+        let broken = format!("{broken}\n");
+        let expected = [
+            ("{\"id\":1}\n", 1, 1, 1),
+            (broken.as_str(), 1, 2, 2),
+            ("{\"id\":3}\n", 1, 3, 3),
+            ("{\"id\":4}\n", 1, 5, 5),
+        ];
+        check(Format::Ndjson, &text, 1, &expected);
+    }
+    // A document over several lines that is right, and one whose lines are no documents.
+    for whole in ["{\"id\":2,\"a\":\n{\"b\":1}\n}\n", "{\"id\":2,\"a\":[\n{\"b\":1},\n{\"b\":}\n]}\n"] {
+        check(Format::Ndjson, whole, 1, &[(whole, 1, 1, line_breaks(whole.as_bytes()))]);
+    }
+}
+
+#[test]
+fn parts_of_batches_have_their_own_places() {
+    for (format, header, separator) in [(Format::Ndjson, "", ""), (Format::Csv, "id,a\n", "")] {
+        let rows: Vec<String> = (0..5)
+            .map(|id| match format {
+                Format::Csv => format!("{id},\"x\ny\"\n{separator}"),
+                _ => format!("{{\"id\":{id},\n\"a\":1}}\n\n"),
+            })
+            .collect();
+        let text = format!("{header}{}", rows.concat());
+        let mut batches = Vec::new();
+        let source = Source { name: "input".into(), format, reader: Box::new(io::Cursor::new(text.into_bytes())) };
+        split(source, b',', limits(1000), |batch| {
+            batches.push(batch);
+            true
+        })
+        .unwrap();
+        let whole = batches.pop().unwrap();
+        let lines = if format == Format::Csv { 2 } else { 3 };
+        let check = |batch: &Batch, first: u64, count: u64| {
+            let rows = &rows[first as usize..(first + count) as usize];
+            assert_eq!(std::str::from_utf8(&batch.body).unwrap(), format!("{header}{}", rows.concat()));
+            let line = whole.place.first_line + first * lines;
+            let place = Place {
+                first_document: first + 1,
+                document_count: count,
+                first_line: line,
+                last_line: line + (count - 1) * lines + 1,
+                ..whole.place.clone()
+            };
+            assert_eq!(batch.place, place);
+        };
+        check(&whole, 0, 5);
+        let (first, second) = whole.halves().unwrap();
+        check(&first, 0, 2);
+        check(&second, 2, 3);
+        let (third, rest) = second.halves().unwrap();
+        check(&third, 2, 1);
+        assert!(third.halves().is_none());
+        check(&rest, 3, 2);
+        check(&whole.documents_of_file(2, 3).unwrap(), 1, 3);
+        check(&second.documents_of_file(4, 1).unwrap(), 3, 1);
+        assert!(second.documents_of_file(2, 1).is_none() && second.documents_of_file(5, 2).is_none());
+    }
+}
