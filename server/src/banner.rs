@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::app::AppState;
-use crate::console;
+use crate::console::{self, Severity};
 use crate::options::{ByteSize, human_size};
 use crate::outbound::parse_url;
 
@@ -38,6 +40,11 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         ("Master key", if options.service.master_key.is_some() { "set" } else { "none" }.to_owned()),
         ("Help", "lamina --help, lamina manual; all routes: /openapi.json".to_owned()),
     ];
+    if console::says_json() {
+        let key = |name: &str| name.to_lowercase().replace(' ', "_");
+        let fields = lines.into_iter().map(|(name, value)| (key(name), json!(value))).collect();
+        return console::say_with(Severity::Info, format_args!("Lamina"), fields);
+    }
     let mut text = String::from("\nLamina\n\n");
     for (name, value) in lines {
         text.push_str(&format!("{name:<20} {value}\n"));

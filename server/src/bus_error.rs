@@ -12,6 +12,8 @@ use std::io;
 
 use rustix::fs::{Mode, OFlags, open};
 
+use crate::console::says_json;
+
 /// Names the file when a mapped page cannot be read. The signal still ends the process.
 ///
 /// # Errors
@@ -45,7 +47,10 @@ const BEFORE: &[u8] = b"error: the file ";
 const UNKNOWN: &[u8] = b"error: a mapped file";
 const AFTER: &[u8] = b" became shorter while it was in use, or the disk cannot read it (SIGBUS). Did another process change it? The \
 server ends now. At its next start it serves the other indexes and names this one as damaged: bring it back from a snapshot or a \
-dump.\n";
+dump.";
+/// Around the message where logs are JSON. The time is not known without what a handler may not do.
+const JSON_START: &[u8] = b"{\"level\":\"ERROR\",\"target\":\"lamina\",\"message\":\"";
+const JSON_END: &[u8] = b"\"}\n";
 
 /// Writes one line to standard error.
 fn name_file(address: usize) {
@@ -59,7 +64,11 @@ fn name_file(address: usize) {
         }
     }
     // One call for each part; lines of other threads may come between, which is better than none.
-    match finder.path() {
+    let is_json = says_json();
+    if is_json {
+        say(JSON_START);
+    }
+    match finder.path_for(is_json) {
         [] => say(UNKNOWN),
         path => {
             say(BEFORE);
@@ -67,6 +76,7 @@ fn name_file(address: usize) {
         }
     }
     say(AFTER);
+    say(if is_json { JSON_END } else { b"\n" });
 }
 
 fn say(text: &[u8]) {
@@ -147,6 +157,16 @@ impl PathFinder {
     }
 
     /// Empty when no file was mapped there.
+    fn path_for(&mut self, is_json: bool) -> &[u8] {
+        if is_json {
+            let path = self.path.get_mut(..self.path_length).unwrap_or_default();
+            path.iter_mut()
+                .filter(|byte| !matches!(**byte, b' '..=b'~') || matches!(**byte, b'"' | b'\\'))
+                .for_each(|byte| *byte = b'?');
+        }
+        self.path()
+    }
+
     fn path(&self) -> &[u8] {
         self.path.get(..self.path_length).unwrap_or_default()
     }

@@ -1,7 +1,37 @@
-//! What commands print. A reader that has seen enough (`| head`) is no error.
+//! What commands print, and what the server says beside its logs. A reader that has seen enough (`| head`) is no error.
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use crate::timestamp::Timestamp;
+
+/// Whether what the server says is JSON, like its logs.
+static SAYS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// How important something is that the server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The server does not start, or ends.
+    Error,
+    /// Something will not work.
+    Warning,
+    /// What it is.
+    Info,
+}
+
+/// From now on what the server says, and what a thread says that panics, is a JSON object a line, as its logs are.
+pub fn say_json() {
+    SAYS_JSON.store(true, Ordering::Relaxed);
+    std::panic::set_hook(Box::new(|panic| say(Severity::Error, format_args!("{panic}"))));
+}
+
+/// Whether what the server says is JSON.
+pub fn says_json() -> bool {
+    SAYS_JSON.load(Ordering::Relaxed)
+}
 
 /// Writes `text` to standard output.
 ///
@@ -14,6 +44,39 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Writes a line to standard error. There is nobody to tell when that fails.
 pub fn tell(line: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Says something about the start or the end of the server on standard error, whatever the level of the logs.
+pub fn say(severity: Severity, message: fmt::Arguments<'_>) {
+    say_with(severity, message, Map::new());
+}
+
+/// As [`say`], with fields beside the message, which only JSON shows.
+pub(crate) fn say_with(severity: Severity, message: fmt::Arguments<'_>, fields: Map<String, Value>) {
+    if says_json() {
+        return tell(format_args!("{}", json_line(severity, message, fields)));
+    }
+    match severity {
+        Severity::Error => tell(format_args!("error: {message}")),
+        Severity::Warning => tell(format_args!("warning: {message}")),
+        Severity::Info => tell(message),
+    }
+}
+
+/// In the shape of the lines of the logs.
+fn json_line(severity: Severity, message: fmt::Arguments<'_>, fields: Map<String, Value>) -> String {
+    let level = match severity {
+        Severity::Error => "ERROR",
+        Severity::Warning => "WARN",
+        Severity::Info => "INFO",
+    };
+    let mut line = Map::new();
+    line.insert("timestamp".into(), json!(Timestamp::now().to_string()));
+    line.insert("level".into(), json!(level));
+    line.insert("message".into(), json!(message.to_string().trim()));
+    line.extend(fields);
+    line.insert("target".into(), json!("lamina"));
+    Value::Object(line).to_string()
 }
 
 fn written(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -44,5 +107,18 @@ mod tests {
         written(&mut Vec::new(), b"text").unwrap();
         written(&mut Broken(io::ErrorKind::BrokenPipe), b"text").unwrap();
         written(&mut Broken(io::ErrorKind::StorageFull), b"text").unwrap_err();
+    }
+
+    #[test]
+    fn what_is_said_in_json_is_one_line() {
+        let fields = Map::from_iter([("n".to_owned(), json!(1))]);
+        let line = json_line(Severity::Warning, format_args!("\"two\"\nlines\n"), fields);
+        assert!(!line.contains('\n'));
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            (&value["level"], &value["message"], &value["n"]),
+            (&json!("WARN"), &json!("\"two\"\nlines"), &json!(1))
+        );
+        assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
     }
 }

@@ -19,7 +19,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::console;
+use crate::console::{self, Severity};
 use crate::options::{LogLevel, LogsMode};
 use redaction::Redacting;
 
@@ -128,7 +128,7 @@ pub(crate) fn stop_listening(number: Option<u64>) {
         listener.1 = None;
         for filter in [&handles.human, &handles.json] {
             if let Err(error) = filter.reload(Targets::new()) {
-                console::tell(format_args!("cannot end a stream of logs: {error}"));
+                console::say(Severity::Warning, format_args!("cannot end a stream of logs: {error}"));
             }
         }
         *handles.lines.0.lock() = None;

@@ -4,8 +4,9 @@
 
 use std::process::ExitCode;
 
+use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
-use lamina_server::options::{self, Command, OptionsError};
+use lamina_server::options::{self, Command, LogsMode, OptionsError};
 use lamina_server::{bus_error, console, evaluate, import, inspect, repair, run, verify};
 
 #[global_allocator]
@@ -14,14 +15,14 @@ static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 fn main() -> ExitCode {
     let (cli, config_file) = match options::parse(std::env::args_os()) {
         Ok(parsed) => parsed,
-        Err(OptionsError::CommandLine(error)) => error.exit(),
-        Err(error) => {
-            console::tell(format_args!("error: {error}"));
-            return ExitCode::FAILURE;
-        }
+        Err(error) => return refused(error),
     };
+    if cli.command.is_none() && cli.options.logging.experimental_logs_mode == LogsMode::Json {
+        console::say_json();
+    }
     if let Err(error) = bus_error::explain() {
-        console::tell(format_args!("warning: files that are cut while they are mapped will not be named: {error}"));
+        let message = format_args!("files that are cut while they are mapped will not be named: {error}");
+        console::say(Severity::Warning, message);
     }
     match cli.command {
         Some(Command::Import(args)) => import::run(&args),
@@ -34,12 +35,35 @@ fn main() -> ExitCode {
         None => match run::serve(cli.options, config_file.as_deref()) {
             Ok(code) => code,
             Err(error) => {
-                console::tell(format_args!("error: {error}"));
+                console::say(Severity::Error, format_args!("{error}"));
                 ExitCode::FAILURE
             }
         },
     }
 }
+
+/// What is wrong with the options, in the form that they ask for as far as they can be read. `--help` and the like end here
+/// too.
+fn refused(error: OptionsError) -> ExitCode {
+    if options::asks_for_json(std::env::args_os()) {
+        console::say_json();
+    }
+    match error {
+        OptionsError::CommandLine(error) if console::says_json() && error.use_stderr() => {
+            let text = error.render().to_string();
+            console::say(Severity::Error, format_args!("{}", text.trim_start_matches("error: ")));
+            ExitCode::from(WRONG_USAGE)
+        }
+        OptionsError::CommandLine(error) => error.exit(),
+        error => {
+            console::say(Severity::Error, format_args!("{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Exit status that command lines which cannot be read have.
+const WRONG_USAGE: u8 = 2;
 
 fn printed(result: std::io::Result<()>) -> ExitCode {
     match result {

@@ -24,10 +24,10 @@ use crate::banner;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
 use crate::http::{ConnectionLimits, Front, Origins, TlsError, listen, serve as accept, tls_acceptor};
-use crate::instance::{Instance, InstanceError, VERSION};
+use crate::instance::{Instance, InstanceError, VERSION, check_ours};
 use crate::logs;
 use crate::memory;
-use crate::options::{MasterKeyError, Options, Unprotected, check_master_key, core_count, suggested_master_key};
+use crate::options::{self, MasterKeyError, Options, Unprotected, check_master_key, core_count, suggested_master_key};
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
@@ -102,6 +102,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode, options.secrets());
+    options::twin_notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     let open_files = raise_open_files();
     // Documents, keys and dumps are nobody else's to read, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
@@ -121,6 +122,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
     let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(&options)));
     let index_options = index_options(&options, &embedders);
+    check_ours(&options.service.db_path)?;
     backup::import(&options, &index_options)?;
     let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
     if let Some(count) = options.indexing.max_open_indexes {
@@ -282,7 +284,7 @@ fn deliveries(
 ) -> Arc<Deliveries> {
     let docs = ErrorDocs::new(&options.service.error_docs_url);
     let (webhooks, of_queue) = (Arc::clone(webhooks), Arc::clone(queue));
-    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, options.outbound.task_webhook_gzip);
+    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, !options.outbound.task_webhook_plain);
     let announcing = Arc::downgrade(&deliveries);
     queue.on_batch_end(move |batch| {
         if let Some(deliveries) = announcing.upgrade() {

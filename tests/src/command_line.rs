@@ -1,5 +1,6 @@
 //! The binary without a server: help, version, wrong options.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -292,4 +293,138 @@ fn an_older_database_is_opened_on_request_only() {
     assert_eq!(server.document_count("films"), 1);
     let said = std::fs::read_to_string(&version).unwrap();
     assert!(said.starts_with(concat!(env!("CARGO_PKG_VERSION"), "\nformat ")), "{said}");
+}
+
+/// A server that is asked to start in a folder of its own, with these variables, until it ends or listens; what it said.
+fn started(arguments: &[&str], variables: &[(&str, &str)]) -> (bool, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut command = Command::new(binary());
+    command.args(arguments).envs(variables.iter().copied()).current_dir(folder.path());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut process = command.spawn().expect("the binary starts");
+    let mut said = String::new();
+    for line in std::io::BufReader::new(process.stderr.take().expect("a pipe")).lines() {
+        let line = line.expect("text");
+        said.push_str(&line);
+        said.push('\n');
+        // The last line of the banner, and the one of JSON.
+        if line.starts_with("Help ") || line.contains("\"instance_uid\":") {
+            // It handles signals soon after it has said where it listens.
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let status = Command::new("kill").args(["-TERM", &process.id().to_string()]).status();
+            assert!(status.expect("kill runs").success());
+        }
+    }
+    (process.wait().expect("it ends").success(), said)
+}
+
+#[test]
+fn variables_of_another_server_are_taken() {
+    let address = ("MEILI_HTTP_ADDR", "127.0.0.1:0");
+    let (_, said) = started(&["--env", "production"], &[address, ("MEILI_MASTER_KEY", "short")]);
+    assert!(said.contains("only 5 bytes"), "{said}");
+    let (is_success, said) = started(&[], &[address, ("MEILI_ENV", "production")]);
+    assert!(!is_success && said.contains("master key"), "{said}");
+
+    let key = "a-master-key-of-enough-bytes";
+    let all = [
+        address,
+        ("MEILI_ENV", "production"),
+        ("MEILI_MASTER_KEY", key),
+        ("MEILI_NO_ANALYTICS", "true"),
+        ("MEILI_DB_PATH", "own.place"),
+        ("MEILI_NOTHING", "1"),
+        ("SVC_DB_PATH", "mine"),
+    ];
+    let (is_success, said) = started(&[], &all);
+    assert!(is_success, "{said}");
+    for wanted in [
+        "MEILI_ENV, MEILI_HTTP_ADDR, MEILI_MASTER_KEY, MEILI_NO_ANALYTICS (taken as",
+        "MEILI_DB_PATH (passed over, as",
+        "MEILI_NOTHING (passed over: there is no such option)",
+    ] {
+        assert!(said.contains(wanted), "no `{wanted}` in {said}");
+    }
+    let has =
+        |name: &str, value: &str| said.lines().any(|line| line.starts_with(name) && line.trim_end().ends_with(value));
+    assert!(has("Environment ", "production") && has("Master key ", "set") && has("Database path ", "mine"), "{said}");
+    assert!(!said.contains(key));
+}
+
+#[test]
+fn with_json_logs_everything_that_is_said_is_json() {
+    #[track_caller]
+    fn objects(said: &str) -> Vec<serde_json::Value> {
+        let read = |line: &str| {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+            assert!(value["level"].is_string() && value["message"].is_string(), "{line}");
+            value
+        };
+        said.lines().map(read).collect()
+    }
+    let json = ["--experimental-logs-mode", "json", "--http-addr", "127.0.0.1:0"];
+    // A warning, since there is no key.
+    let (is_success, said) = started(&json, &[]);
+    let lines = objects(&said);
+    assert!(is_success, "{said}");
+    let banner = lines.iter().find(|line| line["message"] == "Lamina").expect("a banner");
+    assert_eq!((&banner["level"], &banner["environment"]), (&json!("INFO"), &json!("development")));
+    assert!(banner["listening_on"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{banner}");
+    assert!(lines.iter().any(|line| line["level"] == "WARN"), "{said}");
+
+    let not_empty = tempfile::tempdir().unwrap();
+    std::fs::write(not_empty.path().join("letter.txt"), "x").unwrap();
+    let config = not_empty.path().join("config.toml");
+    std::fs::write(&config, "experimental_logs_mode = \"json\"\nbogus = 1\n").unwrap();
+    let (place, config) = (not_empty.path().to_str().unwrap(), config.to_str().unwrap());
+    for (arguments, variables, word) in [
+        (&["--db-path", place][..], &[][..], "is not empty"),
+        (&["--env", "production"], &[], "master key"),
+        (&["--bogus"], &[], "--bogus"),
+        (&["--ssl-cert-path", "x"], &[], "--ssl-key-path"),
+        (&["--ssl-cert-path", "absent", "--ssl-key-path", "absent"], &[], "absent"),
+    ] {
+        let (is_success, said) = started(&[&json, arguments].concat(), variables);
+        let lines = objects(&said);
+        assert!(!is_success && lines.iter().any(|line| line["level"] == "ERROR"), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    }
+    let (_, said) = started(&["--bogus"], &[("SVC_EXPERIMENTAL_LOGS_MODE", "json")]);
+    assert_eq!(objects(&said).len(), 1);
+    let (_, said) = started(&["--config-file-path", config], &[]);
+    assert!(objects(&said)[0]["message"].as_str().unwrap().contains("unknown option `bogus`"), "{said}");
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "1.50.0").unwrap();
+    };
+    write("letters/letter.txt");
+    for path in ["VERSION", "instance-uid", "auth/data.mdb", "tasks/data.mdb", "indexes/x/data.mdb"] {
+        write(&format!("volume/data.ms/{path}"));
+    }
+    let dump = folder.path().join("letters/letter.txt");
+    let entries = |name: &str| {
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.path().join(name)).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    for (name, word) in [
+        ("letters", "is not empty and no database of this server"),
+        ("volume/data.ms", "let it make a dump"),
+        ("volume", "let it make a dump"),
+    ] {
+        let (place, before) = (folder.path().join(name), entries(name));
+        let here = ["--db-path", place.to_str().unwrap(), "--http-addr", "127.0.0.1:0"];
+        for more in [&[][..], &["--import-dump", dump.to_str().unwrap()]] {
+            let (is_success, said) = started(&[&here, more].concat(), &[]);
+            assert!(!is_success && said.contains(word), "{name}: {said}");
+            assert_eq!(entries(name), before, "nothing was written");
+        }
+    }
 }

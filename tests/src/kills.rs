@@ -257,7 +257,8 @@ fn during_changes_of_keys() {
 #[test]
 fn while_webhooks_are_told() {
     let receiver = Receiver::start([]);
-    let mut server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.0/8"]);
+    let mut server =
+        Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.0/8", "--task-webhook-plain"]);
     let webhook = server.post("/webhooks", json!({"url": receiver.url, "headers": {"x": "1"}})).ok();
     let path = format!("/webhooks/{}", webhook["uuid"].as_str().expect("a uuid"));
     let (mut acknowledged, mut value) = (Vec::new(), 1u64);

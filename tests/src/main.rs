@@ -10,6 +10,7 @@ mod bad_input;
 mod bounds;
 mod collector;
 mod command_line;
+mod commit;
 mod connections;
 mod damage;
 mod database_format;

@@ -478,7 +478,7 @@ pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
         // A configuration file or variables of the developer must not reach the test.
         .current_dir(folder)
         .env_clear()
-        .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_")))
+        .envs(std::env::vars().filter(|(name, _)| !name.starts_with("SVC_") && !name.starts_with("MEILI_")))
         .envs(options.iter().filter(is_variable).filter_map(|option| option.split_once('=')));
     command
 }

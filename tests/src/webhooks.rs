@@ -10,8 +10,9 @@ use crate::server::Server;
 
 const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
+/// A server that sends plain text, which tests read as it is.
 fn start(options: &[&str]) -> Server {
-    let options: Vec<&str> = LOCAL.iter().chain(options).copied().collect();
+    let options: Vec<&str> = LOCAL.iter().chain(&["--task-webhook-plain"]).chain(options).copied().collect();
     Server::with_options(&options)
 }
 
@@ -135,9 +136,9 @@ fn a_batch_is_one_request_with_a_line_per_task() {
 }
 
 #[test]
-fn bodies_are_compressed_on_demand() {
+fn bodies_are_compressed_unless_plain_ones_are_asked_for() {
     let receiver = Receiver::start([]);
-    let server = start(&["--task-webhook-gzip"]);
+    let server = Server::with_options(&LOCAL);
     hook(&server, json!({"url": receiver.url}));
     server.add("films", json!([{"id": 1}]));
     let mut told = receiver.next();
@@ -194,7 +195,7 @@ fn redirects_are_followed_where_requests_may_go() {
     // Also this machine, but outside of what is allowed.
     let outside = secret.url.replace("127.0.0.1", "127.0.0.2");
     let elsewhere = Receiver::start([Behaviour::Redirect(outside)]);
-    let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.1"]);
+    let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.1", "--task-webhook-plain"]);
     hook(&server, json!({"url": there.url}));
     hook(&server, json!({"url": elsewhere.url}));
     server.add("films", json!([{"id": 1}]));

@@ -29,8 +29,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Why a try failed, and whether another makes sense.
 enum Failed {
     GiveUp(EmbedFailure),
-    /// The request was refused; shorter texts may do.
-    Refused(EmbedFailure),
+    /// The request was refused; shorter texts may do, and will if it `is_too_long`.
+    Refused {
+        failure: EmbedFailure,
+        is_too_long: bool,
+    },
     Retry {
         failure: EmbedFailure,
         at_least: Duration,
@@ -48,7 +51,7 @@ pub(super) async fn embed(
 ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
     let mut body = provider.request.fill(texts);
     let tokens = texts.iter().map(|text| count_tokens(text)).sum();
-    let mut cuts = 0;
+    let mut cuts = Cuts::default();
     let mut failures = 0;
     loop {
         let affordable_in = provider.budget.spend(tokens, Instant::now());
@@ -58,7 +61,7 @@ pub(super) async fn embed(
         let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
             Ok(vectors) => return Ok(vectors),
             Err(Failed::GiveUp(failure)) => return Err(failure),
-            Err(Failed::Refused(failure)) => match shortened(provider, texts, &mut cuts) {
+            Err(Failed::Refused { failure, is_too_long }) => match cuts.next(provider, texts, is_too_long) {
                 Some(texts) => {
                     body = provider.request.fill(&texts);
                     continue;
@@ -85,19 +88,69 @@ fn wait(failures: u32, at_least: Duration) -> Duration {
     wait.mul_f64(0.5 + random / 2.0)
 }
 
-/// The texts cut to what the provider should take, then (a token has a byte at least) to what it takes for certain; `None`
-/// when there is nothing more to cut. `cuts` counts the ways tried.
-fn shortened(provider: &Provider, texts: &[String], cuts: &mut usize) -> Option<Vec<String>> {
-    let tokens_max = provider.fallback_tokens?;
-    let ways: [fn(&str, usize) -> &str; 2] = [cut_to_tokens, cut];
-    while let Some(way) = ways.get(*cuts) {
-        *cuts += 1;
-        if texts.iter().any(|text| way(text, tokens_max).len() < text.len()) {
-            return Some(texts.iter().map(|text| way(text, tokens_max).to_owned()).collect());
-        }
-    }
-    None
+/// How often texts are cut to half of what they were, and the bytes that they are cut to at least.
+const HALVINGS_MAX: usize = 10;
+const CUT_BYTES_MIN: usize = 64;
+
+/// The ways in which the texts of a request were cut.
+#[derive(Debug, Default)]
+struct Cuts {
+    /// Of the two ways of a provider whose limit is known.
+    known: usize,
+    halvings: usize,
+    /// Bytes of the longest text of the last try.
+    bytes: Option<usize>,
 }
+
+impl Cuts {
+    /// The texts for another try; `None` when there is nothing more to cut, or no reason to. First cut to what the provider
+    /// should take, then (a token has a byte at least) to what it takes for certain; one that says that they are too long
+    /// still gets halves of that, down to few words.
+    fn next(&mut self, provider: &Provider, texts: &[String], is_too_long: bool) -> Option<Vec<String>> {
+        if let Some(tokens_max) = provider.fallback_tokens {
+            let ways: [fn(&str, usize) -> &str; 2] = [cut_to_tokens, cut];
+            while let Some(way) = ways.get(self.known) {
+                self.known += 1;
+                if texts.iter().any(|text| way(text, tokens_max).len() < text.len()) {
+                    return Some(self.tried(texts.iter().map(|text| way(text, tokens_max))));
+                }
+            }
+        }
+        let longest = self.bytes.unwrap_or_else(|| texts.iter().map(String::len).max().unwrap_or(0));
+        if !is_too_long || self.halvings >= HALVINGS_MAX || longest <= CUT_BYTES_MIN {
+            return None;
+        }
+        self.halvings += 1;
+        let bytes_max = (longest / 2).max(CUT_BYTES_MIN);
+        Some(self.tried(texts.iter().map(|text| cut(text, bytes_max))))
+    }
+
+    fn tried<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+        let texts: Vec<String> = texts.map(str::to_owned).collect();
+        self.bytes = texts.iter().map(String::len).max();
+        texts
+    }
+}
+
+/// Whether a refusal is about the length of the texts. Providers have no code for that in common.
+fn speaks_of_length(status: u16, body: &[u8]) -> bool {
+    const WORDS: [&str; 9] = [
+        "context length",
+        "context_length",
+        "too long",
+        "too large",
+        "too many tokens",
+        "longer than",
+        "maximum sequence length",
+        "maximum length",
+        "exceed",
+    ];
+    let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]).to_lowercase();
+    status == 413 || WORDS.iter().any(|word| text.contains(word))
+}
+
+/// Of a refusal, what is looked through.
+const REFUSAL_BYTES_MAX: usize = 4096;
 
 async fn send(
     outbound: &Outbound,
@@ -137,7 +190,8 @@ async fn send(
         }
         400 => {
             let message = format!("sent a bad request to embedding server{quote}");
-            return Err(Failed::Refused(EmbedFailure::user(message)));
+            let is_too_long = speaks_of_length(400, &reply.body);
+            return Err(Failed::Refused { failure: EmbedFailure::user(message), is_too_long });
         }
         429 => {
             let failure = EmbedFailure::runtime(format!("sent too many requests to embedding server{quote}"));
@@ -146,6 +200,10 @@ async fn send(
         status @ 500.. => {
             let message = format!("received internal error HTTP {status} from embedding server{quote}");
             return Err(Failed::Retry { failure: EmbedFailure::runtime(message), at_least: Duration::ZERO });
+        }
+        status @ (413 | 422) if speaks_of_length(status, &reply.body) => {
+            let message = format!("received unexpected HTTP {status} from embedding server{quote}");
+            return Err(Failed::Refused { failure: EmbedFailure::runtime(message), is_too_long: true });
         }
         status => {
             let message = format!("received unexpected HTTP {status} from embedding server{quote}");

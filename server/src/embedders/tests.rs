@@ -229,7 +229,7 @@ fn texts_that_are_too_long_are_cut() {
     };
     let fixture = Fixture::new(0);
     let text = "word ".repeat(20_000);
-    for (bytes_max, kept) in [(50_000, 40_955), (10_000, 8191)] {
+    for (bytes_max, kept) in [(50_000, 40_955), (10_000, 8191), (2000, 1023), (100, 64)] {
         let stub = strict(bytes_max);
         let configuration = json!({"source": "openAi", "url": stub.url, "model": "any", "dimensions": 2});
         assert_eq!(fixture.embed(&configuration, &[&text]).unwrap(), [[kept as f32, 1.0]]);
@@ -237,7 +237,22 @@ fn texts_that_are_too_long_are_cut() {
     let stub = strict(10);
     let configuration = json!({"source": "openAi", "url": stub.url, "model": "any", "dimensions": 2});
     fixture.embed(&configuration, &[&text]).unwrap_err();
-    assert_eq!(stub.seen().len(), 3, "as it is, cut, and cut for certain");
+    assert_eq!(stub.seen().len(), 3 + 7, "as it is, cut, cut for certain, and halves of that down to a few words");
+    // One that does not speak of lengths is not asked with less and less.
+    let stub = Stub::start(&[], |_| (400, "no such model".to_owned()));
+    let configuration = json!({"source": "openAi", "url": stub.url, "model": "any", "dimensions": 2});
+    fixture.embed(&configuration, &[&text]).unwrap_err();
+    assert_eq!(stub.seen().len(), 3);
+    // Any provider, however it says so; a short text beside the long one stays whole.
+    for (status, words) in [(400, "maximum context length is 512"), (413, "no"), (422, "must be less long: too long")] {
+        let stub = Stub::start(&[], move |seen| match seen.body["texts"].as_array().unwrap() {
+            texts if texts.iter().any(|text| text.as_str().unwrap().len() > 600) => (status, words.to_owned()),
+            _ => rest_answer(seen),
+        });
+        let vectors = fixture.embed(&rest(&stub.url), &["short", &text]).unwrap();
+        assert_eq!(vectors[0], [5.0, 1.0], "{status}");
+        assert!((300.0..=600.0).contains(&vectors[1][0]), "{status}: {vectors:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use super::quarantine::put_aside;
+use super::strangers::check_ours;
 use super::version::{Written, check_version, set_version};
 use crate::tasks::StoreError;
 
@@ -93,6 +94,27 @@ pub enum InstanceError {
         /// Folder and reason.
         reasons: Vec<String>,
     },
+    /// A database of another server of the protocol.
+    #[error(
+        "{folder:?} is a database of another server of this protocol (Meilisearch), which this one does not read: nothing in it was \
+         changed. To come over, start that server, let it make a dump (`POST /dumps`), and start this one with \
+         `--import-dump <FILE> --db-path <another, empty folder>`"
+    )]
+    OfAnotherServer {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Something else than a database.
+    #[error(
+        "{folder:?} is not empty and no database of this server (there is {found:?} in it): nothing in it was changed. Name an empty \
+         folder, or one that does not exist yet, with `--db-path` (`SVC_DB_PATH`)"
+    )]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+        /// Something in it.
+        found: String,
+    },
     /// Links lead out of the database, where nothing of it is read, written or deleted.
     #[error(
         "{path:?} is not a plain file or folder: a database holds no links. Move the whole folder to another place and \
@@ -122,6 +144,7 @@ pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError +
 /// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
 /// tells the older version that wrote the folder, if it `may_upgrade`.
 pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
+    check_ours(folder)?;
     fs::create_dir_all(folder).map_err(io_error(folder))?;
     check_plain_database(folder)?;
     for path in [folder.join("indexes"), folder.join("payloads")] {

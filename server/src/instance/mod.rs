@@ -20,6 +20,7 @@ mod open_indexes;
 mod opening;
 mod payloads;
 mod quarantine;
+mod strangers;
 mod version;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -38,6 +39,7 @@ pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub(crate) use opening::{DATABASE, LOG, Opened};
 pub(crate) use quarantine::{QUARANTINE, keep_unreadable};
+pub(crate) use strangers::check_ours;
 pub(crate) use version::{VERSION, check_version};
 
 use crate::error::{ApiError, ApiResult, Code};

@@ -3,6 +3,7 @@
 mod backups;
 mod byte_size;
 mod config_file;
+mod early;
 mod experimental;
 mod indexing;
 mod interval;
@@ -16,6 +17,7 @@ mod scrubbing;
 mod searching;
 mod service;
 mod tls;
+mod twins;
 mod unavailable;
 
 use std::collections::BTreeSet;
@@ -32,6 +34,7 @@ use thiserror::Error;
 pub use backups::Backups;
 pub use byte_size::{ByteSize, human_disk_size, human_size};
 pub use config_file::ConfigFileError;
+pub use early::asks_for_json;
 pub use experimental::Experimental;
 pub use indexing::Indexing;
 pub use interval::Interval;
@@ -45,6 +48,7 @@ pub use scrubbing::Scrubbing;
 pub use searching::Searching;
 pub use service::{AllowedOrigins, Environment, Service, Unprotected};
 pub use tls::Tls;
+pub use twins::twin_notices;
 use unavailable::Unavailable;
 
 use crate::{evaluate, import, inspect, repair, verify};
@@ -135,6 +139,20 @@ pub struct Options {
     pub has_config_file: bool,
 }
 
+impl Cli {
+    /// The variables of all options.
+    fn own_variables() -> Vec<String> {
+        let names = Cli::command();
+        let names = names.get_arguments().filter(|argument| argument.get_long().is_some());
+        names.map(|argument| variable_of(argument.get_id().as_str())).collect()
+    }
+}
+
+/// The variable of an option.
+fn variable_of(id: &str) -> String {
+    format!("SVC_{}", id.to_uppercase())
+}
+
 impl Options {
     /// Values that are secrets, as they were given.
     pub(crate) fn secrets(&self) -> Vec<String> {
@@ -161,8 +179,8 @@ fn command() -> clap::Command {
         let argument = match argument.get_env() {
             Some(_) => argument,
             None => {
-                let variable = format!("SVC_{}", argument.get_id().as_str().to_uppercase());
-                argument.env(variable)
+                let variable = variable_of(argument.get_id().as_str());
+                argument.env(twins::variable(variable))
             }
         };
         match argument.get_action() {

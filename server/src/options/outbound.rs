@@ -23,9 +23,9 @@ pub struct OutboundRequests {
     #[arg(long, hide_env_values = true, value_name = "VALUE")]
     task_webhook_authorization_header: Option<String>,
 
-    /// Compresses what webhooks are sent (`Content-Encoding: gzip`).
+    /// Sends webhooks plain text; without it, what they are sent is compressed (`Content-Encoding: gzip`).
     #[arg(long, action = ArgAction::SetTrue)]
-    pub task_webhook_gzip: bool,
+    pub task_webhook_plain: bool,
 
     /// Networks (`10.0.0.0/8,192.168.1.7`) that webhooks, embedders, exports and remotes may reach besides global
     /// addresses; `any` for all.

@@ -1,6 +1,7 @@
 """The official Python client against a running server: LAMINA_URL and LAMINA_KEY say where."""
 
 import datetime
+import gzip
 import http.server
 import json
 import os
@@ -124,7 +125,7 @@ told = queue.Queue()
 
 class Receiver(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
         told.put((self.headers["Authorization"], [json.loads(line) for line in body.splitlines()]))
         self.send_response(200)
         self.end_headers()

@@ -304,15 +304,14 @@ fn check_belonging(
     }
 }
 
-/// Model names and sizes of the provider's own service; behind another address any name may be right.
+/// Model names and sizes that the source stands for, whatever the address: others are what the source `rest` is for.
 fn check_openai_model(
     place: &str,
     configuration: &Map<String, Value>,
     source_known: bool,
     refuse: impl Fn(String) -> ApiError,
 ) -> ApiResult<()> {
-    let elsewhere = configuration.get("url").is_some_and(|url| !url.is_null());
-    if !source_known || Source::of(configuration) != Source::OpenAi || elsewhere {
+    if !source_known || Source::of(configuration) != Source::OpenAi {
         return Ok(());
     }
     let model = configuration.get("model").and_then(Value::as_str).unwrap_or(OPENAI_DEFAULT_MODEL);

@@ -332,8 +332,18 @@ fn embedders() {
         refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
         "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"
     );
-    // Another provider behind the same interface may have any model.
-    assert!(read(&json!({"embedders": {"e": {"source": "openAi", "url": "http://x/v1", "model": "m"}}})).is_ok());
+    // Whatever the address: others are what `rest` is for.
+    for (model, dimensions, reason) in [
+        ("m", 2, "`.embedders.e.model`: Invalid model `m` for OpenAI."),
+        ("text-embedding-3-small", 1537, "`.embedders.e.dimensions`: Model `text-embedding-3-small` does not support"),
+        ("text-embedding-ada-002", 2, "`.embedders.e.dimensions`: Model `text-embedding-ada-002` does not support"),
+    ] {
+        let sent = json!({"source": "openAi", "url": "http://x/v1", "model": model, "dimensions": dimensions});
+        let error = read(&json!({"embedders": {"e": sent}})).unwrap_err();
+        assert!(error.message.starts_with(reason), "{}", error.message);
+    }
+    let known = json!({"source": "openAi", "url": "http://x/v1", "model": "text-embedding-3-small", "dimensions": 2});
+    assert!(read(&json!({"embedders": {"e": known}})).is_ok());
 }
 
 #[test]
