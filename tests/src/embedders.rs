@@ -149,6 +149,45 @@ fn documents_and_queries_are_embedded() {
 }
 
 #[test]
+fn a_change_of_source_or_model_embeds_what_has_vectors_of_the_old_size() {
+    let model = Model::start();
+    let server = Server::with_options(&LOCAL);
+    server.set("pets", json!({"embedders": {"m": {"source": "userProvided", "dimensions": 3}}}));
+    server.add(
+        "pets",
+        json!([
+            {"id": 1, "text": "a cat sleeps", "_vectors": {"m": [1, 2, 3]}},
+            {"id": 2, "text": "a dog runs", "_vectors": {"m": {"embeddings": [1, 2, 3], "regenerate": true}}},
+        ]),
+    );
+    let shown = |id: u32| {
+        let document = server.get(&format!("/indexes/pets/documents/{id}?retrieveVectors=true")).body;
+        let vectors = document["_vectors"]["m"].clone();
+        (vectors["embeddings"][0].as_array().map_or(0, Vec::len), vectors["regenerate"] == true)
+    };
+    let change = |change: Value| server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": change})));
+    change(model.configuration());
+    assert_eq!(model.take_texts(), ["a cat sleeps", "a dog runs"]);
+    assert_eq!([shown(1), shown(2)], [(2, true), (2, true)], "those of the old size are made anew");
+    assert_eq!(server.ids("pets", near("kitten"))[0], 1);
+    // A vector of the same size stays.
+    server.add("pets", json!([{"id": 4, "text": "a cat", "_vectors": {"m": [5, 5]}}]));
+    change(json!({"url": format!("{}/again", model.url)}));
+    assert_eq!(shown(4), (2, false));
+    // Another size and another model at once.
+    model.be(Manner { dimensions: Some(5), ..Manner::default() });
+    change(json!({"url": format!("{}/large", model.url), "dimensions": 5}));
+    assert_eq!([shown(1), shown(4)], [(5, true), (5, true)]);
+    // Another size and another template.
+    model.be(Manner { dimensions: Some(6), ..Manner::default() });
+    server.add("pets", json!([{"id": 5, "text": "a dog", "_vectors": {"m": [1, 1, 1, 1, 1]}}]));
+    change(json!({"dimensions": 6, "documentTemplate": "this is {{ doc.text }}"}));
+    assert_eq!([shown(1), shown(5)], [(6, true), (6, true)]);
+    server.add("pets", json!([{"id": 6, "text": "a kitten"}]));
+    assert_eq!(server.ids("pets", near("puppy")).len(), 5);
+}
+
+#[test]
 fn batches_tell_what_became_of_their_requests() {
     let model = Model::start();
     let server = pets(&model);

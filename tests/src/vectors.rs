@@ -161,6 +161,22 @@ fn a_removed_embedder_leaves_vectors_with_the_documents() {
 }
 
 #[test]
+fn an_embedder_that_is_added_again_may_have_another_size() {
+    let server = plane();
+    let embedders = "/indexes/v/settings/embedders";
+    let other = json!({"e": {"source": "userProvided", "dimensions": 3}});
+    server.done(&server.patch(embedders, other.clone()));
+    server.done(&server.patch(embedders, json!({"e": null})));
+    server.done(&server.patch(embedders, other));
+    server.add("v", json!([{"id": 6, "_vectors": {"e": [1, 0, 0]}}]));
+    let search = json!({"vector": [1, 0, 0], "hybrid": {"embedder": "e", "semanticRatio": 1.0}});
+    assert_eq!(server.ids("v", search)[0], 6);
+    assert_eq!(server.ids("v", json!({"filter": "_vectors.e EXISTS"})), [6], "vectors of the other size are gone");
+    let shown = server.get("/indexes/v/documents/1?retrieveVectors=true").body["_vectors"].clone();
+    assert_eq!(shown, json!({}));
+}
+
+#[test]
 fn bits_take_the_place_of_numbers() {
     let server = plane();
     server.done(&server.patch("/indexes/v/settings/embedders", json!({"e": {"binaryQuantized": true}})));

@@ -17,7 +17,7 @@ use super::active::ActiveEmbedder;
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
-use crate::segment::{SegmentError, SegmentReader, VectorShape, VectorsBuilder, write_vector_file};
+use crate::segment::{SegmentError, SegmentReader, StoredVectors, VectorShape, VectorsBuilder, write_vector_file};
 
 /// What a change of settings means for the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ fn work(old: Option<&EmbedderSettings>, new: &EmbedderSettings, searchable_chang
 /// The segments with the vectors that the new settings ask for, or `None` when they serve as they are.
 ///
 /// # Errors
-/// Embedders that can't be used, texts that get no vectors, and vectors of another size than the embedder's.
+/// Embedders that can't be used, texts that get no vectors, and data of documents that is no vector of the embedder's size.
 pub(in super::super) fn adapt_vectors(
     resources: &Resources<'_>,
     reading: Reading<'_>,
@@ -187,7 +187,12 @@ impl Adaptation<'_> {
             let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
             let stored = stored.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
             let stored = stored.map_err(|error: SegmentError| IndexError::from(error))?;
-            let keeps = stored.filter(|(stored, _)| {
+            // What is made anew makes all vectors of one size: those that came with the document go if they have another.
+            let is_anew = matches!(work, Work::Make | Work::Render);
+            let fits = |stored: &StoredVectors<'_>, shape: VectorShape| {
+                stored.count == 0 || shape.dimensions == embedder.shape.dimensions
+            };
+            let keeps = stored.filter(|(stored, shape)| !is_anew || fits(stored, *shape)).filter(|(stored, _)| {
                 // What came with the document stays, unless it waits for a better one.
                 stored.state.is_user_provided() && !(stored.state.regenerates() && embedder.maker.is_some())
                     || !stored.state.regenerates()
