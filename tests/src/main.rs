@@ -57,3 +57,4 @@ mod tls;
 mod vectors;
 mod waiting;
 mod webhooks;
+mod words;

@@ -71,14 +71,14 @@ impl Shared {
         self.current.load_full()
     }
 
-    fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
+    pub(super) fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
         match &*self.tokenizer.lock() {
             Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
             _ => Tokenizer::new(&text_options(settings)),
         }
     }
 
-    fn resources<'a>(
+    pub(super) fn resources<'a>(
         &'a self,
         store_dictionary: &'a StoreDictionary,
         progress: &'a Progress,

@@ -6,7 +6,8 @@
 //! meanwhile is brought in then: deletions since are mapped to the new segment, and a merge whose sources are gone or
 //! have new columns is thrown away.
 //!
-//! When the policy has nothing more to do the thread stays for a while: segments of similar size that nobody has touched
+//! When the policy has nothing more to do, segments whose words were cut by the rules of an earlier version are written anew. Then
+//! the thread stays for a while: segments of similar size that nobody has touched
 //! for some time are merged too, because every segment costs each query.
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::files::FileGuard;
 use super::handle::Shared;
 use super::merge_policy::SegmentSize;
 use super::options::MergeReason;
+use super::recut;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
@@ -127,14 +129,21 @@ impl Shared {
     }
 
     fn has_merges(&self) -> bool {
-        self.next_merge().is_some() || !self.runs().is_empty()
+        self.next_merge().is_some() || !self.runs().is_empty() || self.has_old_words()
     }
 
     fn merge_until_quiet(self: Arc<Shared>) {
         let _panic_guard = PanicGuard { merges: &self.merges };
         loop {
             let is_idle = self.next_merge().is_none();
-            let result = if is_idle { self.merge_idle() } else { self.merge_once() };
+            let result = if !is_idle {
+                self.merge_once()
+            } else if self.has_old_words() {
+                stay_behind();
+                Merging::begin(&self).cut_anew(&self.merges.closing)
+            } else {
+                self.merge_idle()
+            };
             let mut state = self.merges.state.lock();
             // Looked at under the lock, so that a commit either is seen here or finds no active thread.
             let goes_on = result.is_ok() && !self.merges.closing.load(Ordering::Relaxed) && self.has_merges();
@@ -295,9 +304,29 @@ impl<'a> Merging<'a> {
         let merges = &self.shared.merges;
         merges.state.lock().status.running = chosen.to_vec();
         let result = self.merge_and_publish(chosen, reason, cancelled, watch);
-        let mut state = merges.state.lock();
+        self.note(&result);
+        result
+    }
+
+    /// Writes one segment anew whose words were cut by earlier rules, if there is one.
+    fn cut_anew(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+        let shared = self.shared;
+        let _permit =
+            shared.options.merge_limit.acquire(MergeReason::AtRest, cancelled).ok_or(IndexError::Cancelled)?;
+        let before = shared.snapshot();
+        let Some(source) = recut::next(&before) else { return Ok(()) };
+        shared.merges.state.lock().status.running = vec![source.id()];
+        let result = recut::write(shared, &before, source, cancelled)
+            .and_then(|written| recut::publish(shared, &before, source, written));
+        self.note(&result);
+        result.map(drop)
+    }
+
+    /// Keeps in the status how a merge ended.
+    fn note(&self, result: &Result<bool, IndexError>) {
+        let mut state = self.shared.merges.state.lock();
         state.status.running.clear();
-        match &result {
+        match result {
             Ok(_) => {
                 state.status.merge_count += 1;
                 state.status.last_error = None;
@@ -312,7 +341,6 @@ impl<'a> Merging<'a> {
                 state.not_before = Some(Instant::now() + RETRY_PAUSE);
             }
         }
-        result
     }
 
     fn merge_and_publish(
@@ -396,14 +424,14 @@ impl<'a> Merging<'a> {
 }
 
 /// The sources as they are now, or `None` when one is gone or has other columns.
-fn current_views<'a>(now: &'a Snapshot, sources: &[SegmentView]) -> Option<Vec<&'a SegmentView>> {
+pub(super) fn current_views<'a>(now: &'a Snapshot, sources: &[SegmentView]) -> Option<Vec<&'a SegmentView>> {
     sources
         .iter()
         .map(|source| now.segments.iter().find(|segment| Arc::ptr_eq(&segment.reader, &source.reader)))
         .collect()
 }
 
-fn deleted_since(before: &SegmentView, now: &SegmentView) -> RoaringBitmap {
+pub(super) fn deleted_since(before: &SegmentView, now: &SegmentView) -> RoaringBitmap {
     match (&before.deleted, &now.deleted) {
         (_, None) => RoaringBitmap::new(),
         (None, Some(now)) => now.bitmap().clone(),

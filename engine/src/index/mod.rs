@@ -23,6 +23,7 @@ mod operation;
 mod options;
 mod progress;
 mod recovery;
+mod recut;
 pub mod repair;
 mod scrub;
 pub mod settings;

@@ -15,7 +15,6 @@ use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FieldId, TermOrdinal};
 use crate::segment::{SegmentReader, WordDocsKey};
-use crate::text::normalize_word;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
 /// longer than to pass over a bit for each document.
@@ -58,7 +57,7 @@ impl<'a> SegmentQuery<'a> {
         options: &'a QueryOptions,
     ) -> SegmentQuery<'a> {
         let mut stop: Vec<_> =
-            options.stop_words.iter().filter_map(|w| reader.terms().ordinal(normalize_word(w).as_bytes())).collect();
+            options.stop_words.iter().filter_map(|word| reader.terms().ordinal(word.as_bytes())).collect();
         stop.sort_unstable();
         let expanded = |node| expand(reader, node, options, &stop);
         // Long queries walk the dictionary for each of their words and concatenations.
@@ -403,7 +402,7 @@ impl<'a> SegmentQuery<'a> {
                 let known = terms.ordinal(word.as_bytes()).filter(|o| self.stop.binary_search(o).is_err());
                 known.map_or_else(DocSet::empty, |ordinal| self.term_docs(ordinal))
             }
-            Excluded::Phrase(words) => match sequence(terms, words.iter().map(Option::as_deref), &self.stop) {
+            Excluded::Phrase(words) => match sequence(terms, words) {
                 Some(words) => self.phrase(&words),
                 None => DocSet::empty(),
             },

@@ -28,26 +28,16 @@ pub struct Expansion {
     pub split: Option<[TermOrdinal; 2]>,
 }
 
-/// Ordinals of a sequence of words, if all of them are in the dictionary.
-pub fn sequence<'a>(
-    terms: &Terms,
-    words: impl IntoIterator<Item = Option<&'a str>>,
-    stop: &[TermOrdinal],
-) -> Option<Vec<Option<TermOrdinal>>> {
-    words
-        .into_iter()
-        .map(|word| match word {
-            None => Some(None),
-            Some(word) => terms.ordinal(word.as_bytes()).filter(|o| stop.binary_search(o).is_err()).map(Some),
-        })
-        .collect()
+/// Ordinals of a sequence of words, if all of them are in the dictionary. Stop words stand for themselves in it.
+pub fn sequence(terms: &Terms, words: &[String]) -> Option<Vec<Option<TermOrdinal>>> {
+    words.iter().map(|word| terms.ordinal(word.as_bytes()).map(Some)).collect()
 }
 
 /// Expands one node over the dictionary of one segment. `stop`: ordinals of stop words, ascending.
 pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop: &[TermOrdinal]) -> Expansion {
     let terms = reader.terms();
     if let Some(words) = &node.phrase {
-        let phrase = sequence(terms, words.iter().map(Option::as_deref), stop);
+        let phrase = sequence(terms, words);
         return Expansion { phrase, ..Expansion::default() };
     }
     if node.text.len() > WORD_BYTES_MAX {
@@ -59,8 +49,7 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
         prefix: if node.prefix { terms.prefix_range(node.text.as_bytes()) } else { 0..0 },
         ..Expansion::default()
     };
-    out.synonyms =
-        node.synonyms.iter().filter_map(|s| sequence(terms, s.iter().map(|w| Some(w.as_str())), stop)).collect();
+    out.synonyms = node.synonyms.iter().filter_map(|words| sequence(terms, words)).collect();
     if node.budget == 0 {
         return out;
     }

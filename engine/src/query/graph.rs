@@ -22,7 +22,7 @@ pub struct Node {
     /// Typos accepted: 0..=2.
     pub budget: u8,
     /// A quoted phrase.
-    pub phrase: Option<Vec<Option<String>>>,
+    pub phrase: Option<Vec<String>>,
     /// Sequences of words that mean the same.
     pub synonyms: Vec<Vec<String>>,
     /// May be read as two adjacent words (`sunflower` -> `sun flower`).

@@ -13,7 +13,7 @@ pub const NOT_SEARCHED: u16 = u16::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
     pub typos: TypoOptions,
-    /// Words that are dropped from queries and never matched, compared before lower-casing.
+    /// Normalised words that are dropped from queries and matched in phrases and synonyms only.
     pub stop_words: Arc<HashSet<String>>,
     /// Normalised words (one to three) -> alternatives, each a sequence of normalised words.
     pub synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,

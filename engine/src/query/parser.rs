@@ -19,8 +19,8 @@ const HARD_SEPARATOR_STEP: u16 = 7;
 pub enum TermKind {
     /// A normalised word; `prefix`: words that start with it match too.
     Word { text: String, prefix: bool },
-    /// Words that must follow each other; `None` stands for any one word (a stop word).
-    Phrase(Vec<Option<String>>),
+    /// Words that must follow each other, stop words among them.
+    Phrase(Vec<String>),
 }
 
 /// A term and the positions of the query it covers, both ends included.
@@ -29,14 +29,21 @@ pub struct QueryTerm {
     pub kind: TermKind,
     pub first_position: u16,
     pub last_position: u16,
+    /// Stop words of the phrase that it is.
+    pub stop_words: u16,
 }
 
 impl QueryTerm {
-    /// Words of the query that this term stands for (stop words of phrases do not count).
+    /// The only one of a query.
+    pub(super) fn alone(kind: TermKind) -> QueryTerm {
+        QueryTerm { kind, first_position: 0, last_position: 0, stop_words: 0 }
+    }
+
+    /// Words of the query that this term stands for.
     pub fn word_count(&self) -> u32 {
         match &self.kind {
             TermKind::Word { .. } => 1,
-            TermKind::Phrase(words) => words.iter().flatten().count() as u32,
+            TermKind::Phrase(words) => words.len() as u32,
         }
     }
 
@@ -49,7 +56,7 @@ impl QueryTerm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Excluded {
     Word(String),
-    Phrase(Vec<Option<String>>),
+    Phrase(Vec<String>),
 }
 
 /// The terms of a query in reading order.
@@ -64,35 +71,37 @@ pub struct ParsedQuery {
 
 #[derive(Default)]
 struct PhraseBuilder {
-    words: Vec<Option<String>>,
+    words: Vec<String>,
     first_position: u16,
     last_position: u16,
+    stop_words: u16,
     negative: bool,
 }
 
 impl PhraseBuilder {
-    fn push(&mut self, word: Option<String>, position: u16) {
-        if self.words.iter().all(Option::is_none) {
-            // Leading stop words are wildcards only once a real word follows; positions start at the first of them.
-            if self.words.is_empty() {
-                self.first_position = position;
-            }
+    fn push(&mut self, word: String, position: u16, is_stop_word: bool) {
+        if self.words.is_empty() {
+            self.first_position = position;
         }
+        self.stop_words += u16::from(is_stop_word);
         self.last_position = position;
         self.words.push(word);
     }
 
     fn finish(self, out: &mut ParsedQuery) {
-        if self.words.iter().all(Option::is_none) {
+        if self.words.is_empty() {
             return;
         }
-        if self.negative {
+        if self.negative && usize::from(self.stop_words) == self.words.len() {
+            // As an excluded stop word, it excludes nothing: nearly all documents would go.
+        } else if self.negative {
             out.excluded.push(Excluded::Phrase(self.words));
         } else {
             out.terms.push(QueryTerm {
                 kind: TermKind::Phrase(self.words),
                 first_position: self.first_position,
                 last_position: self.last_position,
+                stop_words: self.stop_words,
             });
         }
     }
@@ -103,7 +112,7 @@ impl PhraseBuilder {
 /// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
 /// * `-word`, `-"…"` exclude, at the start of the text or after white space.
 /// * The last word is a prefix when `prefix_search` is set and nothing follows it.
-/// * Stop words are dropped, but for the last word and inside phrases (any one word).
+/// * Stop words (in normal form) are dropped, but for the last word and inside phrases.
 pub fn parse_query(
     text: &str,
     tokenizer: &Tokenizer,
@@ -130,10 +139,10 @@ pub fn parse_query(
                     continue;
                 }
                 position = position.wrapping_add(1);
-                let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.unfolded.as_ref());
+                let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.text.as_ref());
                 let is_last = index + 1 == tokens.len() && rest.is_empty();
                 if let Some(phrase) = &mut phrase {
-                    phrase.push((!is_stop_word).then(|| token.text.to_string()), position);
+                    phrase.push(token.text.to_string(), position, is_stop_word);
                 } else if negative {
                     out.excluded.push(Excluded::Word(token.text.to_string()));
                     negative = false;
@@ -142,6 +151,7 @@ pub fn parse_query(
                         kind: TermKind::Word { text: token.text.to_string(), prefix: is_last && prefix_search },
                         first_position: position,
                         last_position: position,
+                        stop_words: 0,
                     });
                 }
                 after_space = false;
@@ -185,6 +195,22 @@ mod tests {
 
     fn parse(text: &str) -> ParsedQuery {
         parse_query(text, &Tokenizer::default(), &[], &HashSet::new(), true)
+    }
+
+    #[test]
+    fn stop_words_stand_for_themselves_in_phrases_only() {
+        let stop_words: HashSet<String> = ["the", "of"].map(str::to_owned).into();
+        let parse = |text: &str| parse_query(text, &Tokenizer::default(), &[], &stop_words, true);
+        let found = parse("The soup \"OF the day\" now");
+        let shown: Vec<_> =
+            found.terms.iter().map(|term| (term.first_position, term.stop_words, term.word_count())).collect();
+        assert_eq!(shown, [(1, 0, 1), (2, 2, 3), (5, 0, 1)]);
+        let TermKind::Phrase(words) = &found.terms[1].kind else { panic!("a phrase") };
+        assert_eq!(words, &["of", "the", "day"]);
+        assert_eq!(parse("\"of the\"").terms.len(), 1, "they are a phrase like any other");
+        assert!(parse("bird -\"of the\"").excluded.is_empty(), "but exclude nothing");
+        assert_eq!(parse("bird -\"of the day\"").excluded.len(), 1);
+        assert_eq!(parse("bird the").terms.len(), 2, "the last word may be half typed");
     }
 
     #[test]

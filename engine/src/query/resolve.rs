@@ -14,7 +14,7 @@ use crate::index::Snapshot;
 use crate::index::settings::{
     AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, lineage, locales_of,
 };
-use crate::text::{Language, TextOptions, TokenKind, Tokenizer};
+use crate::text::{Language, TextOptions, TokenKind, Tokenizer, normalize_word};
 
 /// Settings kept resolved at once, over all indexes of the process.
 const CACHED_MAX: usize = 64;
@@ -65,20 +65,15 @@ impl ResolvedSettings {
             non_separators: settings.non_separator_tokens.iter().cloned().collect(),
             dictionary: settings.dictionary.iter().cloned().collect(),
         });
-        let stop_words: HashSet<String> = settings.stop_words.iter().cloned().collect();
+        let stop_words: HashSet<String> = settings.stop_words.iter().map(|word| normalize_word(word)).collect();
         let words = |text: &str| -> Vec<String> {
-            tokenizer
-                .tokens(text, &[])
-                .into_iter()
-                .filter(|t| {
-                    t.kind == TokenKind::Word && !t.text.is_empty() && !stop_words.contains(t.unfolded.as_ref())
-                })
-                .map(|t| t.text.into_owned())
-                .collect()
+            let words = tokenizer.tokens(text, &[]).into_iter().filter(|t| t.kind == TokenKind::Word);
+            words.map(|t| t.text.into_owned()).collect()
         };
         let mut synonyms: HashMap<Vec<String>, (Vec<Words>, HashSet<Words>)> = HashMap::new();
         for (key, values) in &settings.synonyms {
-            let key = words(key);
+            // As in queries; what a key stands for is looked for as it is.
+            let key: Vec<String> = words(key).into_iter().filter(|word| !stop_words.contains(word)).collect();
             if key.is_empty() || key.len() > SYNONYM_KEY_WORDS_MAX {
                 continue;
             }
@@ -90,7 +85,8 @@ impl ResolvedSettings {
             }
         }
         let synonyms = synonyms.into_iter().map(|(key, (list, _))| (key, list)).collect();
-        let exact_words = settings.typo_tolerance.disable_on_words.iter().cloned().collect();
+        // Stored in the normal form of the version that wrote them.
+        let exact_words = settings.typo_tolerance.disable_on_words.iter().map(|word| normalize_word(word)).collect();
         ResolvedSettings {
             tokenizer,
             stop_words: Arc::new(stop_words),

@@ -58,7 +58,7 @@ fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
         let kinds: &[bool] = if place < LAST_WORDS { &[false, true] } else { &[false] };
         for &prefix in kinds {
             let kind = TermKind::Word { text: text.clone(), prefix };
-            let graph = QueryGraph::new(vec![QueryTerm { kind, first_position: 0, last_position: 0 }], options);
+            let graph = QueryGraph::new(vec![QueryTerm::alone(kind)], options);
             let mut query = SegmentQuery::new(&reader, None, &graph, options);
             choose_splits(&graph, &mut [&mut query]);
         }

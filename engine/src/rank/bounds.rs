@@ -278,6 +278,8 @@ pub(super) fn cut_by_costs<'q>(
     let close = |&t: &usize| query.graph().terms[t].last_position < EXACT_POSITIONS && exact_known[t];
     let with_attribute =
         matched == Match::Exact && layout.slice(GraphRule::ExactAttribute).is_some() && level.kept.iter().all(close);
+    // Where a word stands without the stop words before it, postings don't know.
+    let with_attribute = with_attribute && query.stop().is_empty();
     let packing = Packing::new(sources.len() as u32, query.options().max_weight, layout, with_attribute);
     let Some(packing) = packing.filter(|_| !sources.is_empty() && postings <= docs * POSTINGS_PER_SCAN) else {
         return Groups::whole(groups);

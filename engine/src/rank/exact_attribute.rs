@@ -3,7 +3,7 @@
 use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::level::Level;
-use crate::query::options::QueryOptions;
+use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::path::EXACT_POSITIONS;
 use crate::segment::{BlockCodes, SegmentReader, Sequence, TokensOfDoc};
 
@@ -43,7 +43,9 @@ impl<'a> ExactFields<'a> {
             let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
             (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
         });
-        ExactFields { reader: query.reader(), lengths: *positions.start()..=2 * positions.end() - 1, fields }
+        // Stop words come on top.
+        let longest = if query.stop().is_empty() { 2 * positions.end() - 1 } else { usize::MAX };
+        ExactFields { reader: query.reader(), lengths: *positions.start()..=longest, fields }
     }
 
     pub(super) fn possible(&self, doc: DocId) -> bool {
@@ -66,6 +68,10 @@ impl<'a> Beginning<'a> {
     /// For documents that hold every word of a level without typo. `exact_known`: terms whose exact word is in any
     /// document; the others have no part in `exactness`. `None` when it is not as simple as one word behind the other.
     pub(super) fn new(query: &SegmentQuery<'a>, level: &Level, exact_known: &[bool]) -> Option<Beginning<'a>> {
+        // Stop words may stand between.
+        if !query.stop().is_empty() {
+            return None;
+        }
         let mut words: Vec<Option<TermOrdinal>> = Vec::new();
         for (nodes, &term) in level.starting.iter().zip(&level.kept) {
             let node = *nodes.first()?;
@@ -89,7 +95,7 @@ impl<'a> Beginning<'a> {
     /// Whether an attribute begins with the words; `whole`: whether one is the words and no more. Cost: see
     /// [`Sequence::begins_field`].
     pub(super) fn is_in(&self, doc: &TokensOfDoc<'_>, whole: bool) -> bool {
-        let is_asked = |field, len| (!whole || len == self.len) && self.options.is_searchable(field);
+        let is_asked = |field, len| (!whole || len == self.len) && self.options.weight(field) != NOT_SEARCHED;
         self.sequence.begins_field(doc, is_asked)
     }
 }

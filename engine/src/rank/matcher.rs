@@ -40,6 +40,7 @@ enum Slot {
         phrase: usize,
         index: u16,
     },
+    StopWord,
 }
 
 #[derive(Clone, Debug)]
@@ -109,7 +110,7 @@ impl Occurrences {
         self.by_vertex.get(vertex).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of words of each scanned field.
+    /// Number of words of each scanned field, stop words left out.
     pub(crate) fn field_words(&self) -> &[(FieldId, u32)] {
         &self.field_words
     }
@@ -172,14 +173,18 @@ impl Matcher {
     }
 
     fn new(vertices: usize, stop: Vec<TermOrdinal>) -> Matcher {
-        Matcher {
+        let mut matcher = Matcher {
             filter: Box::new([0; (FILTER_BITS / 64) as usize]),
             slots: HashMap::default(),
             ranges: Vec::new(),
             stop,
             phrases: Vec::new(),
             vertices,
+        };
+        for word in matcher.stop.clone() {
+            matcher.add_slot(word, Slot::StopWord);
         }
+        matcher
     }
 
     fn add_slot(&mut self, ordinal: TermOrdinal, slot: Slot) {
@@ -253,7 +258,7 @@ impl Matcher {
     }
 
     #[cold]
-    fn candidate(&self, scan: &FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
+    fn candidate(&self, scan: &mut FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
         let FieldScan { field, position, typos, .. } = *scan;
         for slot in self.slots.get(&ordinal).into_iter().flatten() {
             match *slot {
@@ -262,6 +267,7 @@ impl Matcher {
                     out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
                 }
                 Slot::Part { phrase, index } => out.parts.push((phrase, index, position)),
+                Slot::StopWord => scan.words -= 1,
             }
         }
     }

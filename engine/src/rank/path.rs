@@ -1,5 +1,6 @@
 //! The best path of one document through the query graph, and its cost under every graph rule.
 
+use crate::id::FieldId;
 use crate::query::graph::{Node, QueryGraph};
 use crate::query::level::Level;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
@@ -243,7 +244,7 @@ impl<'q> PathFinder<'q> {
         best + joined
     }
 
-    /// 0: an attribute is the query; 1: it starts with it; 2: neither.
+    /// 0: a searched attribute is the query; 1: it starts with it; 2: neither.
     fn exact_attribute(&mut self, found: &Occurrences) -> u32 {
         const NEITHER: u32 = 2;
         let mut positions = 0;
@@ -266,11 +267,14 @@ impl<'q> PathFinder<'q> {
                 return NEITHER;
             }
             previous = Some(node.first);
-            positions += u32::from(node.last_position - node.first_position) + 1;
+            let term = &self.graph.terms[node.first];
+            // Stop words count on neither side.
+            positions += u32::from(node.last_position - node.first_position) + 1 - u32::from(term.stop_words);
             terms.push((v, u32::from(node.first_position)));
         }
         let mut best = NEITHER;
-        for &(field, words) in found.field_words().iter().filter(|_| !terms.is_empty()) {
+        let searched = |&&(field, _): &&(FieldId, u32)| self.options.weight(field) != NOT_SEARCHED;
+        for &(field, words) in found.field_words().iter().filter(|_| !terms.is_empty()).filter(searched) {
             let starts = terms.iter().all(|&(v, position)| {
                 found
                     .of(v)

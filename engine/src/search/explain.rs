@@ -418,8 +418,7 @@ impl Explainer<'_> {
     }
 }
 
-fn phrase(words: &[Option<String>]) -> String {
-    let words: Vec<&str> = words.iter().map(|word| word.as_deref().unwrap_or("*")).collect();
+fn phrase(words: &[String]) -> String {
     format!("\"{}\"", words.join(" "))
 }
 

@@ -12,7 +12,7 @@ pub(super) fn matching_terms<'a>(
     for (index, node) in graph.nodes.iter().enumerate() {
         let covers = node.first_position..=node.last_position;
         if let Some(words) = &node.phrase {
-            out.add_sequence(words.clone(), covers);
+            out.add_sequence(words.iter().cloned().map(Some).collect(), covers);
             continue;
         }
         if node.prefix {

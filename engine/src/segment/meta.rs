@@ -75,6 +75,9 @@ pub struct SegmentMeta {
     pub token_count: u64,
     /// Text fields it indexes.
     pub text_fields: TextFields,
+    /// The rules by which its texts were cut, see [`TEXT_RULES`](crate::text::TEXT_RULES); 0 in the first versions.
+    #[serde(default)]
+    pub text_rules: u32,
     /// Fields with a column in the segment file (not counting `column_files`), ascending.
     pub column_fields: Vec<FieldId>,
     /// Whether the segment file has the geo column.

@@ -238,6 +238,7 @@ pub fn meta_of_files(
         term_count: info.term_count,
         token_count: info.token_count,
         text_fields: TextFields::All,
+        text_rules: 0,
         column_fields,
         geo: false,
         shapes: false,

@@ -4,6 +4,7 @@
 use super::normalize::Folding;
 use super::script::Script;
 use super::separators::Separators;
+use super::signs::ZERO_WIDTH_JOINER;
 use super::{Gap, TokenKind};
 
 /// First character that is not in the table: it covers Latin with its extensions, punctuation, currency, letter-like
@@ -74,15 +75,24 @@ impl From<TokenKind> for Class {
 impl Entry {
     fn new(c: char, separators: &Separators) -> Entry {
         let mut entry = Entry { class: Class::Foreign, normal_count: 0, normal: ['\0'; NORMAL_CHARS_MAX] };
-        if let Some(kind) = separators.single(c) {
-            entry.class = kind.into();
+        match separators.single(c) {
+            // A sign that is a word of its own.
+            Some(TokenKind::Word) => return entry,
+            Some(kind) => {
+                entry.class = kind.into();
+                return entry;
+            }
+            None => {}
+        }
+        // What a joiner does depends on the character before it.
+        if c == ZERO_WIDTH_JOINER {
             return entry;
         }
         if Script::of(c).is_some_and(|script| script != Script::Latin) {
             return entry;
         }
         let (mut normal, mut one) = (String::new(), [0; 4]);
-        Folding::LATIN.word(c.encode_utf8(&mut one), &mut normal, None, None);
+        Folding::LATIN.word(c.encode_utf8(&mut one), &mut normal, None);
         // White space could be trimmed off the word's end, which is not this loop's business.
         if normal.chars().count() > NORMAL_CHARS_MAX || normal.contains(char::is_whitespace) {
             return entry;

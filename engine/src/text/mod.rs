@@ -1,17 +1,20 @@
 //! Text to words: script runs, language, separators, segmentation, normalisation. No I/O.
 //!
 //! One [`Tokenizer`] serves documents, queries, synonyms, highlighting and facet search, so that a word of a query
-//! and the same word of a document always meet. Stop words are not known here: they are a query-time matter, and
-//! [`Token::unfolded`] is what they are compared with.
+//! and the same word of a document always meet. Stop words are not known here: they are a query-time matter.
 
+mod dictionary;
 mod facet_number;
+mod ideographs;
 mod known_words;
 mod language;
 mod latin;
+mod letters;
 mod normalize;
 mod script;
 mod segment;
 mod separators;
+mod signs;
 mod token;
 mod tokenizer;
 mod typos;
@@ -25,6 +28,9 @@ pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
 pub(crate) use typos::{Letters, TYPOS_MAX, TypoPattern};
 
+/// The version of the rules by which texts become words: raised whenever the same text gives other words than before. Segments
+/// remember it, and those of an earlier one are written anew in the background.
+pub const TEXT_RULES: u32 = 1;
 /// Longest word that is indexed, in bytes of its normalised form. A longer one takes a position and nothing else.
 pub const WORD_BYTES_MAX: usize = 250;
 /// Longest facet string, in bytes of its normalised form; what lies beyond is cut off.

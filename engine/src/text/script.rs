@@ -30,7 +30,12 @@ impl Script {
         }
         if !c.is_alphabetic() {
             // Letter-like symbols (℠) read as Latin letters.
-            return matches!(c, '\u{2100}'..='\u{214f}').then_some(Script::Latin);
+            return match c {
+                '\u{2100}'..='\u{214f}' => Some(Script::Latin),
+                // Circled and squared ideographs, kana and units (㊗, ㌔, ㎏).
+                '\u{3200}'..='\u{33ff}' | '\u{1f200}'..='\u{1f2ff}' => Some(Script::Cj),
+                _ => None,
+            };
         }
         Some(match u32::from(c) {
             // Modifier letters (the okina of Hawaiian names) and iota subscript-like marks go with any script.

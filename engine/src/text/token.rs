@@ -22,8 +22,6 @@ pub struct Token<'t> {
     /// Normalised text; for separators the original. A word is never empty: what normalises to nothing is given
     /// as a soft separator.
     pub text: Cow<'t, str>,
-    /// The word before case and accents are folded (steps 1–3): stop words are compared with this.
-    pub unfolded: Cow<'t, str>,
     /// Bytes of the original text.
     pub range: Range<usize>,
     /// Per character of the original: its bytes there, and the bytes of [`Token::text`] it became. `None` when

@@ -123,6 +123,7 @@ fn unreadable(id: u64, file: &str) -> SegmentMeta {
         term_count: 0,
         token_count: 0,
         text_fields: Default::default(),
+        text_rules: 0,
         column_fields: Vec::new(),
         geo: false,
         shapes: false,

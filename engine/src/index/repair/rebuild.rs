@@ -19,7 +19,7 @@ use crate::document::{FieldMap, document_id};
 use crate::id::{DocId, InternalId, SegmentId};
 use crate::segment::{Salvage, SegmentReader, SegmentWriter, SegmentWriterOptions, StoreDictionary};
 use crate::storage::Directory;
-use crate::text::Tokenizer;
+use crate::text::{TEXT_RULES, Tokenizer};
 
 /// New segments.
 #[derive(Debug, Default)]
@@ -111,7 +111,7 @@ impl<'a> Rebuild<'a> {
             .filter(|&doc| deleted.as_ref().is_none_or(|deleted| !deleted.contains(doc)))
             .collect();
         let ids = self.internal_ids(&salvage, damaged, &live, &mut repair);
-        self.write(&salvage, &live, &ids, &mut repair, rebuilt)?;
+        self.write(&salvage, damaged, &live, &ids, &mut repair, rebuilt)?;
         Ok(repair)
     }
 
@@ -162,6 +162,7 @@ impl<'a> Rebuild<'a> {
     fn write(
         &mut self,
         salvage: &Salvage,
+        damaged: &DamagedSegment,
         live: &[DocId],
         ids: &[InternalId],
         repair: &mut SegmentRepair,
@@ -184,8 +185,9 @@ impl<'a> Rebuild<'a> {
                 && (salvage.is_store_sound() || {
                     words.clear();
                     let read = compared.visit(&mut words, &json).is_ok();
-                    // Without a manifest no one knows whose words these are.
-                    match salvage.text().filter(|_| self.knows_fields) {
+                    // Without a manifest no one knows whose words these are, and by other rules there were others.
+                    let is_comparable = self.knows_fields && damaged.entry.meta.text_rules == TEXT_RULES;
+                    match salvage.text().filter(|_| is_comparable) {
                         Some(text) => read && words.are_those_of(doc, text, &settings, &fields),
                         None => {
                             repair.uncompared += u64::from(read);

@@ -39,6 +39,7 @@ pub(super) use document_writer::{DocumentWriter, Extraction, Reading};
 pub(super) use indexing::text_fields;
 pub(super) use removal::count_fields;
 pub(super) use resources::Resources;
+pub(super) use settings_change::rewrite;
 use write_plan::WritePlan;
 
 /// What one operation came to; the outer error fails the batch.

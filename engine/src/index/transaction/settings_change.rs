@@ -53,7 +53,7 @@ fn serves(present: &TextFields, wanted: &TextFields) -> bool {
 }
 
 /// Writes all live documents anew, on all threads.
-fn rewrite(
+pub(in super::super) fn rewrite(
     resources: &Resources<'_>,
     reading: Reading<'_>,
     segments: &[SegmentView],

@@ -196,6 +196,7 @@ impl Merger<'_> {
             term_count,
             token_count,
             text_fields,
+            text_rules: segments.iter().map(|segment| segment.meta().text_rules).min().unwrap_or_default(),
             column_fields,
             geo,
             shapes,

@@ -12,6 +12,7 @@ use super::{ListThresholds, SegmentError, SegmentMeta, StoreDictionary, TextFiel
 use crate::document::Shape;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
 use crate::storage::Directory;
+use crate::text::TEXT_RULES;
 use documents::{Documents, Order};
 use std::io;
 use std::sync::Arc;
@@ -363,6 +364,7 @@ impl SegmentWriter {
             term_count,
             token_count,
             text_fields,
+            text_rules: TEXT_RULES,
             column_fields: written.column_fields,
             geo: written.geo,
             shapes: written.shapes,
