@@ -198,7 +198,7 @@ fn pages_and_offsets() {
     let bounded =
         snapshot(json!({"pagination": {"maxTotalHits": 2}}), &[json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]);
     let answer = answer(&bounded, json!({"offset": 5, "limit": 7})).unwrap();
-    assert_eq!((&answer["offset"], &answer["limit"], &answer["estimatedTotalHits"]), (&json!(2), &json!(7), &json!(3)));
+    assert_eq!((&answer["offset"], &answer["limit"], &answer["estimatedTotalHits"]), (&json!(2), &json!(7), &json!(2)));
 }
 
 #[test]
