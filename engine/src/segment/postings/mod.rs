@@ -12,6 +12,7 @@
 //!
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
+mod field_sets;
 mod infos;
 mod list;
 mod posting;
@@ -19,10 +20,11 @@ mod reader;
 mod unions;
 mod writer;
 
+pub use field_sets::FieldSets;
+pub(crate) use field_sets::read_field_list;
 pub(crate) use list::{BlockCodes, List, PostingBlock, put_plain_list};
 pub(crate) use posting::{Mark, Posting};
-pub(crate) use reader::read_field_list;
-pub use reader::{FieldSets, Postings};
+pub use reader::Postings;
 pub(crate) use unions::{PrefixUnion, UnionsBuilder};
 pub(crate) use writer::{FieldSetTable, PostingsBuilder, put_field_list};
 

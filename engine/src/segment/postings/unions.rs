@@ -10,9 +10,9 @@
 //!
 //! The layout is in `segment-format.md`.
 
+use super::field_sets::FieldSets;
 use super::list::{List, put_plain_list};
 use super::posting::{Mark, Posting};
-use super::reader::FieldSets;
 use super::writer::FieldSetTable;
 use super::{ZONE_COUNT, ZONE_MAX};
 use crate::bits::DocSet;

@@ -1,6 +1,5 @@
 //! Which terms get short codes, and how wide the classes are.
 
-use super::decoder::Code;
 use crate::bits::bitpack::bit_width;
 use crate::bits::little_endian::{put_u32, read_u32};
 use crate::id::{FIRST_TERM, GAP, TermOrdinal};
@@ -10,6 +9,13 @@ use crate::segment::neighbours::FREQUENT_WORDS_MAX;
 pub(super) const CLASS_COUNT: usize = 4;
 const WIDTH_MAX: [u8; 3] = [8, 12, 16];
 const ENTRIES_MAX: usize = (1 << WIDTH_MAX[0]) + (1 << WIDTH_MAX[1]) + (1 << WIDTH_MAX[2]);
+
+/// What stands for one ordinal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Code {
+    pub(super) class: u8,
+    pub(super) value: u32,
+}
 
 /// The code table of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,13 +16,6 @@ pub(super) struct Packed<'a> {
     pub(super) values: &'a [u8],
 }
 
-/// What stands for one ordinal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Code {
-    pub(super) class: u8,
-    pub(super) value: u32,
-}
-
 impl Packed<'_> {
     /// The bits of values from `bit` on: 57 of them, and maybe some more.
     #[inline(always)]

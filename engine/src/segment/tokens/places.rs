@@ -1,6 +1,7 @@
 //! "Where in this document is this word?", told from the codes of its tokens.
 
-use super::decoder::{Code, Decoder, Packed, TOKENS_PER_BYTE};
+use super::codes::Code;
+use super::decoder::{Decoder, Packed, TOKENS_PER_BYTE};
 use crate::bits::kernels::{FIELD_KEYS_MAX, FieldTable, fields_holding};
 
 /// Finds the places of a word in the documents of one token column. Nothing is decoded, and no token is looked up in the

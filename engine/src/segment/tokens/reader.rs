@@ -1,8 +1,8 @@
 //! Reads the token column of a mapped segment.
 
 use super::PADDING_BYTES;
-use super::codes::CodeShape;
-use super::decoder::{Code, Decoder, Packed};
+use super::codes::{Code, CodeShape};
+use super::decoder::{Decoder, Packed};
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;

@@ -1,6 +1,7 @@
 //! "Do these words follow each other in this document?", told from the codes of its tokens.
 
-use super::decoder::{Code, Decoder, Packed};
+use super::codes::Code;
+use super::decoder::{Decoder, Packed};
 use super::places::Places;
 use super::reader::{TokenColumn, TokensOfDoc};
 use crate::id::{FieldId, GAP, TermOrdinal};

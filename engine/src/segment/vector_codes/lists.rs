@@ -5,7 +5,7 @@
 //! deviations towards a query the members of lists are that a search must not miss.
 
 use super::rotation::{Rotation, mix};
-use super::write::RowSource;
+use super::rows::RowSource;
 use crate::bits::kernels;
 use crate::segment::SegmentError;
 

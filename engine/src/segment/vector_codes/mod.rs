@@ -15,6 +15,7 @@ mod lists;
 mod quantizer;
 mod reader;
 mod rotation;
+mod rows;
 mod write;
 
 pub use quantizer::CodedQuery;

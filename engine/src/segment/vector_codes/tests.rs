@@ -1,5 +1,6 @@
 use super::lists::{Centres, Lists};
-use super::write::{RowSource, write_section};
+use super::rows::RowSource;
+use super::write::write_section;
 use super::*;
 use crate::segment::format::{SectionKind, SectionTable, SectionWriter};
 use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, VectorState, Vectors};

@@ -3,6 +3,7 @@
 use super::VectorCodes;
 use super::lists::{Centres, Check, Lists, list_count};
 use super::quantizer::{Quantizer, code_bytes};
+use super::rows::RowSource;
 use super::{LISTED_MIN, are_coded};
 use crate::bits::little_endian::put_u32;
 use crate::segment::format::{SectionKind, SectionWriter};
@@ -12,36 +13,6 @@ use crate::segment::{SegmentError, VectorShape};
 pub(super) const HEADER_BYTES: usize = 4 * 4;
 /// Codes start at a multiple of this: a block is loaded from one line of the cache.
 pub(super) const CODES_ALIGNMENT: usize = 32;
-
-/// Vectors in the order of their numbers.
-pub(super) struct RowSource<'r> {
-    dimensions: usize,
-    rows: &'r [&'r [u8]],
-}
-
-impl<'r> RowSource<'r> {
-    pub(super) fn new(dimensions: usize, rows: &'r [&'r [u8]]) -> RowSource<'r> {
-        RowSource { dimensions, rows }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub(super) fn dimensions(&self) -> usize {
-        self.dimensions
-    }
-
-    /// The vector `row` with the length 1, or zeros.
-    pub(super) fn unit(&self, row: usize, out: &mut Vec<f32>) {
-        let (values, _) = self.rows[row].as_chunks::<4>();
-        out.clear();
-        out.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
-        let squares: f64 = out.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
-        let scale = if squares > 0.0 { (1.0 / squares.sqrt()) as f32 } else { 0.0 };
-        out.iter_mut().for_each(|value| *value *= scale);
-    }
-}
 
 /// Lists of a segment that becomes a part of the new one.
 pub(crate) struct EarlierLists<'e> {
@@ -131,7 +102,7 @@ pub(super) fn write_section(
         }
         let row = lists.map_or(place, |lists| lists.rows[place] as usize);
         code.clear();
-        let factor = quantizer.encode(rows.rows[row], &mut code);
+        let factor = quantizer.encode(rows.row(row), &mut code);
         factors.extend_from_slice(&factor.to_le_bytes());
         file.write(&code)?;
     }
