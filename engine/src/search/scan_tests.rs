@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::facet::{FacetField, Listing, distribution};
 use crate::oracle::{Corpus, Facts, documents, matches, normal, settings, sort_documents};
+use crate::text::same_facet_number;
 
 const FILTERS: [&str; 11] = [
     "big > 9007199254740992 OR big IN [-9223372036854775807, red]",
@@ -42,11 +43,20 @@ pub(super) fn values(document: &Value, field: &str) -> BTreeSet<String> {
     numbers.chain(facts.strings.iter().map(|string| format!("string {}", normal(string)))).collect()
 }
 
+/// As [`values`]; a string that is exactly what a number is shown as is this number.
+fn distinct_values(document: &Value, field: &str) -> BTreeSet<String> {
+    let as_number = |value: String| {
+        let number = value.strip_prefix("string ").and_then(same_facet_number);
+        number.map_or(value, |number| format!("number {number}"))
+    };
+    values(document, field).into_iter().map(as_number).collect()
+}
+
 /// The first of each value, in this order.
 pub(super) fn distinct_only<'d>(documents: Vec<&'d Value>, field: &str) -> Vec<&'d Value> {
     let mut used = BTreeSet::new();
     let mut keep = |document: &&Value| {
-        let own = values(document, field);
+        let own = distinct_values(document, field);
         let is_new = own.is_disjoint(&used);
         if is_new {
             used.extend(own);
