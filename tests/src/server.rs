@@ -492,6 +492,15 @@ pub(crate) fn launch(folder: &Path, options: &[String]) -> (Child, String) {
     try_launch(folder, options).unwrap_or_else(|said| panic!("the server ended:\n{said}"))
 }
 
+/// Where a line of the banner says that the server listens, as text or as JSON.
+fn listening_on(line: &str) -> Option<String> {
+    if let Some(url) = line.strip_prefix("Listening on") {
+        return Some(url.trim().to_owned());
+    }
+    let line: Value = serde_json::from_str(line).ok()?;
+    line["listening_on"].as_str().map(str::to_owned)
+}
+
 /// As [`launch`]; what a process that ended by itself said.
 fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, String), String> {
     // The first test waits for the build, which is no time that the server takes.
@@ -513,8 +522,8 @@ fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, String), Stri
         let said = String::from_utf8_lossy(&log[earlier..]);
         // The last line may be half written.
         let lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        if let Some(url) = lines.filter_map(|line| line.strip_prefix("Listening on")).next() {
-            return Ok((process, url.trim().to_owned()));
+        if let Some(url) = lines.filter_map(listening_on).next() {
+            return Ok((process, url));
         }
         if let Some(status) = ended {
             return Err(format!("{status}\n{said}"));
