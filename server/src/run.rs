@@ -71,7 +71,7 @@ pub enum ServeError {
     Listen {
         /// As in the options.
         address: String,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// Everybody in the network could do everything.

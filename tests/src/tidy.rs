@@ -369,3 +369,29 @@ fn the_index_of_decisions_has_all_of_them() {
     }
     none(violations);
 }
+
+/// Comments that say no more than that there is one.
+const EMPTY_COMMENTS: [&str; 9] = [
+    "/// Why.",
+    "/// How.",
+    "/// What.",
+    "/// As named.",
+    "/// As configured.",
+    "/// As JSON.",
+    "/// Nothing.",
+    "/// Bytes.",
+    "/// For people.",
+];
+
+#[test]
+fn comments_of_items_say_something() {
+    let mut violations = Vec::new();
+    for source in sources("rs").iter().filter(|source| source.path.contains("/src/")) {
+        for (number, line) in (1..).zip(source.text.lines()) {
+            if EMPTY_COMMENTS.contains(&line.trim()) {
+                violations.push(format!("{}:{number}: say what it is: `{}`", source.path, line.trim()));
+            }
+        }
+    }
+    none(violations);
+}

@@ -115,9 +115,9 @@ impl Formatter<'_> {
 /// Where a match stands in the text of a value.
 #[derive(serde::Serialize)]
 struct Position {
-    /// Bytes.
+    /// The first byte of the match.
     start: usize,
-    /// Bytes.
+    /// The length of the match in bytes.
     length: usize,
     /// Places in the arrays around the value, outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]

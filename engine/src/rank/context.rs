@@ -48,7 +48,7 @@ pub(crate) struct KeywordSearch<'a> {
 pub(super) struct Context<'a> {
     pub(super) search: &'a KeywordSearch<'a>,
     pub(super) segments: &'a [SegmentInput<'a>],
-    /// Per segment.
+    /// The matcher of each segment.
     pub(super) matchers: Vec<Matcher>,
     pub(super) layout: KeyLayout,
     /// Of the rules before the first sort, and of those behind it.

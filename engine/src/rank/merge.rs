@@ -9,7 +9,7 @@ use crate::segment::{Column, SegmentReader};
 
 /// At most one hit per value of one attribute.
 pub(crate) struct Distinct {
-    /// Per segment.
+    /// The column of each segment, where it has one.
     columns: Vec<Option<Column>>,
     used: UsedValues,
 }

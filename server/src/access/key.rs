@@ -15,9 +15,9 @@ use crate::wire::secret::redacted;
 pub struct ApiKey {
     /// Chosen by the client or random.
     pub uid: Uuid,
-    /// For people.
+    /// A name for people to read.
     pub name: Option<String>,
-    /// For people.
+    /// A description for people to read.
     pub description: Option<String>,
     /// What it may do.
     pub actions: Vec<Action>,

@@ -71,9 +71,9 @@ pub struct KeyPage {
 /// What a change sets; `None` leaves, `Some(None)` clears.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyPatch {
-    /// For people.
+    /// A name for people to read.
     pub name: Option<Option<String>>,
-    /// For people.
+    /// A description for people to read.
     pub description: Option<Option<String>>,
 }
 

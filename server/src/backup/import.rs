@@ -59,7 +59,7 @@ pub enum ImportError {
     Io {
         /// What was read or written.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// Something cannot be copied.

@@ -84,7 +84,7 @@ pub enum BackupError {
     Io {
         /// What was read or written.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The task store cannot be copied.
@@ -95,7 +95,7 @@ pub enum BackupError {
     Index {
         /// The index.
         uid: String,
-        /// Why.
+        /// The error of the engine.
         source: lamina_engine::index::IndexError,
     },
     /// An index cannot be opened, or an object store does not take what it is sent.

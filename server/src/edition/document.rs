@@ -25,7 +25,7 @@ pub(crate) struct Document<'a> {
 /// What a function did to a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edition {
-    /// Nothing.
+    /// The document stays as it is.
     Kept,
     /// The document is now this line, without its end.
     Changed(Vec<u8>),

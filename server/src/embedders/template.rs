@@ -19,7 +19,7 @@ enum Step {
 /// A template that was checked.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
-    /// As configured.
+    /// The template as the settings have it.
     json: Value,
     name: &'static str,
     /// To the placeholder; with a repetition, to the array that holds it.

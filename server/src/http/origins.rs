@@ -37,7 +37,7 @@ pub(super) enum Verdict {
     Own,
     /// This page may read the answer.
     Named(HeaderValue),
-    /// For people.
+    /// The request is refused, with this sentence.
     Refused(String),
 }
 

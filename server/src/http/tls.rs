@@ -46,7 +46,7 @@ pub enum TlsError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// There is no certificate in it, or a broken one.
@@ -54,7 +54,7 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong, in words for the operator.
         reason: String,
     },
     /// There is no key in it, or one of another form.
@@ -65,7 +65,7 @@ pub enum TlsError {
     Key {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong, in words for the operator.
         reason: String,
     },
     /// They do not belong together, or are of a kind that is not supported.
@@ -76,7 +76,7 @@ pub enum TlsError {
     Roots {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong, in words for the operator.
         reason: String,
     },
     /// No random numbers, no common cipher.

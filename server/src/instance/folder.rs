@@ -129,7 +129,7 @@ pub enum InstanceError {
     Io {
         /// What was read or written.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The task store cannot be used.

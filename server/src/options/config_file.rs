@@ -19,15 +19,15 @@ pub enum ConfigFileError {
     /// It was named and cannot be read.
     #[error("unable to open or read the {path:?} configuration file: {source}.")]
     Unreadable {
-        /// As named.
+        /// The file that the option names.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
     /// It is not TOML.
     #[error("the {path:?} configuration file is no valid TOML: {source}")]
     Syntax {
-        /// As named.
+        /// The file that the option names.
         path: PathBuf,
         /// Where and why.
         source: Box<toml::de::Error>,

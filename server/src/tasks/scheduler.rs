@@ -60,7 +60,7 @@ pub enum StartError {
     Index {
         /// The index.
         uid: String,
-        /// Why.
+        /// Why it cannot be opened.
         error: ApiError,
     },
     /// What an index remembers of its last batch makes no sense.
@@ -68,7 +68,7 @@ pub enum StartError {
     Note {
         /// The index.
         uid: String,
-        /// Why.
+        /// What the parser says.
         source: serde_json::Error,
     },
     /// No thread.

@@ -27,7 +27,7 @@ pub struct Embedded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentFailure {
     pub embedder: String,
-    /// As JSON.
+    /// The document's id as JSON: a number or a quoted text.
     pub document_id: String,
     pub failure: EmbedFailure,
 }

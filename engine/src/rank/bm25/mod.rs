@@ -64,7 +64,7 @@ pub(crate) struct Bm25Search<'a> {
     /// Hits with a lower normalised score are not wanted.
     pub(crate) score_threshold: Option<f64>,
     pub(crate) deadline: Option<Instant>,
-    /// Per segment.
+    /// The reader of each segment.
     pub(crate) readers: Vec<&'a Arc<SegmentReader>>,
     /// Whether documents may have ceilings: they are made for all searchable fields only.
     pub(crate) ceilings: bool,

@@ -57,7 +57,7 @@ pub(super) struct Reading {
     pub(super) kind: usize,
     /// What one occurrence in a field of average length adds to a score.
     pub(super) worth: f64,
-    /// Per segment.
+    /// The forms of the words in each segment.
     pub(super) forms: Vec<Forms>,
     /// Per segment: documents of this reading that have no better one of the same word.
     pub(super) docs: Vec<DocSet>,

@@ -62,7 +62,7 @@ pub enum DumpError {
     Index {
         /// The index.
         uid: String,
-        /// Why.
+        /// What is wrong, in words for the operator.
         reason: String,
     },
     /// The database folder cannot be used.
@@ -76,7 +76,7 @@ pub enum DumpError {
     Io {
         /// What was read or written.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
 }

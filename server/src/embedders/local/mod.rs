@@ -39,7 +39,7 @@ const MAIN_REVISION: &str = "main";
 pub(super) struct LocalModel {
     pub(super) model: String,
     pub(super) revision: String,
-    /// As configured.
+    /// How the vectors of tokens become one: the setting `pooling`.
     pub(super) pooling: String,
 }
 

@@ -79,7 +79,7 @@ pub enum TaskResult {
         /// Why no text was embedded.
         error: Option<StoredError>,
     },
-    /// Why.
+    /// It failed with this error.
     Failed(StoredError),
 }
 

@@ -53,7 +53,7 @@ pub(in super::super) struct DocumentVectors<'a> {
 #[derive(Debug)]
 struct Pending {
     doc: DocId,
-    /// As JSON.
+    /// The document's id as JSON: a number or a quoted text.
     document_id: String,
     texts: Vec<String>,
     hash: u64,

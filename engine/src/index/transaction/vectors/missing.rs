@@ -24,7 +24,7 @@ struct Noted {
 /// What is told of a document.
 #[derive(Debug)]
 pub(super) struct Told {
-    /// As JSON.
+    /// The document's id as JSON: a number or a quoted text.
     pub(super) document_id: String,
     pub(super) misspelt: Option<Box<Misspelt>>,
 }

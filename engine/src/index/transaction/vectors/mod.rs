@@ -18,7 +18,7 @@ pub(super) use missing::Missing;
 /// What a written document takes the place of.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'s> {
-    /// Nothing.
+    /// No document: its id is new.
     New,
     /// A document that goes; vectors made from the same text are still right.
     Replaces(&'s SegmentReader, DocId),
