@@ -227,9 +227,13 @@ fn batches_tell_what_they_wrote() {
         server.done(&server.post("/indexes", json!({"uid": "books"}))),
         server.fails(&server.delete("/indexes/absent/documents/1"), "index_not_found"),
         server.set("books", json!({"displayedAttributes": ["title"]})),
+        server.done(&server.post("/tasks/cancel?uids=0", json!(null))),
+        server.done(&server.delete("/tasks?uids=0")),
+        server.fails(&server.post("/swap-indexes", json!([{"indexes": ["a", "b"]}])), "index_not_found"),
     ] {
         let stats = stats(&nothing);
         assert_eq!(stats.get("writeChannelCongestion"), None, "{stats}");
         assert_eq!(stats.get("internalDatabaseSizes"), None, "{stats}");
+        assert!(stats["progressTrace"].is_object(), "{stats}");
     }
 }

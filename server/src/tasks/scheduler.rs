@@ -437,7 +437,7 @@ impl Worker {
         }
         let trace = Trace::of(live, tasks, &done);
         // A snapshot holds its own batch, whose end must not be told differently by the original.
-        if done.batch.progress_trace.is_empty() && has_steps(live) {
+        if done.batch.progress_trace.is_empty() {
             done.batch.progress_trace = trace.show();
         }
         let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
@@ -636,11 +636,6 @@ impl Worker {
             }
         }
     }
-}
-
-/// Changes of the queue itself are over at once.
-fn has_steps(live: &LiveBatch) -> bool {
-    live.index_uid.is_some() || !live.steps.open().is_empty()
 }
 
 fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
