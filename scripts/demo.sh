@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 port=${PORT:-7700}
 url=http://127.0.0.1:$port
 data=$PWD/demo.lamina
+log=$PWD/target/demo.log
 
 scripts/setup.sh demo
 if curl -s -o /dev/null --max-time 2 "$url/health"; then
@@ -18,12 +19,11 @@ echo "Building (a few minutes the first time) ..."
 # What runs models inside the server would take half of that time, and nothing here needs it.
 cargo build --release --bin lamina --no-default-features
 
-mkdir -p "$data"
-nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" >"$data/server.log" 2>&1 &
+nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" >"$log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   curl -s -o /dev/null --max-time 1 "$url/health" && break
-  kill -0 $server 2>/dev/null || { echo "The server did not start:" >&2; tail -20 "$data/server.log" >&2; exit 1; }
+  kill -0 $server 2>/dev/null || { echo "The server did not start:" >&2; tail -20 "$log" >&2; exit 1; }
   sleep 0.1
 done
 disown $server
@@ -44,7 +44,7 @@ search "Cast + plot " '"harrison ford replicants"'
 
 cat <<END
 
-The server keeps running on $url (process $server, data and log in $data). Try next:
+The server keeps running on $url (process $server, data in $data, log in $log). Try next:
   1. search:    curl '$url/indexes/films/search?q=godfater' | jq
   2. your data: target/release/lamina import --url $url --index mine your-file.ndjson
   3. stop it:   kill $server        (docs/guide.md has the rest)
