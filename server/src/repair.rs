@@ -13,10 +13,10 @@ use lamina_engine::index::repair::{LostVectors, ManifestFound, RepairOptions, Re
 use thiserror::Error;
 use time::OffsetDateTime;
 
-use crate::backup::stamp;
 use crate::console;
 use crate::instance::Instance;
 use crate::stored_names::FolderName;
+use crate::timestamp::stamp;
 use crate::verify::{self, OpenError};
 
 /// The folder for what is damaged, in that of the database.

@@ -27,14 +27,17 @@ use crate::http::{ConnectionLimits, Front, Origins, TlsError, listen, serve as a
 use crate::instance::{Instance, InstanceError, VERSION, check_ours};
 use crate::logs;
 use crate::memory;
-use crate::options::{self, MasterKeyError, Options, Unprotected, check_master_key, core_count, suggested_master_key};
+use crate::options::{
+    self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
+};
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
 use crate::stopping::Stopping;
-use crate::tasks::{Content, Limits, NewTask, Scheduler, StartError, StoreError, TaskQueue};
+use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
 use crate::telemetry;
-use crate::webhooks::{Deliveries, Webhooks};
+use crate::webhooks::{Deliveries, Webhook, Webhooks};
+use crate::worker::{Limits, Scheduler, StartError};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
@@ -93,6 +96,12 @@ pub enum ServeError {
     Io(#[from] io::Error),
 }
 
+/// The webhook that the options name.
+fn task_webhook(options: &OutboundRequests) -> Option<Webhook> {
+    let url = options.task_webhook_url.clone()?;
+    Some(Webhook::of_command_line(url, options.task_webhook_authorization_header.clone()))
+}
+
 /// Serves until SIGTERM or SIGINT. Blocks.
 ///
 /// # Errors
@@ -137,7 +146,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         instance.set_version()?;
     }
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
-    let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, options.outbound.task_webhook())?);
+    let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
     let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
     let scheduler = Scheduler::start(
         Arc::clone(&queue),

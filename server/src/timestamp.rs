@@ -7,6 +7,13 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+
+/// `YYYYMMDD-HHMMSSmmm` (UTC): sorts by time, and names copies.
+pub(crate) fn stamp(time: OffsetDateTime) -> String {
+    let format = format_description!("[year][month][day]-[hour][minute][second][subsecond digits:3]");
+    time.format(&format).expect("every part of the format is there")
+}
 
 /// A point in time, in nanoseconds since 1970 (UTC). Written as RFC 3339 with `Z`, the fraction without trailing zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +134,11 @@ impl Serialize for IsoDuration {
 mod tests {
     use super::*;
     use time::macros::datetime;
+
+    #[test]
+    fn stamps_have_nine_digits_after_the_dash() {
+        assert_eq!(stamp(time::macros::datetime!(2024-02-03 04:05:06.0789 UTC)), "20240203-040506078");
+    }
 
     #[test]
     fn timestamps_trim_their_fraction() {

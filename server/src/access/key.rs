@@ -7,8 +7,8 @@ use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use super::action::Action;
+use crate::secret::redacted;
 use crate::timestamp::Timestamp;
-use crate::wire::secret::redacted;
 
 /// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 pub use dump::DumpError;
 pub(crate) use dump::{CreatedDump, create as create_dump};
@@ -64,12 +62,6 @@ impl BackupPlaces {
 fn database_name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.file_name().map_or_else(|| "lamina".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// `YYYYMMDD-HHMMSSmmm` (UTC): sorts by time, and names copies.
-pub(crate) fn stamp(time: OffsetDateTime) -> String {
-    let format = format_description!("[year][month][day]-[hour][minute][second][subsecond digits:3]");
-    time.format(&format).expect("every part of the format is there")
 }
 
 /// Why a copy was not made.
@@ -128,12 +120,6 @@ impl From<BackupError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use time::macros::datetime;
-
-    #[test]
-    fn stamps_have_nine_digits_after_the_dash() {
-        assert_eq!(stamp(datetime!(2024-02-03 04:05:06.0789 UTC)), "20240203-040506078");
-    }
 
     #[test]
     fn the_database_is_named_by_its_folder() {

@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 
 use super::copy::{copy_durably, is_lock, link_or_copy, sync_folder};
-use super::{BackupError, BackupPlaces, stamp};
+use super::{BackupError, BackupPlaces};
 use crate::instance::Instance;
 use crate::tasks::{LiveBatch, Store, copy_database};
+use crate::timestamp::stamp;
 
 const SUFFIX: &str = ".snapshot";
 const UNFINISHED: &str = ".unfinished-snapshot";

@@ -11,16 +11,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-const MINUTE: Duration = Duration::from_secs(60);
+use crate::options::RateLimits;
 
-/// What an account may be sent a minute; `None`: any number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateLimits {
-    /// Requests, each try counted.
-    pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens, as far as they can be told without the model's vocabulary.
-    pub tokens_per_minute: Option<NonZeroU32>,
-}
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// An address and a key.
 type Account = (String, Option<String>);

@@ -12,7 +12,7 @@ use super::provider::Provider;
 use super::tokens::{count_tokens, cut_to_tokens};
 use crate::cancellation::unless_cancelled;
 use crate::outbound::{Outbound, OutboundError};
-use crate::wire::secret::secrets_of_url;
+use crate::secret::secrets_of_url;
 
 /// Longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 << 20;

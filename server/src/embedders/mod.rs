@@ -31,9 +31,9 @@ use lamina_engine::index::settings::EmbedderSettings;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use crate::options::RateLimits;
 use crate::outbound::{Outbound, Tally};
 use budget::Budgets;
-pub use budget::RateLimits;
 use cache::VectorCache;
 pub use fragments::{QueryInput, check_fragments};
 use kept::KeptVectors;

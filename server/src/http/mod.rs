@@ -35,5 +35,5 @@ pub(crate) use replication::Replication;
 pub(crate) use request::BodyBroken;
 pub(crate) use request::{BodyStream, content_length};
 pub use request::{Request, request};
+pub use tls::TlsError;
 pub(crate) use tls::acceptor as tls_acceptor;
-pub use tls::{TlsError, TlsOptions};

@@ -16,24 +16,7 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 /// Sessions that `--ssl-resumption` remembers.
 const SESSIONS_KEPT: usize = 256;
 
-/// What the options say.
-#[derive(Clone, Debug, Default)]
-pub struct TlsOptions {
-    /// PEM chain, the server's own certificate first.
-    pub certificates: PathBuf,
-    /// PEM private key, not encrypted.
-    pub key: PathBuf,
-    /// PEM roots to check certificates of clients with.
-    pub client_roots: Option<PathBuf>,
-    /// Whether clients without a certificate are refused.
-    pub requires_client: bool,
-    /// DER answer of an OCSP responder, to be stapled.
-    pub ocsp: Option<PathBuf>,
-    /// Whether sessions are remembered.
-    pub resumption: bool,
-    /// Whether clients get tickets to remember sessions by.
-    pub tickets: bool,
-}
+use crate::options::TlsOptions;
 
 /// Why there is no TLS.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 
 use super::folder::{InstanceError, io_error};
-use crate::backup::stamp;
+use crate::timestamp::stamp;
 
 /// The folder in the database folder.
 pub(crate) const QUARANTINE: &str = "quarantine";

@@ -23,7 +23,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::features::write_durably;
 use crate::instance::keep_unreadable;
 use crate::outbound::parse_url;
-use crate::wire::secret::{redacted, shown_url};
+use crate::secret::{redacted, shown_url};
 
 /// Another server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

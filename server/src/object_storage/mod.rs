@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use crate::error::{ApiError, Code};
 use crate::options::ObjectStorageOptions;
 use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
-use crate::wire::secret::shown_url;
+use crate::secret::shown_url;
 use account::{Account, Role};
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 

@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args};
 
-use crate::features::Feature;
+use super::feature::Feature;
 
 /// Experimental features.
 #[derive(Clone, Debug, Args)]

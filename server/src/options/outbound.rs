@@ -6,10 +6,17 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::{ByteSize, interval};
-use crate::embedders::RateLimits;
 use crate::outbound::{IpPolicy, parse_url};
-use crate::webhooks::Webhook;
-use crate::wire::secret::secrets_of_url;
+use crate::secret::secrets_of_url;
+
+/// What an account may be sent a minute; `None`: any number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Requests, each try counted.
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Tokens, as far as they can be told without the model's vocabulary.
+    pub tokens_per_minute: Option<NonZeroU32>,
+}
 
 /// Webhooks, embedders, exports, remotes.
 #[derive(Clone, Debug, Args)]
@@ -17,11 +24,11 @@ use crate::wire::secret::secrets_of_url;
 pub struct OutboundRequests {
     /// Address that is told of every finished batch, as newline-delimited JSON with a line per task.
     #[arg(long, value_name = "URL", value_parser = webhook_url)]
-    task_webhook_url: Option<String>,
+    pub(crate) task_webhook_url: Option<String>,
 
     /// Sent to that address as `Authorization`, as it is.
     #[arg(long, hide_env_values = true, value_name = "VALUE")]
-    task_webhook_authorization_header: Option<String>,
+    pub(crate) task_webhook_authorization_header: Option<String>,
 
     /// Sends webhooks plain text; without it, what they are sent is compressed (`Content-Encoding: gzip`).
     #[arg(long, action = ArgAction::SetTrue)]
@@ -74,12 +81,6 @@ impl OutboundRequests {
     pub(super) fn authorization_is_sendable(&self) -> bool {
         let value = self.task_webhook_authorization_header.as_deref();
         value.is_none_or(|value| reqwest::header::HeaderValue::from_str(value).is_ok())
-    }
-
-    /// The webhook that the options name.
-    pub fn task_webhook(&self) -> Option<Webhook> {
-        let url = self.task_webhook_url.clone()?;
-        Some(Webhook::of_command_line(url, self.task_webhook_authorization_header.clone()))
     }
 }
 

@@ -4,7 +4,24 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use crate::http::TlsOptions;
+/// What the options say, once certificate and key are named.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// PEM chain, the server's own certificate first.
+    pub certificates: PathBuf,
+    /// PEM private key, not encrypted.
+    pub key: PathBuf,
+    /// PEM roots to check certificates of clients with.
+    pub client_roots: Option<PathBuf>,
+    /// Whether clients without a certificate are refused.
+    pub requires_client: bool,
+    /// DER answer of an OCSP responder, to be stapled.
+    pub ocsp: Option<PathBuf>,
+    /// Whether sessions are remembered.
+    pub resumption: bool,
+    /// Whether clients get tickets to remember sessions by.
+    pub tickets: bool,
+}
 
 /// Options of TLS.
 #[derive(Clone, Debug, Args)]

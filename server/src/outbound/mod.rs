@@ -30,7 +30,7 @@ use policy::Rejected;
 use redirects::REDIRECTS_MAX;
 use resolver::GuardedResolver;
 
-use crate::wire::secret::shown_url;
+use crate::secret::shown_url;
 
 /// How long a connection may take to be made, name resolution included.
 const CONNECT_TIME: Duration = Duration::from_secs(10);

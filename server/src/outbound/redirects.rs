@@ -7,7 +7,7 @@ use reqwest::header::{self, HeaderMap, HeaderName};
 use reqwest::{Method, Request, Response, StatusCode, Url};
 
 use super::{Outbound, OutboundError, parse_url};
-use crate::wire::secret::shown_url;
+use crate::secret::shown_url;
 
 pub(super) const REDIRECTS_MAX: usize = 5;
 

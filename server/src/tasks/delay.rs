@@ -23,7 +23,7 @@ const TRUSTED_FACTOR: u32 = 8;
 
 /// How long tasks wait. Shared by reference.
 #[derive(Debug, Default)]
-pub(super) struct Delay {
+pub(crate) struct Delay {
     state: Mutex<State>,
 }
 
@@ -37,15 +37,15 @@ struct State {
 
 /// What waits in the store.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     /// When the oldest was registered; `None` when none waits.
-    pub(super) oldest: Option<Timestamp>,
-    pub(super) count: u64,
+    pub(crate) oldest: Option<Timestamp>,
+    pub(crate) count: u64,
 }
 
 impl Delay {
     /// A batch of so many tasks has ended.
-    pub(super) fn ended(&self, tasks: u64) {
+    pub(crate) fn ended(&self, tasks: u64) {
         let (mut state, now) = (self.state.lock(), Instant::now());
         state.ends.push_back((now, tasks));
         while state.ends.front().is_some_and(|(at, _)| now.duration_since(*at) > WINDOW) {
@@ -55,7 +55,7 @@ impl Delay {
 
     /// How long a task that is registered now will wait, as far as can be told: not less than the oldest has waited. Costs a
     /// lookup now and then.
-    pub(super) fn expected(&self, store: &Store) -> Result<Duration, StoreError> {
+    pub(crate) fn expected(&self, store: &Store) -> Result<Duration, StoreError> {
         let mut state = self.state.lock();
         let now = Instant::now();
         if state.next_look.is_none_or(|next| now >= next) {
@@ -87,7 +87,7 @@ fn expected(age: Duration, waiting: u64, rate: Option<f64>) -> Duration {
 
 /// # Errors
 /// `too_many_write_requests` when a write would wait for longer than `limit`.
-pub(super) fn check(expected: Duration, limit: Duration) -> ApiResult<()> {
+pub(crate) fn check(expected: Duration, limit: Duration) -> ApiResult<()> {
     if expected <= limit {
         return Ok(());
     }

@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Content, Export, Swap};
 use crate::options::human_size;
-use crate::wire::secret::{redacted, shown_url};
+use crate::secret::{redacted, shown_url};
 
 /// How far the work that `details` counts is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// Nothing to say yet: counters are null.
     Waiting,
     /// The counter of the type; null when the work was absorbed by another task of the batch.
@@ -29,12 +29,12 @@ impl Progress {
 
 /// Whether the tasks of a type have `details`. Those that do always have an object, if only an empty one: settings that
 /// change nothing, say.
-pub(super) fn has_details(content: &Content) -> bool {
+pub(crate) fn has_details(content: &Content) -> bool {
     !matches!(content, Content::CreateSnapshot)
 }
 
 /// The `details` of a task; empty for types that have none.
-pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Value> {
+pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Value> {
     let details = match content {
         Content::Upsert(upsert) => {
             json!({ "receivedDocuments": upsert.received, "indexedDocuments": progress.count() })
@@ -77,7 +77,7 @@ pub(super) fn details(content: &Content, progress: Progress) -> Map<String, Valu
 }
 
 /// `details` of a renaming `indexUpdate` also tells both names; only the task knows the old one.
-pub(super) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
+pub(crate) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
     details.insert("oldIndexUid".to_owned(), old_uid.into());
     details.insert("newIndexUid".to_owned(), new_uid.into());
 }
@@ -105,7 +105,7 @@ fn swap(swap: &Swap) -> Value {
 
 /// Adds the details of one more task to those of its batch: integers add up, filters are joined with `&`, the
 /// settings of later tasks win, otherwise the first value stays.
-pub(super) fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
+pub(crate) fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
     for (name, value) in task {
         match batch.get_mut(name) {
             None => {

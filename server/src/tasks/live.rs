@@ -65,7 +65,7 @@ impl LiveBatch {
     }
 
     /// To be called before the first write to its index.
-    pub(super) fn note_bytes_before(&self, index: &Index) {
+    pub(crate) fn note_bytes_before(&self, index: &Index) {
         self.bytes_before.get_or_init(|| index.snapshot().section_bytes());
     }
 

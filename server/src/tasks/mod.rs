@@ -1,34 +1,27 @@
-//! Tasks: every change is one. They are durable before they are acknowledged, and one thread carries them out.
+//! Tasks: every change is one. They are durable before they are acknowledged. What carries them out is in `worker`.
 
-mod attempts;
-mod batch;
-mod cleanup;
-mod content;
-mod delay;
-mod details;
-mod filter;
-mod kind;
-mod live;
-mod payload_check;
-mod queue;
-mod run;
-mod scheduler;
-mod steps;
-mod store;
-mod task;
-mod trace;
-mod uid_set;
-mod uploads;
-mod write_stats;
+pub(crate) mod content;
+pub(crate) mod delay;
+pub(crate) mod details;
+pub(crate) mod filter;
+pub(crate) mod kind;
+pub(crate) mod live;
+pub(crate) mod payload_check;
+pub(crate) mod queue;
+pub(crate) mod steps;
+pub(crate) mod store;
+pub(crate) mod task;
+pub(crate) mod trace;
+pub(crate) mod uid_set;
+pub(crate) mod uploads;
+pub(crate) mod write_stats;
 
-pub use batch::Limits;
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
 pub use filter::{Bounds, TaskFilter};
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 pub use queue::{NewTask, TaskQueue};
-pub use scheduler::{Scheduler, StartError};
 pub use steps::{Step, Steps};
 pub use store::{
     Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, Paging, RowReport, Store, StoreError,

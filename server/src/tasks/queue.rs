@@ -130,7 +130,7 @@ impl TaskQueue {
     }
 
     /// A batch of so many tasks has ended.
-    pub(super) fn note_end(&self, tasks: usize) {
+    pub(crate) fn note_end(&self, tasks: usize) {
         self.delay.ended(tasks as u64);
     }
 
@@ -289,7 +289,7 @@ impl TaskQueue {
         Upload::begin(Arc::clone(self))
     }
 
-    pub(super) fn uploads(&self) -> &Uploads {
+    pub(crate) fn uploads(&self) -> &Uploads {
         &self.uploads
     }
 

@@ -79,7 +79,7 @@ impl SummarizedTask {
 
 impl Task {
     /// What it takes, roughly.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |error| error.message.len());
         let details = self.details.as_ref().map_or(0, |details| details.get().len());
         let metadata = self.custom_metadata.as_ref().map_or(0, String::len);
@@ -130,7 +130,7 @@ pub struct StoredError {
 
 impl StoredError {
     /// As [`ApiError::is_momentary`].
-    pub(super) fn is_momentary(&self) -> bool {
+    pub(crate) fn is_momentary(&self) -> bool {
         self.is_momentary
     }
 }

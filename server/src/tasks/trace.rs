@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::content::Content;
 use super::live::LiveBatch;
-use super::run::Done;
-use super::store::{Queued, TaskResult, step_name};
+use super::store::{FinishedBatch, Queued, TaskResult, step_name};
 
 /// Batches that are remembered.
 const KEPT: usize = 5;
@@ -30,9 +29,9 @@ pub struct Trace {
 }
 
 impl Trace {
-    pub(super) fn of(live: &LiveBatch, tasks: &[Queued], done: &Done) -> Trace {
+    pub(crate) fn of(live: &LiveBatch, tasks: &[Queued], done: &FinishedBatch) -> Trace {
         let is_addition = |uid| tasks.iter().any(|task| task.uid == uid && matches!(task.content, Content::Upsert(_)));
-        let additions = done.batch.tasks.iter().filter(|task| is_addition(task.uid));
+        let additions = done.tasks.iter().filter(|task| is_addition(task.uid));
         let counts: Vec<u64> = additions
             .map(|task| match task.result {
                 TaskResult::Succeeded(Some(count)) | TaskResult::Unembedded { count: Some(count), .. } => count,
@@ -50,13 +49,13 @@ impl Trace {
     }
 
     /// As `GET /batches` shows it.
-    pub(super) fn show(&self) -> Map<String, Value> {
+    pub(crate) fn show(&self) -> Map<String, Value> {
         shown(&self.steps)
     }
 }
 
 /// The steps of a batch so far, as `GET /batches` shows them.
-pub(super) fn show_so_far(live: &LiveBatch) -> Map<String, Value> {
+pub(crate) fn show_so_far(live: &LiveBatch) -> Map<String, Value> {
     shown(&times(live))
 }
 
@@ -79,7 +78,7 @@ fn shown(steps: &[(&'static str, Duration)]) -> Map<String, Value> {
 pub struct RecentTraces(Mutex<VecDeque<Trace>>);
 
 impl RecentTraces {
-    pub(super) fn add(&self, trace: Trace) {
+    pub(crate) fn add(&self, trace: Trace) {
         let mut traces = self.0.lock();
         while traces.len() >= KEPT {
             traces.pop_front();

@@ -17,7 +17,7 @@ const UNTIL_ARRIVED: Duration = Duration::from_millis(200);
 
 /// How many payloads are being received.
 #[derive(Debug, Default)]
-pub(super) struct Uploads {
+pub(crate) struct Uploads {
     count: AtomicUsize,
 }
 
@@ -34,7 +34,7 @@ impl Uploads {
 }
 
 impl Upload {
-    pub(super) fn begin(queue: Arc<TaskQueue>) -> Upload {
+    pub(crate) fn begin(queue: Arc<TaskQueue>) -> Upload {
         queue.uploads().count.fetch_add(1, Ordering::AcqRel);
         Upload { queue }
     }
@@ -49,14 +49,14 @@ impl Drop for Upload {
 
 /// The batch that the scheduler would begin with, and since when it could.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     since: Option<(u32, Instant)>,
 }
 
 impl Patience {
     /// Whether to look again in a moment: a load has just begun, and the next of its payloads would join the batch. One
     /// batch of both is written as fewer segments, and every segment costs each query.
-    pub(super) fn expects_more(&mut self, tasks: &[Queued], uploads: &Uploads) -> bool {
+    pub(crate) fn expects_more(&mut self, tasks: &[Queued], uploads: &Uploads) -> bool {
         let Some(first) = tasks.first() else { return false };
         let bytes = |task: &Queued| match &task.content {
             Content::Upsert(upsert) => upsert.payload_bytes,

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::content::Content;
-use super::run::Done;
-use super::store::{Queued, TaskResult};
+use super::store::{FinishedBatch, Queued, TaskResult};
 use crate::options::human_size;
 
 /// Bytes of an index, by the parts of its segments.
@@ -14,9 +13,9 @@ pub(crate) type PartBytes = BTreeMap<&'static str, u64>;
 
 /// Members of `stats`: none where nothing was written. `before` is known of batches that went as far as to write to their
 /// index, `after` is asked of those.
-pub(super) fn shown(
+pub(crate) fn shown(
     tasks: &[Queued],
-    done: &Done,
+    done: &FinishedBatch,
     before: Option<&PartBytes>,
     after: impl FnOnce() -> Option<PartBytes>,
 ) -> Map<String, Value> {
@@ -39,7 +38,7 @@ pub(super) fn shown(
 }
 
 /// Documents that a task added, changed or deleted.
-fn documents_written(task: &Queued, done: &Done) -> u64 {
+fn documents_written(task: &Queued, done: &FinishedBatch) -> u64 {
     let writes = matches!(
         task.content,
         Content::Upsert(_)
@@ -48,7 +47,7 @@ fn documents_written(task: &Queued, done: &Done) -> u64 {
             | Content::Clear
             | Content::Edit(_)
     );
-    let ended = done.batch.tasks.iter().find(|ended| ended.uid == task.uid).filter(|_| writes);
+    let ended = done.tasks.iter().find(|ended| ended.uid == task.uid).filter(|_| writes);
     match ended.map(|ended| &ended.result) {
         Some(TaskResult::Succeeded(count) | TaskResult::Unembedded { count, .. }) => count.unwrap_or(0),
         // An edition.

@@ -17,7 +17,7 @@ pub use delivery::Deliveries;
 pub use store::{WebhookPatch, Webhooks};
 pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
-use crate::wire::secret::{AUTHORIZATION, redacted, shown_header, shown_url};
+use crate::secret::{AUTHORIZATION, redacted, shown_header, shown_url};
 
 /// An address and what is sent along.
 #[derive(Clone, PartialEq, Eq)]

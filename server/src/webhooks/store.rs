@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::Webhook;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::{is_framing, parse_url};
+use crate::secret::shown_url;
 use crate::tasks::StoreError;
-use crate::wire::secret::shown_url;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS webhooks (

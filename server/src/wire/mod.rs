@@ -17,7 +17,6 @@ pub mod network;
 pub mod point_in_time;
 pub mod query_string;
 pub mod search;
-pub mod secret;
 pub mod settings;
 pub mod similar;
 mod suggest;

@@ -16,7 +16,7 @@ use super::layout::{
     Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
-use crate::backup::{BackupError, BackupPlaces, stamp};
+use crate::backup::{BackupError, BackupPlaces};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
@@ -24,6 +24,7 @@ use crate::tasks::{
     Content, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
     check_payload_file,
 };
+use crate::timestamp::stamp;
 use crate::webhooks::export_webhooks;
 
 /// Longest name of a file or folder.

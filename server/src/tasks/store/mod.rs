@@ -39,10 +39,10 @@ use room::Room;
 
 pub(crate) use finish::FinishedBatch;
 pub use finish::IndexChange;
-pub(super) use finish::{FinishedTask, TaskResult};
+pub(crate) use finish::{FinishedTask, TaskResult};
 pub use listing::{Batch, Page, Paging};
-pub(super) use processes::{Attempt, Died};
-pub(super) use schedule::Queued;
+pub(crate) use processes::{Attempt, Died};
+pub(crate) use schedule::Queued;
 pub use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use copy::copy_database;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::embedders::{check_fragments, check_templates};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::is_framing;
+use crate::secret::shown_url;
 use crate::wire::json::At;
-use crate::wire::secret::shown_url;
 
 /// Where vectors come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

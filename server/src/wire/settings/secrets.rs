@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::wire::secret::{bare_url, redacted, shown_url};
+use crate::secret::{bare_url, redacted, shown_url};
 
 /// Embedders that are configurations of their own inside another one.
 const NESTED: [&str; 2] = ["searchEmbedder", "indexingEmbedder"];

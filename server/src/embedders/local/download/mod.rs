@@ -18,7 +18,7 @@ use reqwest::{Method, Response};
 use super::files::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 use crate::cancellation::unless_cancelled;
 use crate::outbound::Outbound;
-use crate::wire::secret::shown_url;
+use crate::secret::shown_url;
 
 /// Longest file, in bytes. Small models have a tenth of a gigabyte, large ones two.
 const FILE_BYTES_MAX: u64 = 8 << 30;

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use lamina_engine::index::Index;
 use serde_json::{Map, Value};
 
-use super::content::Content;
-use super::live::LiveBatch;
-use super::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
 use crate::backup::BackupPlaces;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::outbound::Outbound;
 use crate::stored_names::FolderName;
+use crate::tasks::content::Content;
+use crate::tasks::live::LiveBatch;
+use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
 use crate::tasks::task::StoredError;
 
 pub(super) use embedding::{Embedding, embed};
@@ -88,7 +88,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
     }
 }
 
-fn cancel(context: Context<'_>, uid: u32, tasks: super::UidSet) -> Done {
+fn cancel(context: Context<'_>, uid: u32, tasks: crate::tasks::UidSet) -> Done {
     let mut batch = Record::new(context.live).finish(&[succeeded(uid, None)], &[]);
     batch.canceled = Some((uid, tasks));
     Done { batch, created: Vec::new() }

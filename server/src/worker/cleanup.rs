@@ -1,8 +1,8 @@
 //! The queue remembers a million tasks; beyond that it deletes its oldest finished ones by a task like any other.
 
-use super::content::Content;
-use super::queue::NewTask;
-use super::store::{Store, StoreError};
+use crate::tasks::content::Content;
+use crate::tasks::queue::NewTask;
+use crate::tasks::store::{Store, StoreError};
 
 /// When to delete, and how much at once.
 #[derive(Clone, Copy, Debug)]

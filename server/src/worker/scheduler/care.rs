@@ -11,9 +11,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::super::batch::Strategy;
-use super::super::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
 use super::{Plan, TaskQueue, Worker};
 use crate::error::{ApiError, Code};
+use crate::tasks::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
 use crate::timestamp::Timestamp;
 
 /// So many tasks are carried out alone after a death. If the one that kills comes later, their batch dies as a whole, and

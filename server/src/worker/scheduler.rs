@@ -12,17 +12,7 @@ use serde_json::Map;
 use super::attempts::Attempts;
 use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
 use super::cleanup::Retention;
-use super::content::Content;
-use super::details;
-use super::kind::{Kind, Status};
-use super::live::LiveBatch;
-use super::queue::TaskQueue;
 use super::run::{self, Context, Done, Embedding};
-use super::steps::Steps;
-use super::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
-use super::trace::Trace;
-use super::uploads::Patience;
-use super::write_stats;
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{Instance, InstanceError};
@@ -30,6 +20,16 @@ use crate::memory;
 use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
 use crate::stored_names::{FolderName, PayloadName};
+use crate::tasks::content::Content;
+use crate::tasks::details;
+use crate::tasks::kind::{Kind, Status};
+use crate::tasks::live::LiveBatch;
+use crate::tasks::queue::TaskQueue;
+use crate::tasks::steps::Steps;
+use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
+use crate::tasks::trace::Trace;
+use crate::tasks::uploads::Patience;
+use crate::tasks::write_stats;
 use crate::timestamp::Timestamp;
 use care::Care;
 
@@ -435,13 +435,13 @@ impl Worker {
             let written = self.interrupted.iter().flat_map(|batch| &batch.tasks);
             done.batch.written = written.filter(|task| canceled.contains(task.uid)).cloned().collect();
         }
-        let trace = Trace::of(live, tasks, &done);
+        let trace = Trace::of(live, tasks, &done.batch);
         // A snapshot holds its own batch, whose end must not be told differently by the original.
         if done.batch.progress_trace.is_empty() {
             done.batch.progress_trace = trace.show();
         }
         let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
-        done.batch.write_stats = write_stats::shown(tasks, &done, live.bytes_before.get(), bytes_after);
+        done.batch.write_stats = write_stats::shown(tasks, &done.batch, live.bytes_before.get(), bytes_after);
         done.batch.embedder_requests = live.embedder_requests.show();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);

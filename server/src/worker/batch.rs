@@ -6,10 +6,10 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use super::content::{Content, Upsert};
-use super::kind::Kind;
-use super::store::Queued;
 use crate::options::ByteSize;
+use crate::tasks::content::{Content, Upsert};
+use crate::tasks::kind::Kind;
+use crate::tasks::store::Queued;
 
 /// What the tasks find when the batch starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

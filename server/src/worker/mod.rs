@@ -1,0 +1,11 @@
+//! What carries tasks out: a thread that puts them into batches, applies each to its index, and writes down what became of
+//! it.
+
+mod attempts;
+mod batch;
+mod cleanup;
+mod run;
+mod scheduler;
+
+pub use batch::Limits;
+pub use scheduler::{Scheduler, StartError};
