@@ -11,6 +11,7 @@ pub mod budget;
 pub mod bus_error;
 mod cancellation;
 pub mod console;
+pub mod crash_mark;
 mod edition;
 pub mod embedders;
 pub mod engine_errors;

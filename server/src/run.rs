@@ -21,6 +21,7 @@ use crate::access::KeyStore;
 use crate::app::AppState;
 use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
+use crate::crash_mark;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
 use crate::http::{ConnectionLimits, Front, Origins, TlsError, listen, serve as accept, tls_acceptor};
@@ -137,8 +138,10 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());
     }
-    let (instance, queue) =
-        (Arc::new(instance), Arc::new(TaskQueue::new(store).with_delay_max(options.indexing.queue_delay_max())));
+    let queue = TaskQueue::new(store)
+        .with_delay_max(options.indexing.queue_delay_max())
+        .after_abort(crash_mark::watch(&options.service.db_path)?);
+    let (instance, queue) = (Arc::new(instance), Arc::new(queue));
     if let Some(older) = instance.older_version() {
         let upgrade = Content::UpgradeDatabase { from: older.to_owned(), to: VERSION.to_owned() };
         queue.enqueue_now(NewTask::global(upgrade))?;

@@ -375,7 +375,7 @@ fn while_documents_are_embedded() {
     }
 }
 
-/// Whatever it was: here somebody kills it while a provider is silent, at a time when the server cannot know why it ended.
+/// Whatever it was: here the process is made to abort while a provider is silent.
 #[test]
 fn a_task_that_ends_the_server_again_and_again_fails_and_the_others_go_on() {
     let mut server = Server::with_options(&LOCAL);
@@ -384,7 +384,7 @@ fn a_task_that_ends_the_server_again_and_again_fails_and_the_others_go_on() {
     let guilty = server.get("/tasks?statuses=processing").ok()["results"][0]["uid"].as_u64().expect("a task");
     let behind = server.post("/indexes/films/documents", json!([{"id": 2}])).ok()["taskUid"].as_u64().expect("a task");
     for _ in 0..2 {
-        server.kill();
+        server.abort();
         server.start_again();
         // Where the server has written the documents before, it goes on with their vectors.
         if server.get(&format!("/tasks/{guilty}")).ok()["finishedAt"].is_null() {

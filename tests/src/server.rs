@@ -196,6 +196,13 @@ impl Server {
         self.process.wait().expect("the process can be waited for")
     }
 
+    /// SIGABRT, as after a stack overflow.
+    pub(crate) fn abort(&mut self) {
+        let status = Command::new("kill").args(["-ABRT", &self.process.id().to_string()]).status().expect("kill runs");
+        assert!(status.success());
+        self.process.wait().expect("the process can be waited for");
+    }
+
     /// How the process ended, which it does by itself.
     pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
         let start = Instant::now();

@@ -23,7 +23,10 @@ const ENGINE_LAYERS: [(&[&str], bool); 10] = [
 
 /// The server's modules from the bottom up, as [`ENGINE_LAYERS`].
 const SERVER_LAYERS: [(&[&str], bool); 11] = [
-    (&["cancellation", "memory", "process_limits", "secret", "stopping", "stored_names", "timestamp"], false),
+    (
+        &["cancellation", "crash_mark", "memory", "process_limits", "secret", "stopping", "stored_names", "timestamp"],
+        false,
+    ),
     (&["console"], false),
     (&["bus_error", "error", "outbound"], false),
     (&["engine_errors", "options"], false),
@@ -61,11 +64,12 @@ const SERVER_LAYERS: [(&[&str], bool); 11] = [
 const NOT_IN_ENGINE: [&str; 9] =
     ["warp", "hyper", "http", "reqwest", "tokio", "rusqlite", "clap", "axum", "lamina-server"];
 
-const UNSAFE_ALLOWED: [&str; 5] = [
+const UNSAFE_ALLOWED: [&str; 6] = [
     "engine/src/storage/mapped.rs",
     "engine/src/bits/kernels/dispatch.rs",
     "engine/src/segment/store/train.rs",
     "server/src/bus_error.rs",
+    "server/src/crash_mark.rs",
     "server/src/memory.rs",
 ];
 

@@ -57,6 +57,8 @@ pub struct TaskQueue {
     delay: Delay,
     /// Writes that would wait for longer are refused.
     delay_max: Option<Duration>,
+    /// Whether the process before ended itself.
+    has_aborted_before: bool,
 }
 
 /// Tells who wants to know that a batch has ended.
@@ -109,6 +111,7 @@ impl TaskQueue {
             uploads: Uploads::default(),
             delay: Delay::default(),
             delay_max: None,
+            has_aborted_before: false,
         }
     }
 
@@ -116,6 +119,16 @@ impl TaskQueue {
     #[must_use]
     pub fn with_delay_max(self, limit: Option<Duration>) -> TaskQueue {
         TaskQueue { delay_max: limit, ..self }
+    }
+
+    /// Says whether the process that had the store open before ended itself.
+    #[must_use]
+    pub fn after_abort(self, has_aborted_before: bool) -> TaskQueue {
+        TaskQueue { has_aborted_before, ..self }
+    }
+
+    pub(crate) fn has_aborted_before(&self) -> bool {
+        self.has_aborted_before
     }
 
     /// To be called before a write of documents is received.

@@ -24,6 +24,12 @@ pub struct Attempt {
     /// How many processes in a row died during the same before, and wrote it down.
     #[serde(default)]
     pub deaths: u32,
+    /// How many of them ended themselves, or may have: they aborted, or the kernel killed for lack of memory at that time.
+    #[serde(default)]
+    pub crashes: u32,
+    /// How often the kernel had killed for lack of memory when it began; `None` where it does not say.
+    #[serde(default)]
+    pub kills_for_memory: Option<u64>,
     /// Whether it had been under way for some time.
     #[serde(default)]
     pub is_long: bool,
@@ -93,7 +99,7 @@ mod tests {
         drop(store);
         let store = open();
         assert_eq!(store.process_begins("today").unwrap(), Some(Died { attempt: None }), "it died");
-        let attempt = Attempt { tasks: vec![3, 4], is_written: true, deaths: 1, is_long: true };
+        let attempt = Attempt { tasks: vec![3, 4], is_written: true, deaths: 1, is_long: true, ..Attempt::default() };
         store.process_attempts(Some(&attempt)).unwrap();
         drop(store);
         let store = open();

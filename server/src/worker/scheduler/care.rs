@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::super::batch::Strategy;
 use super::{Plan, TaskQueue, Worker};
+use crate::crash_mark::kills_for_memory;
 use crate::error::{ApiError, Code};
 use crate::tasks::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
 use crate::timestamp::Timestamp;
@@ -21,8 +22,11 @@ use crate::timestamp::Timestamp;
 const ALONE_AT_FIRST: usize = 16;
 /// A process that dies later than this after the begin of a task died of it, as far as one can tell.
 const LONG: Duration = Duration::from_secs(1);
-/// So many deaths that were written down, each after the one that was not, are enough in any case.
-const DEATHS_MAX: u32 = 2;
+/// So many crashes that were written down, each after a death that was not, are enough in any case.
+const CRASHES_MAX: u32 = 2;
+/// So many deaths are enough without a sign that the process ended itself: somebody may kill it again and again, and a fault
+/// that leaves no sign ends all the same.
+const DEATHS_MAX: u32 = 8;
 
 /// What is watched after a death.
 #[derive(Debug)]
@@ -47,10 +51,20 @@ impl Care {
         let suspects: HashSet<u32> = attempt.iter().flat_map(|attempt| &attempt.tasks).copied().collect();
         tracing::warn!(
             suspects = suspects.len(),
+            crashed = queue.has_aborted_before(),
             "the server was killed or crashed: what it may have been doing is done step by step"
         );
         let until = store.uid_range()?.map_or(0, |(_, last)| last.saturating_add(1));
-        let attempt = attempt.map(|attempt| Attempt { deaths: attempt.deaths.saturating_add(1), ..attempt });
+        let aborted = queue.has_aborted_before();
+        let attempt = attempt.map(|attempt| {
+            let is_crash = aborted || may_have_lacked_memory(&attempt);
+            Attempt {
+                deaths: attempt.deaths.saturating_add(1),
+                crashes: attempt.crashes.saturating_add(u32::from(is_crash)),
+                is_long: attempt.is_long && is_crash,
+                ..attempt
+            }
+        });
         Ok(Some(Care { until, alone_left: ALONE_AT_FIRST, suspects, attempt }))
     }
 
@@ -77,7 +91,17 @@ impl Care {
     fn attempt(&self, tasks: &[Queued], is_written: bool) -> Attempt {
         let tasks: Vec<u32> = tasks.iter().map(|task| task.uid).collect();
         let same = self.attempt.as_ref().filter(|before| before.tasks == tasks && before.is_written == is_written);
-        Attempt { tasks, is_written, deaths: same.map_or(0, |before| before.deaths), is_long: false }
+        let (deaths, crashes) = same.map_or((0, 0), |before| (before.deaths, before.crashes));
+        Attempt { tasks, is_written, deaths, crashes, is_long: false, kills_for_memory: kills_for_memory() }
+    }
+}
+
+/// Whether the kernel has killed a process for lack of memory since the attempt began, as far as it says: it may have been
+/// this one.
+fn may_have_lacked_memory(attempt: &Attempt) -> bool {
+    match (attempt.kills_for_memory, kills_for_memory()) {
+        (Some(before), Some(now)) => before != now,
+        _ => true,
     }
 }
 
@@ -110,7 +134,8 @@ impl Worker {
     pub(super) fn fail_guilty(&mut self) -> Result<(), StoreError> {
         let Some(attempt) = self.care.as_ref().and_then(|care| care.attempt.as_ref()) else { return Ok(()) };
         let is_one_thing = attempt.tasks.len() == 1 || attempt.is_written;
-        if !is_one_thing || !(attempt.is_long || attempt.deaths >= DEATHS_MAX) {
+        let is_enough = attempt.is_long || attempt.crashes >= CRASHES_MAX || attempt.deaths >= DEATHS_MAX;
+        if !is_one_thing || !is_enough {
             return Ok(());
         }
         let is_meant = |batch: &mut FinishedBatch| batch.tasks.iter().any(|task| attempt.tasks.contains(&task.uid));

@@ -24,7 +24,7 @@ impl Server {
     fn open(folder: &Path) -> Server {
         let options = IndexOptions { indexing_threads: 1, indexing_memory_bytes: 64 << 20, ..IndexOptions::default() };
         let (instance, store) = Instance::open(folder, options, false).unwrap();
-        Server { queue: Arc::new(TaskQueue::new(store)), instance: Arc::new(instance) }
+        Server { queue: Arc::new(TaskQueue::new(store).after_abort(true)), instance: Arc::new(instance) }
     }
 
     fn places(&self) -> BackupPlaces {
@@ -452,6 +452,23 @@ fn a_task_that_kills_twice_fails_alone() {
         assert_eq!(goes_on(&mut worker, 9), [[3, 4]], "what came later is not watched");
         assert_eq!(dies(&server, true, is_long), [0; 0], "nothing is left");
     }
+}
+
+#[test]
+fn who_is_killed_by_somebody_else_has_not_died_of_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let Server { queue, instance } = Server::open(folder.path());
+    let Ok(queue) = Arc::try_unwrap(queue) else { panic!("nothing else has it") };
+    let server = Server { queue: Arc::new(queue.after_abort(false)), instance };
+    server.add("films", &[document(0)]);
+    // One without a trace, then some that were written down.
+    for _ in 0..8 {
+        assert_eq!(dies(&server, true, true), [0], "somebody kills in a loop");
+    }
+    // What leaves no sign ends, too.
+    assert_eq!(dies(&server, true, true), [0]);
+    drop(started(&server, true));
+    assert_eq!(server.code(0), "internal");
 }
 
 #[test]
