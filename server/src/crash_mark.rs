@@ -1,4 +1,4 @@
-//! Whether the process before ended itself: what distinguishes a crash from a kill by somebody.
+//! Whether the process before ended itself: what distinguishes a crash from a kill from outside.
 //!
 //! A process that aborts (a stack overflow, no memory for an allocation, a failed assertion of the allocator) writes a byte into a
 //! file of the database folder on its way out. The kernel's killing for lack of memory leaves no such byte; its counter says

@@ -29,7 +29,7 @@ pub(super) fn passing_when_read(
         match reader.store().get(doc, &mut json) {
             Ok(()) => passes(&mut parser, &json),
             Err(error) => {
-                // Whoever asked sees the mark: without the document the set would be wrong.
+                // The caller sees the mark: without the document the set would be wrong.
                 Damaged::of(&error).map(|damaged| reader.health().mark(damaged));
                 false
             }

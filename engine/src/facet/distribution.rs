@@ -100,7 +100,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     let columns = columns(snapshot, facet.field);
     let look_alikes = LookAlikes::new(snapshot, &columns, candidates);
     // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
-    // tells that some are not, and each number that is listed can take one string with it.
+    // shows that some are not, and each number that is listed can take one string with it.
     let limit_per_segment = match order == FacetOrder::Alpha && !numbers_by_text {
         true if look_alikes.may_exist() => limit.saturating_mul(2).saturating_add(1),
         true => limit.saturating_add(1),

@@ -44,7 +44,7 @@ pub fn search_facet(
     check(name, settings)?;
     let Some(field) = snapshot.fields.get(name) else { return Ok(FacetHits { hits: Vec::new(), is_cut: false }) };
     let (order, limit) = (settings.faceting.order_of(name), settings.faceting.max_values_per_facet);
-    // One more than are listed tells that some are not.
+    // One more than are listed: it shows that some are not.
     let limit_per_segment = if order == FacetOrder::Alpha { limit.saturating_add(1) } else { usize::MAX };
     let languages = match languages {
         [] => languages_of(settings, name),

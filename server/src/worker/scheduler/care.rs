@@ -24,7 +24,7 @@ const ALONE_AT_FIRST: usize = 16;
 const LONG: Duration = Duration::from_secs(1);
 /// So many crashes that were written down, each after a death that was not, are enough in any case.
 const CRASHES_MAX: u32 = 2;
-/// So many deaths are enough without a sign that the process ended itself: somebody may kill it again and again, and a fault
+/// So many deaths are enough without a sign that the process ended itself: it may be killed from outside, and a fault
 /// that leaves no sign ends all the same.
 const DEATHS_MAX: u32 = 8;
 
