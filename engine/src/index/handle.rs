@@ -23,7 +23,7 @@ use super::recovery::{Recovered, holds_index, recover};
 use super::settings::Settings;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
-use super::transaction::{Resources, Transaction, text_options};
+use super::transaction::{Resources, Transaction};
 use super::verify::verify_directory;
 use crate::background::SmallWrite;
 use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
@@ -74,7 +74,7 @@ impl Shared {
     pub(super) fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
         match &*self.tokenizer.lock() {
             Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
-            _ => Tokenizer::new(&text_options(settings)),
+            _ => settings.tokenizer(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::index::Snapshot;
 use crate::index::settings::{
     AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, lineage, locales_of,
 };
-use crate::text::{Language, TextOptions, TokenKind, Tokenizer, normalize_word};
+use crate::text::{Language, TokenKind, Tokenizer, normalize_word};
 
 /// Settings kept resolved at once, over all indexes of the process.
 const CACHED_MAX: usize = 64;
@@ -60,11 +60,7 @@ impl ResolvedSettings {
     }
 
     fn new(settings: &Settings) -> ResolvedSettings {
-        let tokenizer = Tokenizer::new(&TextOptions {
-            separators: settings.separator_tokens.iter().cloned().collect(),
-            non_separators: settings.non_separator_tokens.iter().cloned().collect(),
-            dictionary: settings.dictionary.iter().cloned().collect(),
-        });
+        let tokenizer = settings.tokenizer();
         let stop_words: HashSet<String> = settings.stop_words.iter().map(|word| normalize_word(word)).collect();
         let words = |text: &str| -> Vec<String> {
             let words = tokenizer.tokens(text, &[]).into_iter().filter(|t| t.kind == TokenKind::Word);

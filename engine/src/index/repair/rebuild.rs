@@ -11,7 +11,7 @@ use super::super::manifest::DeletedMeta;
 use super::super::recovery::read_tombstone_file;
 use super::super::snapshot::{SegmentView, Snapshot};
 use super::super::tombstones::Tombstones;
-use super::super::transaction::{DocumentWriter, Extraction, Reading, text_fields, text_options};
+use super::super::transaction::{DocumentWriter, Extraction, Reading, text_fields};
 use super::RepairOptions;
 use super::report::{LostVectors, SegmentRepair};
 use super::words::Words;
@@ -54,7 +54,7 @@ impl<'a> Rebuild<'a> {
         let store_dictionary = StoreDictionary::of_largest(snapshot.segments.iter().map(|view| &*view.reader));
         let fields = FieldMap::from(snapshot.fields.clone());
         let knows_fields = !snapshot.fields.is_empty();
-        let tokenizer = Tokenizer::new(&text_options(&snapshot.settings));
+        let tokenizer = snapshot.settings.tokenizer();
         Ok(Rebuild {
             directory,
             snapshot,

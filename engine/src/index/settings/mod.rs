@@ -18,6 +18,7 @@ mod ranking_rule;
 #[cfg(test)]
 mod tests;
 mod typo_tolerance;
+mod word_boundaries;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -32,7 +32,7 @@ use super::settings::{Settings, SettingsPatch};
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::document::{FieldMap, FieldMapSnapshot};
 use crate::id::InternalId;
-use crate::text::{TextOptions, Tokenizer};
+use crate::text::Tokenizer;
 
 pub(super) use document_target::DocumentTarget;
 pub(super) use document_writer::{DocumentWriter, Extraction, Reading};
@@ -236,7 +236,7 @@ impl<'a> Transaction<'a> {
         if *new == *old {
             return Ok(Ok(Outcome::SettingsChanged));
         }
-        let tokenizer = Tokenizer::new(&text_options(&new));
+        let tokenizer = new.tokenizer();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
         let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
@@ -285,14 +285,5 @@ impl<'a> Transaction<'a> {
         removal::subtract_fields(&self.resources, &self.state.segments, &removed, distribution)?;
         self.state.is_changed = true;
         Ok(())
-    }
-}
-
-/// The part of the settings that decides how text is cut into words.
-pub(super) fn text_options(settings: &Settings) -> TextOptions {
-    TextOptions {
-        separators: settings.separator_tokens.iter().cloned().collect(),
-        non_separators: settings.non_separator_tokens.iter().cloned().collect(),
-        dictionary: settings.dictionary.iter().cloned().collect(),
     }
 }
