@@ -8,7 +8,7 @@
 //! lock, and makes system calls alone: the system itself is asked which file was mapped there (`/proc/self/maps`).
 
 use std::ffi::{c_int, c_void};
-use std::io;
+use std::io::{self, IoSlice};
 
 use rustix::fs::{Mode, OFlags, open};
 
@@ -63,25 +63,13 @@ fn name_file(address: usize) {
             }
         }
     }
-    // One call for each part; lines of other threads may come between, which is better than none.
-    let is_json = says_json();
-    if is_json {
-        say(JSON_START);
-    }
-    match finder.path_for(is_json) {
-        [] => say(UNKNOWN),
-        path => {
-            say(BEFORE);
-            say(path);
-        }
-    }
-    say(AFTER);
-    say(if is_json { JSON_END } else { b"\n" });
-}
-
-fn say(text: &[u8]) {
-    // The descriptor alone is taken, not the lock that `std` has on it. There is nobody to tell when that fails.
-    let _ = rustix::io::write(std::io::stderr(), text);
+    let (start, end) = if says_json() { (JSON_START, JSON_END) } else { (&b""[..], &b"\n"[..]) };
+    let path = finder.path_for(says_json());
+    let what = if path.is_empty() { UNKNOWN } else { BEFORE };
+    // One call, so that no line of another thread comes between. The descriptor alone is taken, not the lock that `std` has on
+    // it. A failure is ignored: the process ends in any case.
+    let line = [start, what, path, AFTER, end].map(IoSlice::new);
+    let _ = rustix::io::writev(io::stderr(), &line);
 }
 
 /// Finds the line of `/proc/self/maps` (`7f00-7f80 r--p 00000000 08:01 123   /a/path`) whose range holds an address.

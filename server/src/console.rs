@@ -121,4 +121,24 @@ mod tests {
         );
         assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
     }
+
+    /// Run by [`a_panic_is_said_in_json`] in a process of its own, since the hook and the mode are those of the process.
+    #[test]
+    #[ignore = "ends with a panic"]
+    fn panics() {
+        say_json();
+        panic!("lines\nand \"quotes\"");
+    }
+
+    #[test]
+    fn a_panic_is_said_in_json() {
+        let test = std::env::current_exe().unwrap();
+        let arguments = ["--ignored", "--exact", "--nocapture", "console::tests::panics"];
+        let output = std::process::Command::new(test).args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let [line] = &lines[..] else { panic!("no line of JSON in {said}") };
+        assert_eq!(line["level"], "ERROR");
+        assert!(line["message"].as_str().unwrap().contains("lines\nand \"quotes\""), "{line}");
+    }
 }

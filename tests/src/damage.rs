@@ -160,9 +160,27 @@ fn a_damaged_index_can_be_deleted() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_is_cut_while_it_is_mapped_is_named() {
+    let (line, mut server, name) = line_of_a_bus_error(&[]);
+    assert!(line.starts_with(&format!("error: the file {} became shorter", name.display())), "{line}");
+
+    server.start_again();
+    let list = server.get("/indexes").ok();
+    assert_eq!(list["unreadable"]["films"]["code"], "invalid_store_file", "{list}");
+    assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
+
+    let (line, _, name) = line_of_a_bus_error(&["--experimental-logs-mode", "json"]);
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert_eq!(line["level"], "ERROR");
+    let named = format!("error: the file {} became shorter", name.display());
+    assert!(line["message"].as_str().unwrap().starts_with(&named), "{line}");
+}
+
+/// What a server with `options` writes when a segment is cut under it, the server, and the file.
+#[cfg(target_os = "linux")]
+fn line_of_a_bus_error(options: &[&str]) -> (String, Server, std::path::PathBuf) {
     use std::os::unix::process::ExitStatusExt;
 
-    let mut server = Server::start();
+    let mut server = Server::with_options(options);
     server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
     server.add("films", films());
     let largest = segments(&server).pop().expect("a segment");
@@ -175,13 +193,7 @@ fn a_file_that_is_cut_while_it_is_mapped_is_named() {
     assert_eq!(status.signal(), Some(7), "SIGBUS: {status:?}");
     let log = server.log();
     let line = log.lines().find(|line| line.contains("(SIGBUS)")).unwrap_or_else(|| panic!("no line in:\n{log}"));
-    let name = largest.canonicalize().unwrap();
-    assert!(line.starts_with(&format!("error: the file {} became shorter", name.display())), "{line}");
-
-    server.start_again();
-    let list = server.get("/indexes").ok();
-    assert_eq!(list["unreadable"]["films"]["code"], "invalid_store_file", "{list}");
-    assert_eq!(server.ids("books", json!({"q": "moby"})), [1]);
+    (line.to_owned(), server, largest.canonicalize().unwrap())
 }
 
 /// So many bytes that hardly any section is compared when the file is opened.

@@ -184,7 +184,20 @@ fn totals_stop_where_paging_does() {
     assert_eq!(shown, 12);
     assert_eq!(federated(json!({"limit": 50}))["hits"].as_array().unwrap().len(), 12);
 
-    // The default bounds pages, and totals say what was found, as recorded answers do.
+    // Without pages, an index that keeps the default estimates all that were found, as recorded answers do.
     server.set("f", json!({"pagination": null}));
-    assert_eq!(server.search("f", json!({}))["estimatedTotalHits"], 20);
+    server.add("f", (20..1010).map(|id| json!({"id": id, "t": "film", "g": id % 2})).collect());
+    assert_eq!(server.search("f", json!({}))["estimatedTotalHits"], 1010);
+    // Pages that are counted have hits.
+    let last = server.search("f", json!({"page": 50, "hitsPerPage": 20}));
+    assert_eq!((&last["totalHits"], &last["totalPages"]), (&json!(1000), &json!(50)));
+    assert_eq!(last["hits"].as_array().unwrap().len(), 20);
+    let merged = server.post(
+        "/multi-search",
+        json!({"federation": {"page": 50, "hitsPerPage": 20}, "queries": [
+        {"indexUid": "f", "filter": "g = 0"}, {"indexUid": "f", "filter": "g = 1"}]}),
+    );
+    let merged = merged.ok();
+    assert_eq!((&merged["totalHits"], &merged["totalPages"]), (&json!(1000), &json!(50)));
+    assert_eq!(merged["hits"].as_array().unwrap().len(), 20);
 }

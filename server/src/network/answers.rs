@@ -83,7 +83,7 @@ impl Part {
     }
 
     fn total(&self) -> u64 {
-        self.rest.get("estimatedTotalHits").and_then(Value::as_u64).unwrap_or(0)
+        self.rest.get("estimatedTotalHits").or_else(|| self.rest.get("totalHits")).and_then(Value::as_u64).unwrap_or(0)
     }
 }
 

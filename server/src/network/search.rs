@@ -17,6 +17,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::Outbound;
 use crate::search::ValuesWanted;
 use crate::wire::multi_search::{Federation, MultiSearch};
+use crate::wire::search::Window;
 
 /// A search that has been cut into one part per server.
 #[derive(Debug)]
@@ -216,10 +217,17 @@ fn part(
     let mut federation = body["federation"].as_object().cloned().unwrap_or_default();
     if let Some(federated) = &asked.federation {
         let (offset, limit) = federated.window.bounds(usize::MAX);
+        let reach = json!(offset.saturating_add(limit));
         for name in ["offset", "limit", "page", "hitsPerPage", "mergeFacets"] {
             federation.remove(name);
         }
-        federation.insert("limit".into(), json!(offset.saturating_add(limit)));
+        // In the mode that was asked for, which decides what a server counts.
+        if let Window::Page { .. } = federated.window {
+            federation.insert("page".into(), json!(1));
+            federation.insert("hitsPerPage".into(), reach);
+        } else {
+            federation.insert("limit".into(), reach);
+        }
         if let Some(Value::Object(facets)) = federation.get_mut("facetsByIndex") {
             facets.retain(|uid, _| !elsewhere.contains(uid));
         }

@@ -6,7 +6,7 @@ use lamina_engine::search::Limit;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Context, Found, HitWriter, Target, explanation};
+use super::{Context, Found, HitWriter, Target, explanation, total_of};
 use crate::error::ApiResult;
 use crate::wire::search::{SearchQuery, Window};
 
@@ -141,8 +141,9 @@ impl Answer<'_> {
         }
         fields.insert(MILLIS.into(), Value::Null);
         let pagination = self.target.snapshot.settings.pagination;
-        let total = pagination.total(self.found.result.total);
-        paging(self.query.window(), pagination.max_total_hits, total, &mut fields);
+        let window = self.query.window();
+        let total = total_of(window, pagination, self.found.result.total);
+        paging(window, pagination.max_total_hits, total, &mut fields);
         if let Some(facets) = &self.found.facets {
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());

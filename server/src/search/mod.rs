@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
+use lamina_engine::index::settings::Pagination;
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
 
@@ -147,7 +148,7 @@ pub struct Reach {
     pub offset: usize,
     /// Returned at most, within `total_max`.
     pub limit: usize,
-    /// Whether more were asked for than `total_max` lets through.
+    /// Whether more hits than `total_max` would change the answer: the request reaches beyond it, or counts pages.
     pub is_cut: bool,
     /// `maxTotalHits`
     pub total_max: usize,
@@ -175,12 +176,22 @@ pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiRes
     run_for(target, query, context, Reach::new(query.window(), total_max), is_told || context.proxied)
 }
 
+/// How many of the hits `found` in an index an answer counts. Pages are counted only as far as they can be reached, so
+/// that none of them is empty.
+pub(super) fn total_of(window: Window, pagination: Pagination, found: u64) -> u64 {
+    match window {
+        Window::Offset { .. } => pagination.estimate(found),
+        Window::Page { .. } => pagination.reachable(found),
+    }
+}
+
 impl Reach {
     /// The hits of `window`, of which an index returns the first `total_max`.
     pub fn new(window: Window, total_max: usize) -> Reach {
         let (first, number) = window.bounds(usize::MAX);
         let (offset, limit) = window.bounds(total_max);
-        Reach { offset, limit, is_cut: first.saturating_add(number) > total_max, total_max }
+        let is_cut = matches!(window, Window::Page { .. }) || first.saturating_add(number) > total_max;
+        Reach { offset, limit, is_cut, total_max }
     }
 }
 

@@ -88,7 +88,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     fields.insert("processingTimeMs".into(), json!(millis));
     fields.insert("limit".into(), json!(query.limit));
     fields.insert("offset".into(), json!(window.offset));
-    fields.insert("estimatedTotalHits".into(), json!(snapshot.settings.pagination.total(total)));
+    fields.insert("estimatedTotalHits".into(), json!(snapshot.settings.pagination.estimate(total)));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     tell_degraded(&found.result.limits, &mut fields);
     if query.show_performance_details {

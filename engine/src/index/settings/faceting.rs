@@ -83,10 +83,15 @@ impl Default for Pagination {
 }
 
 impl Pagination {
-    /// How many of `found` hits an answer speaks of: as many as can be paged to. An index that keeps the default says what
-    /// was found, as others of the protocol do.
-    pub fn total(self, found: u64) -> u64 {
-        if self == Pagination::default() { found } else { found.min(self.max_total_hits as u64) }
+    /// Of `found` hits, as many as pages can reach.
+    pub fn reachable(self, found: u64) -> u64 {
+        found.min(self.max_total_hits as u64)
+    }
+
+    /// The estimate of hits for an answer without pages: [`Pagination::reachable`], but all that were found where an index
+    /// keeps the default.
+    pub fn estimate(self, found: u64) -> u64 {
+        if self == Pagination::default() { found } else { self.reachable(found) }
     }
 
     pub(super) fn patched(&self, patch: &PaginationPatch) -> Pagination {

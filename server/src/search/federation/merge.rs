@@ -10,6 +10,8 @@ use lamina_engine::id::DocId;
 use lamina_engine::index::DocumentAddress;
 
 use super::Ran;
+use crate::search::total_of;
+use crate::wire::search::Window;
 
 /// A hit of the merged list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub(super) struct Merged<'a> {
 /// Index, and place in it.
 pub(super) type Place<'a> = (&'a str, DocumentAddress);
 
-/// The hits `offset..offset + limit` of the merged list. A document found by several queries is kept once, at its
+/// The hits of `window` of the merged list. A document found by several queries is kept once, at its
 /// best place; with `distinct`, so is each value of that attribute. An index gives as many hits as its total says.
 ///
 /// With `distinct`, the whole list is gone through where the queries gave all of their hits; then the candidates are its
@@ -44,14 +46,14 @@ pub(super) fn merge<'a>(
     ran: &[Ran<'a>],
     candidates: Candidates<'a>,
     distinct: Option<&str>,
-    offset: usize,
-    limit: usize,
+    window: Window,
 ) -> Merged<'a> {
+    let (offset, limit) = window.bounds(usize::MAX);
     let mut next = vec![0; ran.len()];
     let mut seen: HashSet<Place<'_>> = HashSet::new();
     let (is_explained, mut not_distinct) = (ran.iter().any(|one| one.query.explain.is_some()), HashSet::new());
     let mut used = UsedValues::default();
-    let mut left = left_of_each(ran);
+    let mut left = left_of_each(ran, window);
     let mut kept = distinct.filter(|_| ran.iter().all(|one| one.is_complete)).map(|_| Kept::of_none(ran));
     let (mut place, mut hits) = (0, Vec::new());
     while hits.len() < limit || kept.is_some() {
@@ -92,9 +94,9 @@ pub(super) fn merge<'a>(
 }
 
 /// How many hits each index gives, whatever the number of its queries; no entry where no total stops there.
-fn left_of_each<'a>(ran: &[Ran<'a>]) -> HashMap<&'a str, u64> {
+fn left_of_each<'a>(ran: &[Ran<'a>], window: Window) -> HashMap<&'a str, u64> {
     let bound = |one: &Ran<'a>| {
-        let left = one.target.snapshot.settings.pagination.total(u64::MAX);
+        let left = total_of(window, one.target.snapshot.settings.pagination, u64::MAX);
         (left < u64::MAX).then_some((one.target.uid, left))
     };
     ran.iter().filter_map(bound).collect()

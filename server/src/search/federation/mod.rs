@@ -32,7 +32,7 @@ use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
 use super::answer::{paging, tell_degraded};
 use super::multi::{Snapshots, Written, at_query, target};
-use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window};
+use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window, total_of};
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
@@ -94,7 +94,7 @@ pub fn run_federated(
     }
     let has_facets = !federation.facets_by_index.is_empty();
     let matched = federation.distinct.as_ref().filter(|_| has_facets).map(|_| candidates.clone());
-    let merged = merge(&ran, candidates, federation.distinct.as_deref(), offset, limit);
+    let merged = merge(&ran, candidates, federation.distinct.as_deref(), federation.window);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     let mut took = vec![Duration::ZERO; ran.len()];
     for (place, merged) in merged.hits.iter().enumerate() {
@@ -221,7 +221,7 @@ fn around(
     let total = candidates.iter().map(|(uid, segments)| {
         let found = segments.iter().map(|docs| u64::from(docs.len())).sum();
         let one = ran.iter().find(|one| one.target.uid == *uid);
-        one.map_or(found, |one| one.target.snapshot.settings.pagination.total(found))
+        one.map_or(found, |one| total_of(federation.window, one.target.snapshot.settings.pagination, found))
     });
     let total = total.sum();
     let mut fields = Map::new();
