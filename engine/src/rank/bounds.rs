@@ -12,9 +12,9 @@ use crate::query::graph::Node;
 use crate::query::level::Level;
 use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
+use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
-use crate::rank::slots::{SLOT_BITS, Slot, Slots};
 use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
@@ -29,29 +29,29 @@ const EXACT_SHARE: u32 = 16;
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
 
-/// How the least costs of a document are packed into a slot: the costs of several words are added. The parts lie as in
-/// the key, so that slots order like keys.
+/// How the least costs of a document are packed into one number: the costs of several words are added. The parts lie as in
+/// the key, so that bounds order like keys.
 #[derive(Clone, Copy, Debug)]
 struct Packing {
-    rank: Part,
-    position: Part,
+    rank: CostBits,
+    position: CostBits,
     /// The cost of `exactness`, or with several words how many are not in their place.
-    attribute: Part,
+    attribute: CostBits,
     single: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct CostBits {
     shift: u32,
     bits: u32,
 }
 
-impl Part {
-    fn get(self, slot: Slot) -> u32 {
-        u32::from(slot) >> self.shift & ((1 << self.bits) - 1)
+impl CostBits {
+    fn get(self, packed: PackedBound) -> u32 {
+        u32::from(packed) >> self.shift & ((1 << self.bits) - 1)
     }
 
-    fn mask(self) -> Slot {
+    fn mask(self) -> PackedBound {
         ((1 << self.bits) - 1) << self.shift
     }
 }
@@ -67,13 +67,13 @@ impl Packing {
         let bounded = rank_bits + position_bits;
         let attribute_bits = bits(words).max(ATTRIBUTE_BITS);
         let place = |rule| layout.slice(rule).map_or(0, |slice| slice.put(1));
-        // It is all the same to the key how many of several words are not in their place: slots would order in another way
+        // It is all the same to the key how many of several words are not in their place: bounds would order in another way
         // than keys, were anything behind that number.
         let is_behind = |rule| place(GraphRule::ExactAttribute) < place(rule) || layout.slice(rule).is_none();
         let keeps_order = words == 1 || (is_behind(GraphRule::AttributeRank) && is_behind(GraphRule::WordPosition));
-        let has_room = bounded + attribute_bits <= SLOT_BITS;
+        let has_room = bounded + attribute_bits <= PACKED_BITS;
         let attribute_bits = if with_attribute && keeps_order && has_room { attribute_bits } else { 0 };
-        if bounded == 0 || bounded > SLOT_BITS {
+        if bounded == 0 || bounded > PACKED_BITS {
             return None;
         }
         let rules = [
@@ -83,54 +83,54 @@ impl Packing {
         ];
         let part = |rule, bits| {
             let behind = rules.iter().filter(|&&(other, _)| place(other) < place(rule));
-            Part { shift: behind.map(|&(_, bits)| bits).sum(), bits }
+            CostBits { shift: behind.map(|&(_, bits)| bits).sum(), bits }
         };
         let [rank, position, attribute] = rules.map(|(rule, bits)| part(rule, bits));
         Some(Packing { rank, position, attribute, single: words == 1 })
     }
 
     /// The bits that hold costs; `with_attribute`: of `exactness` too.
-    fn mask(&self, with_attribute: bool) -> Slot {
+    fn mask(&self, with_attribute: bool) -> PackedBound {
         let attribute = if with_attribute { self.attribute.mask() } else { 0 };
         self.rank.mask() | self.position.mask() | attribute
     }
 
-    fn pack(&self, rank: u32, position: u32, attribute: u32) -> Slot {
-        let put = |part: Part, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
-        (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as Slot
+    fn pack(&self, rank: u32, position: u32, attribute: u32) -> PackedBound {
+        let put = |part: CostBits, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
+        (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as PackedBound
     }
 
     /// Costs of a document that holds no word of a node: no others are larger. That of `exactness` is of the word itself,
     /// and least without it.
-    fn none(&self) -> Slot {
+    fn none(&self) -> PackedBound {
         self.mask(false)
     }
 
     /// The least of each cost: one term may come in the best attribute, and another one first. `a`: of the word itself,
     /// which alone can be in its place, or of terms before.
     #[inline]
-    fn least(&self, a: Slot, b: Slot) -> Slot {
+    fn least(&self, a: PackedBound, b: PackedBound) -> PackedBound {
         let (a_rank, b_rank) = (a & self.rank.mask(), b & self.rank.mask());
         let (a_position, b_position) = (a & self.position.mask(), b & self.position.mask());
         a_rank.min(b_rank) | a_position.min(b_position) | a & self.attribute.mask()
     }
 
-    /// What the costs of a slot add to a key.
-    fn key(&self, slot: Slot, layout: &KeyLayout) -> Key {
+    /// What the costs of a bound add to a key.
+    fn key(&self, packed: PackedBound, layout: &KeyLayout) -> Key {
         let put = |rule, cost| layout.slice(rule).map_or(0, |s| s.put(cost));
-        let attribute = match self.attribute.get(slot) {
+        let attribute = match self.attribute.get(packed) {
             cost if self.single => cost,
             0 => 0,
             _ => EXACT_ATTRIBUTE_WORST,
         };
-        put(GraphRule::AttributeRank, self.rank.get(slot))
-            + put(GraphRule::WordPosition, self.position.get(slot))
+        put(GraphRule::AttributeRank, self.rank.get(packed))
+            + put(GraphRule::WordPosition, self.position.get(packed))
             + put(GraphRule::ExactAttribute, attribute)
     }
 }
 
 /// Least costs of one word, packed, by field set code and zone.
-struct CostTable(Vec<[Slot; ZONE_COUNT]>);
+struct CostTable(Vec<[PackedBound; ZONE_COUNT]>);
 
 /// What the postings of a table stand for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,22 +176,22 @@ impl CostTable {
 
     /// By zone; nothing is known of a code that is not in the table.
     #[inline]
-    fn row(&self, code: u32) -> [Slot; ZONE_COUNT] {
+    fn row(&self, code: u32) -> [PackedBound; ZONE_COUNT] {
         self.0.get(code as usize).copied().unwrap_or_default()
     }
 
     #[inline]
-    fn get(&self, code: u32, zone: u8) -> Slot {
+    fn get(&self, code: u32, zone: u8) -> PackedBound {
         self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
     }
 
     /// Calls `f` with what is known of the document of each posting, and the costs of the posting.
     #[inline]
-    fn each(&self, block: &PostingBlock<'_>, known: &mut [Slot], f: impl Fn(&mut Slot, Slot)) {
+    fn each(&self, block: &PostingBlock<'_>, known: &mut [PackedBound], f: impl Fn(&mut PackedBound, PackedBound)) {
         let (Some(&first), Some(&last)) = (block.docs.first(), block.docs.last()) else { return };
         // One check for the block: only the documents of a damaged list do not ascend.
         let Some(known) = known.get_mut(first as usize..=last as usize) else { return };
-        let tell = |known: &mut [Slot], doc: DocId, cost: Slot| {
+        let note = |known: &mut [PackedBound], doc: DocId, cost: PackedBound| {
             if let Some(known) = known.get_mut(doc.wrapping_sub(first) as usize) {
                 f(known, cost);
             }
@@ -200,16 +200,16 @@ impl CostTable {
         match block.codes {
             BlockCodes::All(code) => {
                 let row = self.row(code);
-                postings.for_each(|(&doc, &zone)| tell(known, doc, row[usize::from(zone) % ZONE_COUNT]));
+                postings.for_each(|(&doc, &zone)| note(known, doc, row[usize::from(zone) % ZONE_COUNT]));
             }
             BlockCodes::Each(codes) => {
-                postings.zip(codes).for_each(|((&doc, &zone), &code)| tell(known, doc, self.get(code, zone)));
+                postings.zip(codes).for_each(|((&doc, &zone), &code)| note(known, doc, self.get(code, zone)));
             }
         }
     }
 
     /// Adds the costs of some postings to those of their documents.
-    fn add(&self, block: &PostingBlock<'_>, costs: &mut [Slot]) {
+    fn add(&self, block: &PostingBlock<'_>, costs: &mut [PackedBound]) {
         self.each(block, costs, |costs, cost| *costs += cost);
     }
 }
@@ -306,7 +306,7 @@ pub(super) fn cut_by_costs<'q>(
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
     });
-    Groups::cut(bases.collect(), costs, cutting.in_pieces, move |slot| packing.key(slot, layout))
+    Groups::cut(bases.collect(), costs, cutting.in_pieces, move |packed| packing.key(packed, layout))
 }
 
 /// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say
@@ -388,13 +388,13 @@ fn least_costs(
     sources: &[(usize, Source<'_>, u64)],
     packing: &Packing,
     postings_per_job: u64,
-) -> Slots {
+) -> PackedBounds {
     if let [(node, Source::Words(words), _)] = sources {
         // Every document of the level holds one of the words.
         return least_of_words(query, *node, words, packing);
     }
     let of = |sources: &[(usize, Source<'_>, u64)]| {
-        let mut costs = Slots::filled(query.reader().doc_count() as usize, 0);
+        let mut costs = PackedBounds::filled(query.reader().doc_count() as usize, 0);
         sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
         costs
     };
@@ -409,7 +409,7 @@ fn least_costs(
 }
 
 /// Adds the least costs of a node to those of each document that holds one of its words.
-fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing: &Packing, costs: &mut [Slot]) {
+fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing: &Packing, costs: &mut [PackedBound]) {
     let postings = query.reader().postings();
     let exact = query.expansions()[node].exact;
     let of_node = &query.graph().nodes[node];
@@ -442,13 +442,13 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
 }
 
 /// By document the least costs of a node that matches each of `words`; [`Packing::none`] without any.
-fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, packing: &Packing) -> Slots {
+fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, packing: &Packing) -> PackedBounds {
     let postings = query.reader().postings();
     let of_node = &query.graph().nodes[node];
     // A phrase is told by its first word.
     let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.words.start));
     let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
-    let mut least = Slots::filled(query.reader().doc_count() as usize, packing.none());
+    let mut least = PackedBounds::filled(query.reader().doc_count() as usize, packing.none());
     if let Some(exact) = exact {
         let table = table(Costs::Exact);
         postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));

@@ -16,7 +16,7 @@ use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX};
 use crate::rank::plan::Plan;
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule};
 use crate::rank::thresholds::SearchThresholds;
-use crate::rank::top_k::Part;
+use crate::rank::top_k::KeyPart;
 use crate::sort::SegmentSort;
 
 /// More segments than this do not make them smaller: to cut one costs as much as to scan some of its documents.
@@ -54,7 +54,7 @@ pub(super) struct Context<'a> {
     /// Of the rules before the first sort, and of those behind it.
     pub(super) around_sort: [KeyLayout; 2],
     /// What documents are compared by.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<KeyPart>,
     /// Per term: whether a document of any segment holds its exact word (or the words of its phrase are known).
     pub(super) exact_known: Vec<bool>,
 }
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         let parts = search.plan.parts(&layout);
         let before_sort = match parts.as_slice() {
             // Without a sort every rule comes before it.
-            [Part::Graph(mask)] | [Part::Graph(mask), Part::Sort(_), ..] => *mask,
+            [KeyPart::Graph(mask)] | [KeyPart::Graph(mask), KeyPart::Sort(_), ..] => *mask,
             _ => 0,
         };
         Context {
@@ -93,7 +93,7 @@ impl<'a> Context<'a> {
 
     /// Whether documents have an order besides that of the rules.
     pub(super) fn has_sorts(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Sort(_)))
+        self.parts.iter().any(|part| matches!(part, KeyPart::Sort(_)))
     }
 
     /// Whether a group of one segment is so small that it is scanned without being cut.

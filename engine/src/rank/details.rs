@@ -6,7 +6,7 @@ use crate::query::vertex::node_of;
 use crate::rank::context::Context;
 use crate::rank::document_scanner::DocumentScanner;
 use crate::rank::path::{POSITION_COST_MAX, PROXIMITY_COST_MAX, PathFinder};
-use crate::rank::plan::Told;
+use crate::rank::plan::PlannedRule;
 use crate::rank::rules::GraphRule;
 use crate::rank::score::{ExactMatch, Exactness, Rank, ScoreDetail};
 use crate::rank::top_k::Entry;
@@ -20,7 +20,7 @@ pub(super) struct RankedLevel {
     pub(super) max_proximity: u32,
     /// That match it and no earlier one.
     pub(super) documents: u32,
-    /// Of these, those that need no typo; `None` where nobody had to know.
+    /// Of these, those that need no typo; `None` where the search did not need it.
     pub(super) without_typo: Option<u32>,
     /// Of these, those that came to the rules for which documents are read.
     pub(super) compared: u32,
@@ -46,22 +46,22 @@ pub(super) fn details(context: &Context<'_>, ranked: &RankedLevel, segment: usiz
     let words: u32 = path.iter().map(|n| n.len as u32).sum();
     // Documents that need words joined are among those with as many typos, where these were counted before: what others
     // can cost is no measure for them.
-    let is_apart = search.plan.tells_typos_before(Told::Proximity) && path.iter().any(|node| node.is_ngram());
+    let is_apart = search.plan.has_typo_before(PlannedRule::Proximity) && path.iter().any(|node| node.is_ngram());
     let proximity_max = if is_apart { max_proximity(&path) } else { ranked.max_proximity };
     let rank_max = words * u32::from(search.options.max_weight);
     let rank = Rank::from_cost(cost(GraphRule::AttributeRank), rank_max);
     let position = Rank::from_cost(cost(GraphRule::WordPosition), words * POSITION_COST_MAX);
-    let detail = |told: &Told| match told {
-        Told::Words => {
+    let detail = |rule: &PlannedRule| match rule {
+        PlannedRule::Words => {
             let max = graph.word_count();
             ScoreDetail::Words { matching: max - ranked.level.missing_words, max }
         }
-        Told::Typo => ScoreDetail::Typo { count: cost(GraphRule::Typo), max: ranked.max_typos },
-        Told::Proximity => ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max)),
-        Told::AttributeRank => ScoreDetail::AttributeRank(rank),
-        Told::WordPosition => ScoreDetail::WordPosition(position),
-        Told::Attribute => ScoreDetail::Attribute { rank, position },
-        Told::Exactness => ScoreDetail::Exactness(Exactness {
+        PlannedRule::Typo => ScoreDetail::Typo { count: cost(GraphRule::Typo), max: ranked.max_typos },
+        PlannedRule::Proximity => ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max)),
+        PlannedRule::AttributeRank => ScoreDetail::AttributeRank(rank),
+        PlannedRule::WordPosition => ScoreDetail::WordPosition(position),
+        PlannedRule::Attribute => ScoreDetail::Attribute { rank, position },
+        PlannedRule::Exactness => ScoreDetail::Exactness(Exactness {
             kind: match cost(GraphRule::ExactAttribute) {
                 0 => ExactMatch::Exact,
                 1 => ExactMatch::Starts,
@@ -70,7 +70,7 @@ pub(super) fn details(context: &Context<'_>, ranked: &RankedLevel, segment: usiz
             matching_words: words - cost(GraphRule::ExactWords),
             max_matching_words: words,
         }),
-        Told::Sort(index) => ScoreDetail::of_sort(&input.sort, *index, entry.doc),
+        PlannedRule::Sort(index) => ScoreDetail::of_sort(&input.sort, *index, entry.doc),
     };
-    search.plan.told.iter().map(detail).collect()
+    search.plan.rules.iter().map(detail).collect()
 }

@@ -1,9 +1,9 @@
-//! What the steps of a ranking saw, for those who ask.
+//! What the steps of a ranking saw, for the explanation of a search.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::rank::keyword::Ranked;
-use crate::rank::plan::{Plan, Told};
+use crate::rank::plan::{Plan, PlannedRule};
 use crate::sort::SortCriterion;
 
 /// Documents that came to one or more rules of the ranking.
@@ -14,7 +14,7 @@ pub struct RuleCandidates {
     /// The place of the first of them among all rules, as in the details of hits.
     pub first: usize,
     pub documents: u64,
-    /// Of these, those that had to be looked at: the others could not be among the hits. `None` where nobody looks at
+    /// Of these, those that had to be looked at: the others could not be among the hits. `None` for a rule that reads no
     /// documents.
     pub read: Option<u64>,
     /// What became of them, best first.
@@ -30,35 +30,35 @@ pub enum AppliedRule {
 }
 
 impl Plan {
-    fn applied(&self, told: Told) -> AppliedRule {
-        AppliedRule::Named(match told {
-            Told::Words => "words",
-            Told::Typo => "typo",
-            Told::Proximity => "proximity",
-            Told::AttributeRank => "attributeRank",
-            Told::WordPosition => "wordPosition",
-            Told::Attribute => "attribute",
-            Told::Exactness => "exactness",
-            Told::Sort(index) => return AppliedRule::Sort(self.sorts[index].clone()),
+    fn applied(&self, rule: PlannedRule) -> AppliedRule {
+        AppliedRule::Named(match rule {
+            PlannedRule::Words => "words",
+            PlannedRule::Typo => "typo",
+            PlannedRule::Proximity => "proximity",
+            PlannedRule::AttributeRank => "attributeRank",
+            PlannedRule::WordPosition => "wordPosition",
+            PlannedRule::Attribute => "attribute",
+            PlannedRule::Exactness => "exactness",
+            PlannedRule::Sort(index) => return AppliedRule::Sort(self.sorts[index].clone()),
         })
     }
 }
 
 impl Ranked<'_> {
     /// What each step saw. To be called before the matching documents are taken away.
-    pub(crate) fn told(&self) -> Vec<RuleCandidates> {
+    pub(crate) fn report(&self) -> Vec<RuleCandidates> {
         let plan = self.context.search.plan;
         let compared = self.levels.iter().map(|ranked| u64::from(ranked.compared)).sum();
-        let mut told: Vec<RuleCandidates> = Vec::new();
-        for (place, &rule) in plan.told.iter().enumerate() {
+        let mut report: Vec<RuleCandidates> = Vec::new();
+        for (place, &rule) in plan.rules.iter().enumerate() {
             let applied = plan.applied(rule);
             let (documents, groups) = match rule {
-                Told::Words => self.by_words(),
-                Told::Typo if plan.typo_first() => self.by_typos(),
+                PlannedRule::Words => self.by_words(),
+                PlannedRule::Typo if plan.typo_first() => self.by_typos(),
                 _ => {
-                    match told.last_mut().filter(|before| before.read.is_some()) {
+                    match report.last_mut().filter(|before| before.read.is_some()) {
                         Some(look) => look.rules.push(applied),
-                        None => told.push(RuleCandidates {
+                        None => report.push(RuleCandidates {
                             rules: vec![applied],
                             first: place,
                             documents: compared,
@@ -69,9 +69,9 @@ impl Ranked<'_> {
                     continue;
                 }
             };
-            told.push(RuleCandidates { rules: vec![applied], first: place, documents, read: None, groups });
+            report.push(RuleCandidates { rules: vec![applied], first: place, documents, read: None, groups });
         }
-        told
+        report
     }
 
     fn by_words(&self) -> (u64, Vec<(String, u64)>) {

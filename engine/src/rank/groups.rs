@@ -7,7 +7,7 @@ use crate::bits::DocSet;
 use crate::bits::kernels::next_within;
 use crate::id::DocId;
 use crate::rank::key::Key;
-use crate::rank::slots::{SLOT_BITS, Slot, Slots};
+use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 use crate::segment::PrefixUnion;
 
 /// Documents listed at the first pass over the documents, at least.
@@ -20,15 +20,15 @@ pub(crate) struct Base {
     /// The smallest key of any of them.
     pub(crate) bound: Key,
     pub(crate) docs: DocSet,
-    /// The bits of a slot that count for them.
-    pub(crate) mask: Slot,
+    /// The bits of a bound that count for them.
+    pub(crate) mask: PackedBound,
 }
 
 /// Disjoint groups of the documents of a level, best first.
 pub(crate) enum Groups<'q> {
     /// Listed already, worst first.
     Whole(Vec<(Key, DocSet)>),
-    Slots(SlotGroups<'q>),
+    Packed(PackedGroups<'q>),
     Union(UnionGroups<'q>),
 }
 
@@ -39,11 +39,16 @@ impl<'q> Groups<'q> {
         Groups::Whole(bases)
     }
 
-    /// Each base cut by the slots of its documents, `slots[doc]`. `key`: what a slot adds to the key of a base; a larger
-    /// slot adds no less. `in_pieces`: a group may come in several parts, documents ascending, so that not all of a large
+    /// Each base cut by the bounds of its documents, `bounds[doc]`. `key`: what a bound bound adds to the key of a base; a larger
+    /// one adds no less. `in_pieces`: a group may come in several parts, documents ascending, so that not all of a large
     /// one has to be listed. Cost: none per document, now.
-    pub(crate) fn cut(bases: Vec<Base>, slots: Slots, in_pieces: bool, key: impl Fn(Slot) -> Key + 'q) -> Groups<'q> {
-        Groups::Slots(SlotGroups::new(bases, slots, in_pieces, Box::new(key)))
+    pub(crate) fn cut(
+        bases: Vec<Base>,
+        bounds: PackedBounds,
+        in_pieces: bool,
+        key: impl Fn(PackedBound) -> Key + 'q,
+    ) -> Groups<'q> {
+        Groups::Packed(PackedGroups::new(bases, bounds, in_pieces, Box::new(key)))
     }
 
     /// Each base cut as the documents of a stored union are, which has all of them. `key`: the smallest key of the
@@ -68,7 +73,7 @@ impl<'q> Groups<'q> {
     pub(crate) fn bound(&self) -> Option<(Key, DocId)> {
         match self {
             Groups::Whole(groups) => groups.last().map(|(bound, _)| (*bound, 0)),
-            Groups::Slots(groups) => groups.bound(),
+            Groups::Packed(groups) => groups.bound(),
             Groups::Union(groups) => groups.left.last().map(|group| (group.0, 0)),
         }
     }
@@ -78,7 +83,7 @@ impl<'q> Groups<'q> {
     pub(crate) fn take(&mut self, admits: impl Fn(Key) -> bool) -> Option<(Key, DocSet)> {
         match self {
             Groups::Whole(groups) => groups.pop(),
-            Groups::Slots(groups) => groups.take(admits),
+            Groups::Packed(groups) => groups.take(admits),
             Groups::Union(groups) => groups.take(),
         }
     }
@@ -100,10 +105,10 @@ impl UnionGroups<'_> {
 }
 
 /// Groups by a number per document.
-pub(crate) struct SlotGroups<'q> {
+pub(crate) struct PackedGroups<'q> {
     bases: Vec<Unlisted>,
-    slots: Slots,
-    key: Box<dyn Fn(Slot) -> Key + 'q>,
+    bounds: PackedBounds,
+    key: Box<dyn Fn(PackedBound) -> Key + 'q>,
     in_pieces: bool,
     /// Groups that are listed already, worst first.
     listed: Vec<(Key, DocSet)>,
@@ -116,27 +121,32 @@ struct Unlisted {
     next: Option<Start>,
 }
 
-/// Everything before this has been listed: smaller slots, and with this slot the documents before this one.
+/// Everything before this has been listed: smaller bounds, and with this bound the documents before this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
-    slot: Slot,
+    packed: PackedBound,
     doc: DocId,
 }
 
-impl<'q> SlotGroups<'q> {
-    fn new(bases: Vec<Base>, slots: Slots, in_pieces: bool, key: Box<dyn Fn(Slot) -> Key + 'q>) -> SlotGroups<'q> {
+impl<'q> PackedGroups<'q> {
+    fn new(
+        bases: Vec<Base>,
+        bounds: PackedBounds,
+        in_pieces: bool,
+        key: Box<dyn Fn(PackedBound) -> Key + 'q>,
+    ) -> PackedGroups<'q> {
         let bases = bases.into_iter().filter(|base| !base.docs.is_empty());
-        let bases = bases.map(|base| Unlisted { base, next: Some(Start { slot: 0, doc: 0 }) }).collect();
-        SlotGroups { bases, slots, key, in_pieces, listed: Vec::new(), wanted: FIRST_LISTED }
+        let bases = bases.map(|base| Unlisted { base, next: Some(Start { packed: 0, doc: 0 }) }).collect();
+        PackedGroups { bases, bounds, key, in_pieces, listed: Vec::new(), wanted: FIRST_LISTED }
     }
 
     /// The base whose unlisted documents may be best, with their bound.
     fn best_unlisted(&self) -> Option<(Key, DocId, usize)> {
         let next = |(index, unlisted): (usize, &Unlisted)| {
-            let Start { slot, doc } = unlisted.next?;
-            let key = (self.key)(slot);
-            // Nothing is known of the documents of other slots with the same key.
-            let is_only = next_larger(slot, unlisted.base.mask).is_none_or(|larger| (self.key)(larger) > key);
+            let Start { packed, doc } = unlisted.next?;
+            let key = (self.key)(packed);
+            // Nothing is known of the documents of other bounds with the same key.
+            let is_only = next_larger(packed, unlisted.base.mask).is_none_or(|larger| (self.key)(larger) > key);
             Some((unlisted.base.bound + key, if is_only { doc } else { 0 }, index))
         };
         self.bases.iter().enumerate().filter_map(next).min()
@@ -165,72 +175,72 @@ impl<'q> SlotGroups<'q> {
         let Some(start) = *next else { return };
         let bound = base.bound;
         if self.in_pieces {
-            let worst = largest(base.mask, |slot| admits(bound + (self.key)(slot)));
-            let Some(limit) = worst.filter(|&worst| worst >= start.slot) else {
+            let worst = largest(base.mask, |packed| admits(bound + (self.key)(packed)));
+            let Some(limit) = worst.filter(|&worst| worst >= start.packed) else {
                 *next = None;
                 return;
             };
             let mut best = Best::new(start, limit, self.wanted);
-            best.select(base, &self.slots);
+            best.select(base, &self.bounds);
             *next = best.left;
             self.wanted *= PASS_GROWTH;
             best.found.sort_by_key(|found| found.0);
-            debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "slots order like keys");
+            debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "bounds order like keys");
             let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
                 let docs = group.iter().map(|found| found.1).collect();
                 (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
             });
             self.listed.extend(groups);
         } else {
-            let (slot, docs) = least_group(base, &self.slots, start.slot);
-            *next = next_larger(slot, base.mask).map(|slot| Start { slot, doc: 0 });
+            let (packed, docs) = least_group(base, &self.bounds, start.packed);
+            *next = next_larger(packed, base.mask).map(|packed| Start { packed, doc: 0 });
             if !docs.is_empty() {
-                self.listed.push((bound + (self.key)(slot), docs));
+                self.listed.push((bound + (self.key)(packed), docs));
             }
         }
         self.listed.sort_by_key(|group| std::cmp::Reverse(group.0));
     }
 }
 
-/// The next larger slot that has only bits of the mask.
-fn next_larger(slot: Slot, mask: Slot) -> Option<Slot> {
-    let larger = (slot | !mask).wrapping_add(1) & mask;
-    (larger > slot).then_some(larger)
+/// The next larger bound that has only bits of the mask.
+fn next_larger(packed: PackedBound, mask: PackedBound) -> Option<PackedBound> {
+    let larger = (packed | !mask).wrapping_add(1) & mask;
+    (larger > packed).then_some(larger)
 }
 
-/// The largest slot within a mask that `is_within` accepts, if it accepts any; it accepts all smaller ones as well.
-fn largest(mask: Slot, is_within: impl Fn(Slot) -> bool) -> Option<Slot> {
+/// The largest bound within a mask that `is_within` accepts, if it accepts any; it accepts all smaller ones as well.
+fn largest(mask: PackedBound, is_within: impl Fn(PackedBound) -> bool) -> Option<PackedBound> {
     if !is_within(0) {
         return None;
     }
-    let bits = (0..SLOT_BITS).rev().map(|bit| 1 << bit & mask).filter(|&bit| bit != 0);
-    Some(bits.fold(0, |slot, bit| if is_within(slot | bit) { slot | bit } else { slot }))
+    let bits = (0..PACKED_BITS).rev().map(|bit| 1 << bit & mask).filter(|&bit| bit != 0);
+    Some(bits.fold(0, |packed, bit| if is_within(packed | bit) { packed | bit } else { packed }))
 }
 
-/// Calls `f` with the slots and documents of a base, ascending by document, that are not before `start` and at most the
+/// Calls `f` with the bounds and documents of a base, ascending by document, that are not before `start` and at most the
 /// limit that the call before answered, first `limit`, and maybe with others; ends with an answer of `None`.
 fn for_each_within(
     base: &Base,
-    slots: &[Slot],
-    Start { slot: start, doc: first }: Start,
-    mut limit: Slot,
-    mut f: impl FnMut(Slot, DocId) -> Option<Slot>,
+    bounds: &[PackedBound],
+    Start { packed: start, doc: first }: Start,
+    mut limit: PackedBound,
+    mut f: impl FnMut(PackedBound, DocId) -> Option<PackedBound>,
 ) {
-    let slot = |doc: DocId| slots.get(doc as usize).map_or(Slot::MAX, |slot| *slot) & base.mask;
+    let packed = |doc: DocId| bounds.get(doc as usize).map_or(PackedBound::MAX, |packed| *packed) & base.mask;
     let DocSet::Bitset { words, .. } = &base.docs else {
-        base.docs.iter().try_for_each(|doc| f(slot(doc), doc).map(|_| ()));
+        base.docs.iter().try_for_each(|doc| f(packed(doc), doc).map(|_| ()));
         return;
     };
-    // With a single slot left, what is before the first document was listed.
+    // With a single bound left, what is before the first document was listed.
     let mut at = if limit == start { (first / u64::BITS) as usize } else { 0 };
     loop {
-        at = next_within(words, slots, at, [base.mask, start, limit - start]);
+        at = next_within(words, bounds, at, [base.mask, start, limit - start]);
         let Some(&word) = words.get(at) else { return };
         let mut bits = word;
         while bits != 0 {
             let doc = at as DocId * u64::BITS + bits.trailing_zeros();
             bits &= bits - 1;
-            match f(slot(doc), doc) {
+            match f(packed(doc), doc) {
                 Some(lower) => limit = lower,
                 None => return,
             }
@@ -239,57 +249,57 @@ fn for_each_within(
     }
 }
 
-/// The least slot of a base from `start` on, and all documents that have it; the largest one without any.
-fn least_group(base: &Base, slots: &[Slot], start: Slot) -> (Slot, DocSet) {
+/// The least bound of a base from `start` on, and all documents that have it; the largest one without any.
+fn least_group(base: &Base, bounds: &[PackedBound], start: PackedBound) -> (PackedBound, DocSet) {
     let mut least = base.mask;
     let mut found = Vec::new();
-    for_each_within(base, slots, Start { slot: start, doc: 0 }, Slot::MAX >> 1, |slot, doc| {
-        if (start..=least).contains(&slot) {
-            if slot < least {
+    for_each_within(base, bounds, Start { packed: start, doc: 0 }, PackedBound::MAX >> 1, |packed, doc| {
+        if (start..=least).contains(&packed) {
+            if packed < least {
                 found.clear();
-                least = slot;
+                least = packed;
             }
             found.push(doc);
         }
         Some(least)
     });
     // Whether a document belongs to a large group is asked often.
-    (least, DocSet::from_sorted(found).into_bitset(slots.len() as u32))
+    (least, DocSet::from_sorted(found).into_bitset(bounds.len() as u32))
 }
 
-/// The documents of the smallest slots, found in one pass: as soon as there are enough, only better ones count, and later
-/// ones of the worst slot are left for another pass.
+/// The documents of the smallest bounds, found in one pass: as soon as there are enough, only better ones count, and later
+/// ones of the worst bound are left for another pass.
 struct Best {
     start: Start,
     wanted: usize,
-    /// Slots and documents, ascending by document.
-    found: Vec<(Slot, DocId)>,
+    /// Bounds and documents, ascending by document.
+    found: Vec<(PackedBound, DocId)>,
     /// `found` is cut to the best when it gets this long: by then so many are better than the worst at the last cut that it
     /// is the worst no more.
     room: usize,
-    /// Slots above this do not count any more.
-    limit: Slot,
+    /// Bounds above this do not count any more.
+    limit: PackedBound,
     /// Where what was left out begins.
     left: Option<Start>,
 }
 
 impl Best {
-    /// `limit`: the worst slot that counts.
-    fn new(start: Start, limit: Slot, wanted: usize) -> Best {
+    /// `limit`: the worst bound that counts.
+    fn new(start: Start, limit: PackedBound, wanted: usize) -> Best {
         Best { start, wanted, found: Vec::new(), room: 2 * wanted, limit, left: None }
     }
 
     /// Looks at the documents of a base from the start on.
-    fn select(&mut self, base: &Base, slots: &[Slot]) {
-        for_each_within(base, slots, self.start, self.limit, |slot, doc| self.offer(slot, doc));
+    fn select(&mut self, base: &Base, bounds: &[PackedBound]) {
+        for_each_within(base, bounds, self.start, self.limit, |packed, doc| self.offer(packed, doc));
     }
 
-    /// Takes a document if it is among the best so far. Answers the worst slot that still counts, if any does.
+    /// Takes a document if it is among the best so far. Answers the worst bound that still counts, if any does.
     #[inline]
-    fn offer(&mut self, slot: Slot, doc: DocId) -> Option<Slot> {
-        let is_listed = slot < self.start.slot || (slot == self.start.slot && doc < self.start.doc);
-        if slot <= self.limit && !is_listed {
-            self.found.push((slot, doc));
+    fn offer(&mut self, packed: PackedBound, doc: DocId) -> Option<PackedBound> {
+        let is_listed = packed < self.start.packed || (packed == self.start.packed && doc < self.start.doc);
+        if packed <= self.limit && !is_listed {
+            self.found.push((packed, doc));
             if self.found.len() >= self.room {
                 return self.cut(doc);
             }
@@ -297,14 +307,14 @@ impl Best {
         Some(self.limit)
     }
 
-    /// Leaves out all but the best, after `last` was found. Answers the worst slot that still counts, if any does.
-    fn cut(&mut self, last: DocId) -> Option<Slot> {
-        let mut slots: Vec<Slot> = self.found.iter().map(|found| found.0).collect();
-        let (_, &mut worst, _) = slots.select_nth_unstable(self.wanted - 1);
+    /// Leaves out all but the best, after `last` was found. Answers the worst bound that still counts, if any does.
+    fn cut(&mut self, last: DocId) -> Option<PackedBound> {
+        let mut bounds: Vec<PackedBound> = self.found.iter().map(|found| found.0).collect();
+        let (_, &mut worst, _) = bounds.select_nth_unstable(self.wanted - 1);
         self.found.retain(|found| found.0 <= worst);
         self.room = self.found.len() + self.wanted;
-        self.left = Some(Start { slot: worst, doc: last + 1 });
-        self.limit = worst.checked_sub(1).filter(|&limit| limit >= self.start.slot)?;
+        self.left = Some(Start { packed: worst, doc: last + 1 });
+        self.limit = worst.checked_sub(1).filter(|&limit| limit >= self.start.packed)?;
         Some(self.limit)
     }
 }
@@ -317,16 +327,16 @@ mod tests {
     proptest! {
         #[test]
         fn every_document_comes_once_and_the_best_first(
-            slots in prop::collection::vec(prop_oneof![0u16..4, 0u16..40, Just(Slot::MAX)], 1..6000),
+            bounds in prop::collection::vec(prop_oneof![0u16..4, 0u16..40, Just(PackedBound::MAX)], 1..6000),
             (second, in_pieces) in any::<(bool, bool)>(),
             (mask, stride) in (prop_oneof![Just(63u16), Just(62), Just(45), Just(31), Just(28)], 1usize..3),
             // Each group taken lowers the bar to so much above its key.
             slack in prop_oneof![Just(Key::MAX), 0..40u128],
-            // So many slots in a row have one key.
-            slots_per_key in 1..4u128,
+            // So many bounds in a row have one key.
+            packed_per_key in 1..4u128,
         ) {
-            let key = move |slot: Slot| Key::from(slot) / slots_per_key;
-            let count = slots.len() as u32;
+            let key = move |packed: PackedBound| Key::from(packed) / packed_per_key;
+            let count = bounds.len() as u32;
             let half = count / 2;
             let bases = if second {
                 vec![(5, DocSet::from_sorted((0..half).collect())), (3, DocSet::from_sorted((half..count).step_by(stride).collect()))]
@@ -335,12 +345,12 @@ mod tests {
             };
             let mut want: Vec<(Key, DocId)> = Vec::new();
             for (bound, docs) in &bases {
-                want.extend(docs.iter().map(|doc| (bound + key(slots[doc as usize] & mask), doc)));
+                want.extend(docs.iter().map(|doc| (bound + key(bounds[doc as usize] & mask), doc)));
             }
             want.sort_unstable();
             let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
-            let mut numbers = Slots::filled(slots.len(), 0);
-            numbers.copy_from_slice(&slots);
+            let mut numbers = PackedBounds::filled(bounds.len(), 0);
+            numbers.copy_from_slice(&bounds);
             let mut groups = Groups::cut(bases, numbers, in_pieces, key);
             let mut got = Vec::new();
             let (mut last, mut bar) = (0, Key::MAX);

@@ -17,12 +17,12 @@ pub(crate) mod matcher;
 pub(crate) mod merge;
 mod neighbours;
 mod order;
+mod packed_bounds;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod rules;
 mod scan;
 pub mod score;
-mod slots;
 mod thresholds;
 pub(crate) mod top_k;
 

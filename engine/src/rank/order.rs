@@ -6,7 +6,7 @@ use crate::bits::DocSet;
 use crate::id::{DocId, InternalId};
 use crate::rank::context::SegmentInput;
 use crate::rank::key::Key;
-use crate::rank::top_k::{Entry, Part};
+use crate::rank::top_k::{Entry, KeyPart};
 
 /// Level of entries that complete a degraded answer, unsorted.
 const UNSORTED: u16 = u16::MAX;
@@ -29,7 +29,7 @@ pub(super) fn complete_unsorted(entries: &mut [Vec<Entry>], matching: &[DocSet],
 /// What entries are compared by. Within a segment the keys of columns do; across segments their values.
 pub(crate) struct EntryOrder<'a> {
     pub(super) segments: &'a [SegmentInput<'a>],
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<KeyPart>,
 }
 
 impl EntryOrder<'_> {
@@ -41,9 +41,9 @@ impl EntryOrder<'_> {
         }
         for part in &self.parts {
             let order = match *part {
-                Part::Graph(mask) => (one.1.key & mask).cmp(&(other.1.key & mask)),
-                Part::Sort(index) if one.0 == other.0 => one.1.sorts[index].cmp(&other.1.sorts[index]),
-                Part::Sort(index) => {
+                KeyPart::Graph(mask) => (one.1.key & mask).cmp(&(other.1.key & mask)),
+                KeyPart::Sort(index) if one.0 == other.0 => one.1.sorts[index].cmp(&other.1.sorts[index]),
+                KeyPart::Sort(index) => {
                     let (sort, other_sort) = (&self.segments[one.0].sort, &self.segments[other.0].sort);
                     sort.compare_across(index, one.1.doc, other_sort, other.1.doc)
                 }

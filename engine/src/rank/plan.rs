@@ -3,12 +3,12 @@
 use crate::index::settings::RankingRule;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::rules::GraphRule;
-use crate::rank::top_k::Part;
+use crate::rank::top_k::KeyPart;
 use crate::sort::SortCriterion;
 
-/// What is told about a hit, one entry per rule of the index.
+/// A rule of the order: one entry each in the details of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum PlannedRule {
     Words,
     Typo,
     Proximity,
@@ -21,18 +21,18 @@ pub(crate) enum Told {
     Sort(usize),
 }
 
-impl Told {
+impl PlannedRule {
     /// Graph rules this rule is made of.
     fn graph_rules(self) -> &'static [GraphRule] {
         match self {
-            Told::Words => &[GraphRule::Words],
-            Told::Typo => &[GraphRule::Typo],
-            Told::Proximity => &[GraphRule::Proximity],
-            Told::AttributeRank => &[GraphRule::AttributeRank],
-            Told::WordPosition => &[GraphRule::WordPosition],
-            Told::Attribute => &[GraphRule::AttributeRank, GraphRule::WordPosition],
-            Told::Exactness => &[GraphRule::ExactAttribute, GraphRule::ExactWords],
-            Told::Sort(_) => &[],
+            PlannedRule::Words => &[GraphRule::Words],
+            PlannedRule::Typo => &[GraphRule::Typo],
+            PlannedRule::Proximity => &[GraphRule::Proximity],
+            PlannedRule::AttributeRank => &[GraphRule::AttributeRank],
+            PlannedRule::WordPosition => &[GraphRule::WordPosition],
+            PlannedRule::Attribute => &[GraphRule::AttributeRank, GraphRule::WordPosition],
+            PlannedRule::Exactness => &[GraphRule::ExactAttribute, GraphRule::ExactWords],
+            PlannedRule::Sort(_) => &[],
         }
     }
 }
@@ -42,7 +42,7 @@ impl Told {
 pub(crate) struct Plan {
     /// What hits are ordered by besides relevancy, in the order of first use.
     pub(crate) sorts: Vec<SortCriterion>,
-    pub(crate) told: Vec<Told>,
+    pub(crate) rules: Vec<PlannedRule>,
     /// Every word is required: nothing to drop, so `words` is no rule.
     all_words: bool,
 }
@@ -53,16 +53,16 @@ impl Plan {
     /// The first of repeated rules counts. `words` comes before any other relevancy rule, listed or not, unless all
     /// words are required.
     pub(crate) fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool, all_words: bool) -> Plan {
-        let mut plan = Plan { sorts: Vec::new(), told: Vec::new(), all_words };
+        let mut plan = Plan { sorts: Vec::new(), rules: Vec::new(), all_words };
         for rule in rules {
-            let told = match rule {
-                RankingRule::Words => Told::Words,
-                RankingRule::Typo => Told::Typo,
-                RankingRule::Proximity => Told::Proximity,
-                RankingRule::Attribute => Told::Attribute,
-                RankingRule::AttributeRank => Told::AttributeRank,
-                RankingRule::WordPosition => Told::WordPosition,
-                RankingRule::Exactness => Told::Exactness,
+            let rule = match rule {
+                RankingRule::Words => PlannedRule::Words,
+                RankingRule::Typo => PlannedRule::Typo,
+                RankingRule::Proximity => PlannedRule::Proximity,
+                RankingRule::Attribute => PlannedRule::Attribute,
+                RankingRule::AttributeRank => PlannedRule::AttributeRank,
+                RankingRule::WordPosition => PlannedRule::WordPosition,
+                RankingRule::Exactness => PlannedRule::Exactness,
                 RankingRule::Sort => {
                     request.iter().for_each(|c| plan.add_sort(c.clone()));
                     continue;
@@ -76,14 +76,14 @@ impl Plan {
                     continue;
                 }
             };
-            if !relevancy || plan.told.contains(&told) {
+            if !relevancy || plan.rules.contains(&rule) {
                 continue;
             }
-            if told != Told::Words && !plan.told.contains(&Told::Words) && !all_words {
-                plan.told.push(Told::Words);
+            if rule != PlannedRule::Words && !plan.rules.contains(&PlannedRule::Words) && !all_words {
+                plan.rules.push(PlannedRule::Words);
             }
-            if told != Told::Words || !all_words {
-                plan.told.push(told);
+            if rule != PlannedRule::Words || !all_words {
+                plan.rules.push(rule);
             }
         }
         plan
@@ -91,31 +91,31 @@ impl Plan {
 
     fn add_sort(&mut self, criterion: SortCriterion) {
         if !self.sorts.iter().any(|s| s.same_target(&criterion)) {
-            self.told.push(Told::Sort(self.sorts.len()));
+            self.rules.push(PlannedRule::Sort(self.sorts.len()));
             self.sorts.push(criterion);
         }
     }
 
     /// Whether documents that match more words always come first.
     pub(crate) fn words_first(&self) -> bool {
-        self.all_words || self.told.first() == Some(&Told::Words)
+        self.all_words || self.rules.first() == Some(&PlannedRule::Words)
     }
 
     /// Whether, among documents that match as many words, those with fewer typos come first.
     pub(crate) fn typo_first(&self) -> bool {
-        let rest = self.told.strip_prefix(&[Told::Words]).unwrap_or(&self.told);
-        self.words_first() && rest.first() == Some(&Told::Typo)
+        let rest = self.rules.strip_prefix(&[PlannedRule::Words]).unwrap_or(&self.rules);
+        self.words_first() && rest.first() == Some(&PlannedRule::Typo)
     }
 
-    /// Whether `typo` comes before another rule.
-    pub(crate) fn tells_typos_before(&self, rule: Told) -> bool {
-        self.told.iter().take_while(|&&told| told != rule).any(|&told| told == Told::Typo)
+    /// Whether `typo` is a rule before `later`.
+    pub(crate) fn has_typo_before(&self, later: PlannedRule) -> bool {
+        self.rules.iter().take_while(|&&rule| rule != later).any(|&rule| rule == PlannedRule::Typo)
     }
 
     /// The graph rules in order.
     pub(crate) fn graph_rules(&self) -> Vec<GraphRule> {
         let mut out = Vec::new();
-        for &rule in self.told.iter().flat_map(|t| t.graph_rules()) {
+        for &rule in self.rules.iter().flat_map(|t| t.graph_rules()) {
             if !out.contains(&rule) {
                 out.push(rule);
             }
@@ -124,22 +124,22 @@ impl Plan {
     }
 
     /// The parts of a comparison: runs of graph rules, cut by sorts.
-    pub(crate) fn parts(&self, layout: &KeyLayout) -> Vec<Part> {
+    pub(crate) fn parts(&self, layout: &KeyLayout) -> Vec<KeyPart> {
         let mut parts = Vec::new();
         let mut mask: Key = 0;
-        for told in &self.told {
-            if let Told::Sort(index) = told {
+        for rule in &self.rules {
+            if let PlannedRule::Sort(index) = rule {
                 if mask != 0 {
-                    parts.push(Part::Graph(std::mem::take(&mut mask)));
+                    parts.push(KeyPart::Graph(std::mem::take(&mut mask)));
                 }
-                parts.push(Part::Sort(*index));
+                parts.push(KeyPart::Sort(*index));
             }
-            for rule in told.graph_rules() {
+            for rule in rule.graph_rules() {
                 mask |= layout.slice(*rule).map_or(0, |s| s.mask());
             }
         }
         if mask != 0 {
-            parts.push(Part::Graph(mask));
+            parts.push(KeyPart::Graph(mask));
         }
         parts
     }

@@ -16,7 +16,7 @@ use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 use crate::rank::thresholds::SearchThresholds;
-use crate::rank::top_k::{Entry, Part, TopK};
+use crate::rank::top_k::{Entry, KeyPart, TopK};
 use crate::segment::Span;
 use crate::sort::SortTarget;
 
@@ -84,7 +84,7 @@ impl<'a> LevelScan<'a> {
             all_read,
             matched,
             has_sorts: context.has_sorts(),
-            has_graph_rules: context.parts.iter().any(|p| matches!(p, Part::Graph(_))),
+            has_graph_rules: context.parts.iter().any(|p| matches!(p, KeyPart::Graph(_))),
             paths: PathFinder::new(graph, options, level, &context.layout, &context.exact_known),
             documents: DocumentScanner::new(&context.matchers[index], options),
             sorts: Vec::new(),

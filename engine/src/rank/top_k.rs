@@ -9,7 +9,7 @@ use crate::rank::key::Key;
 
 /// One step of the comparison of two documents of the same segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum KeyPart {
     /// Costs of consecutive graph rules.
     Graph(Key),
     /// Index into [`Entry::sorts`].
@@ -28,11 +28,11 @@ pub(crate) struct Entry {
 }
 
 /// Compares by `parts`, in order, and not by document.
-pub(crate) fn compare(parts: &[Part], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
+pub(crate) fn compare(parts: &[KeyPart], a: (Key, &[u64]), b: (Key, &[u64])) -> Ordering {
     for part in parts {
         let ordering = match *part {
-            Part::Graph(mask) => (a.0 & mask).cmp(&(b.0 & mask)),
-            Part::Sort(i) => a.1[i].cmp(&b.1[i]),
+            KeyPart::Graph(mask) => (a.0 & mask).cmp(&(b.0 & mask)),
+            KeyPart::Sort(i) => a.1[i].cmp(&b.1[i]),
         };
         if ordering.is_ne() {
             return ordering;
@@ -58,7 +58,7 @@ impl SharedBar {
 #[derive(Debug)]
 pub(crate) struct TopK {
     k: usize,
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     entries: Vec<Entry>,
     /// The worst entry that still counts, once `k` are known.
     threshold: Option<Entry>,
@@ -68,13 +68,13 @@ pub(crate) struct TopK {
 }
 
 impl TopK {
-    pub(crate) fn new(k: usize, parts: Vec<Part>) -> TopK {
+    pub(crate) fn new(k: usize, parts: Vec<KeyPart>) -> TopK {
         TopK { k, parts, entries: Vec::new(), threshold: None, shared: Key::MAX }
     }
 
     /// Tells the others the worst key that still counts here, and asks for theirs.
     pub(crate) fn exchange(&mut self, bar: &SharedBar) {
-        if let [Part::Graph(mask)] = *self.parts {
+        if let [KeyPart::Graph(mask)] = *self.parts {
             let mut bar = bar.0.lock();
             *bar = self.threshold.as_ref().map_or(*bar, |worst| (worst.key & mask).min(*bar));
             self.shared = self.shared.min(*bar);
@@ -83,7 +83,7 @@ impl TopK {
 
     /// Whether a document with this key would come behind enough others of another segment.
     fn is_behind_others(&self, key: Key) -> bool {
-        matches!(*self.parts, [Part::Graph(mask)] if key & mask > self.shared)
+        matches!(*self.parts, [KeyPart::Graph(mask)] if key & mask > self.shared)
     }
 
     /// Whether a document with this key could enter.
@@ -108,7 +108,7 @@ impl TopK {
         }
         let Some(worst) = &self.threshold else { return self.k > 0 };
         for part in &self.parts {
-            let Part::Graph(mask) = *part else { return true };
+            let KeyPart::Graph(mask) = *part else { return true };
             match (bound & mask).cmp(&(worst.key & mask)) {
                 Ordering::Less => return true,
                 Ordering::Equal => {}
@@ -125,7 +125,7 @@ impl TopK {
 
     /// How many documents come before all with this key, as far as the costs before the first sort tell.
     pub(crate) fn count_below(&self, bound: Key) -> usize {
-        let Some(Part::Graph(mask)) = self.parts.first() else { return 0 };
+        let Some(KeyPart::Graph(mask)) = self.parts.first() else { return 0 };
         self.entries.iter().filter(|entry| entry.key & mask < bound & mask).count()
     }
 
@@ -188,7 +188,7 @@ mod tests {
     proptest! {
         #[test]
         fn keeps_the_smallest(keys in proptest::collection::vec((0u8..20, 0u8..4), 0..200), k in 0usize..30) {
-            let parts = vec![Part::Sort(0), Part::Graph(Key::MAX)];
+            let parts = vec![KeyPart::Sort(0), KeyPart::Graph(Key::MAX)];
             let mut top = TopK::new(k, parts);
             for (doc, &(key, sort)) in keys.iter().enumerate() {
                 let (key, sorts) = (Key::from(key), vec![u64::from(sort)]);

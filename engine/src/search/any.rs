@@ -67,7 +67,7 @@ pub(super) fn search_any(
         request.matching_terms.then(|| matching::matching_terms(graph, segments.iter().map(|segment| &segment.query)));
     let explainer = request.explain.as_ref().map(|_| {
         let excluded = &parsed.excluded;
-        (Explainer { snapshot, request, graph, excluded, segments: &segments }, ranked.told(&plan))
+        (Explainer { snapshot, request, graph, excluded, segments: &segments }, ranked.report(&plan))
     });
     let limits = limits(parsed.is_cut, ranked.degraded || filtering.is_late());
     let matching = std::mem::take(&mut ranked.matching);

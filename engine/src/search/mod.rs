@@ -278,7 +278,7 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
         request.matching_terms.then(|| matching::matching_terms(&graph, segments.iter().map(|s| &s.query)));
     let explainer = request.explain.as_ref().map(|_| {
         let excluded = &parsed.excluded;
-        (Explainer { snapshot, request, graph: &graph, excluded, segments: &segments }, ranked.told())
+        (Explainer { snapshot, request, graph: &graph, excluded, segments: &segments }, ranked.report())
     });
     let mut limits = limits(parsed.is_cut, ranked.degraded || filtering.is_late());
     limits.extend(ranked.readings_cut.then_some(Limit::QueryReadings));

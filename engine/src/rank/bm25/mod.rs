@@ -40,9 +40,9 @@ use crate::rank::explain::{AppliedRule, RuleCandidates};
 use crate::rank::key::Key;
 use crate::rank::merge::RankedList;
 use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
-use crate::rank::plan::{Plan, Told};
+use crate::rank::plan::{Plan, PlannedRule};
 use crate::rank::score::ScoreDetail;
-use crate::rank::top_k::{Entry, Part, TopK};
+use crate::rank::top_k::{Entry, KeyPart, TopK};
 use crate::segment::SegmentReader;
 
 pub(crate) use readings::is_doubtful;
@@ -177,14 +177,14 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
 }
 
 /// The score of an entry is its whole key.
-const SCORE: Part = Part::Graph(u64::MAX as Key);
+const SCORE: KeyPart = KeyPart::Graph(u64::MAX as Key);
 
 /// The relevancy rules become one, in the place of the first of them, or last where there are none.
-fn parts(plan: &Plan) -> Vec<Part> {
+fn parts(plan: &Plan) -> Vec<KeyPart> {
     let mut parts = Vec::new();
-    for told in &plan.told {
-        match told {
-            Told::Sort(index) => parts.push(Part::Sort(*index)),
+    for rule in &plan.rules {
+        match rule {
+            PlannedRule::Sort(index) => parts.push(KeyPart::Sort(*index)),
             _ if !parts.contains(&SCORE) => parts.push(SCORE),
             _ => {}
         }
@@ -317,11 +317,11 @@ impl Scan<'_> {
 
 impl Bm25Ranked<'_> {
     /// What the ranking by `plan` saw: one look at a document decides all rules.
-    pub(crate) fn told(&self, plan: &Plan) -> Vec<RuleCandidates> {
+    pub(crate) fn report(&self, plan: &Plan) -> Vec<RuleCandidates> {
         let documents = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
-        let rule = |part: &Part| match *part {
-            Part::Graph(_) => AppliedRule::Named("bm25"),
-            Part::Sort(index) => AppliedRule::Sort(plan.sorts[index].clone()),
+        let rule = |part: &KeyPart| match *part {
+            KeyPart::Graph(_) => AppliedRule::Named("bm25"),
+            KeyPart::Sort(index) => AppliedRule::Sort(plan.sorts[index].clone()),
         };
         let rules = self.order.parts.iter().map(rule).collect();
         vec![RuleCandidates { rules, first: 0, documents, read: Some(self.scored), groups: Vec::new() }]
@@ -342,17 +342,17 @@ impl RankedList for Bm25Ranked<'_> {
             return vec![ScoreDetail::Skipped];
         }
         let value = score_of(entry.key);
-        let told = |part: &Part| match *part {
-            Part::Graph(_) => ScoreDetail::Bm25 {
+        let detail = |part: &KeyPart| match *part {
+            KeyPart::Graph(_) => ScoreDetail::Bm25 {
                 value,
                 max: self.worth * (statistics::K1 + 1.0),
                 matching_words: u32::from(entry.level),
                 max_matching_words: self.words,
                 score: statistics::normalized(value, self.worth),
             },
-            Part::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
+            KeyPart::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
         };
-        self.order.parts.iter().map(told).collect()
+        self.order.parts.iter().map(detail).collect()
     }
 }
 
