@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::action::Action;
 use crate::secret::redacted;
 use crate::timestamp::Timestamp;
+use crate::wire::keys::NewKey;
 
 /// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,24 @@ pub(super) fn value(uid: Uuid, master_key: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, master_key.as_bytes());
     let tag = hmac::sign(&key, uid.hyphenated().to_string().as_bytes());
     tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl From<NewKey> for ApiKey {
+    /// Made now, with a random uid where none was chosen.
+    fn from(asked: NewKey) -> ApiKey {
+        let NewKey { uid, name, description, actions, indexes, expires_at } = asked;
+        let now = Timestamp::now();
+        ApiKey {
+            uid: uid.unwrap_or_else(Uuid::new_v4),
+            name,
+            description,
+            actions,
+            indexes,
+            expires_at,
+            created_at: now,
+            updated_at: now,
+        }
+    }
 }
 
 impl ApiKey {

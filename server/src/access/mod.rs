@@ -20,7 +20,7 @@ pub use action::Action;
 pub(crate) use key::matches;
 pub use key::{ApiKey, ApiKeyView};
 pub use rights::{Holder, Rights};
-pub use store::{KeyPage, KeyPatch, KeyStore};
+pub use store::{KeyPage, KeyStore};
 pub use tenant::{Rule, SearchRules};
 pub(crate) use transfer::{KeyLine, export_keys, import_keys};
 

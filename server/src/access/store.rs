@@ -16,6 +16,7 @@ use super::key::{ApiKey, rfc3339};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::StoreError;
 use crate::timestamp::Timestamp;
+use crate::wire::keys::KeyPatch;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS api_keys (
@@ -66,15 +67,6 @@ pub struct KeyPage {
     pub keys: Vec<Arc<ApiKey>>,
     /// On all pages.
     pub total: usize,
-}
-
-/// What a change sets; `None` leaves, `Some(None)` clears.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyPatch {
-    /// A name for people to read.
-    pub name: Option<Option<String>>,
-    /// A description for people to read.
-    pub description: Option<Option<String>>,
 }
 
 impl KeyStore {

@@ -1,15 +1,13 @@
 //! `?customMetadata=` of writes: a text that a client wants to find again in the task.
 //!
 //! It belongs to the request, not to what its route does: it is read before the route runs and is there when it
-//! registers its task. Routes that accept no other parameter, or read them all, know its name.
+//! registers its task.
 
 use std::future::Future;
 
 use crate::error::{ApiResult, Code};
+use crate::wire::documents::CUSTOM_METADATA;
 use crate::wire::query_string::QueryString;
-
-/// The name of the parameter.
-pub(crate) const CUSTOM_METADATA: &str = "customMetadata";
 
 tokio::task_local! {
     static OF_REQUEST: Option<String>;

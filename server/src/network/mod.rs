@@ -24,6 +24,7 @@ use crate::features::write_durably;
 use crate::instance::keep_unreadable;
 use crate::outbound::parse_url;
 use crate::secret::{redacted, shown_url};
+use crate::wire::network::{NetworkPatch, RemotePatch};
 
 /// Another server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,29 +55,6 @@ pub struct Topology {
     /// By name; may hold this server too.
     #[serde(default)]
     pub remotes: BTreeMap<String, Remote>,
-}
-
-/// Changes by the name of a remote; a null value removes one.
-pub type RemotePatches = Vec<(String, Option<RemotePatch>)>;
-
-/// A change. Outer `None`: as it is. Inner `None`: null.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NetworkPatch {
-    /// The name of this server.
-    pub own_name: Option<Option<String>>,
-    /// Null removes all.
-    pub remotes: Option<Option<RemotePatches>>,
-}
-
-/// A change of one remote. Outer `None`: as it is. Inner `None`: null.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RemotePatch {
-    /// Base address.
-    pub url: Option<Option<String>>,
-    /// See [`Remote`].
-    pub search_api_key: Option<Option<String>>,
-    /// See [`Remote`].
-    pub write_api_key: Option<Option<String>>,
 }
 
 /// The topology and the file that remembers it.

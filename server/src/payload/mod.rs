@@ -9,13 +9,14 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
-use lamina_engine::document::{PayloadFormat, normalize_payload};
+use lamina_engine::document::normalize_payload;
 use warp::http::HeaderMap;
 
 use crate::engine_errors::payload_error;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
 use crate::tasks::{PayloadPlace, blocking};
+use crate::wire::documents::Format;
 
 use ahead::DictionaryAhead;
 
@@ -38,15 +39,6 @@ pub(crate) struct Received {
     pub(crate) place: PayloadPlace,
     /// The lines, when [`PayloadPlace::Inline`].
     pub(crate) inline: Option<Vec<u8>>,
-}
-
-/// How a payload is sent and how messages call that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
-    /// For the engine.
-    pub format: PayloadFormat,
-    /// `json`, `ndjson` or `csv`
-    pub name: &'static str,
 }
 
 /// Whether a body says that it is small.

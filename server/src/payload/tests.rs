@@ -1,5 +1,6 @@
 //! Bodies of all shapes through the whole way in.
 
+use lamina_engine::document::PayloadFormat;
 use std::io::Write;
 
 use futures_util::stream;

@@ -31,6 +31,7 @@ async fn create(request: Request) -> ApiResult<Response> {
     let contains_allowed = state.features.is_on(Feature::ContainsFilter);
     // The keys of embedders go to an address that the client chooses: only with a key that could have set them.
     let with_secrets = request.rights().may(Action::SettingsUpdate);
-    let asked = Export { with_secrets, ..export(&*request.json().await?, piece_bytes, contains_allowed)? };
+    let asked = export(&*request.json().await?, contains_allowed)?;
+    let asked = Export { with_secrets, ..Export::of_request(asked, piece_bytes) };
     enqueue_as(StatusCode::OK, &state, NewTask::global(Content::Export(asked))).await
 }

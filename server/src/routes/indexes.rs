@@ -113,5 +113,6 @@ async fn swap(request: Request) -> ApiResult<Response> {
     for uid in swaps.iter().flat_map(|swap| &swap.indexes) {
         rights.check_index(uid)?;
     }
+    let swaps = swaps.into_iter().map(Into::into).collect();
     enqueue(&state, NewTask::global(Content::SwapIndexes { swaps })).await
 }

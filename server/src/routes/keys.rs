@@ -58,7 +58,7 @@ fn get_one(key: &str, request: &Request) -> ApiResult<Response> {
 
 async fn create(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let key = creation(&*request.json().await?)?;
+    let key = ApiKey::from(creation(&*request.json().await?)?);
     let shown = blocking(move || state.access.keys().create(key).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::CREATED, &shown))
 }

@@ -17,14 +17,14 @@ use crate::app::AppState;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::metadata::CUSTOM_METADATA;
 use crate::http::{Request, Routes, json_answer, json_text, request, respond};
 use crate::options::human_size;
 use crate::tasks::{
     Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
     blocking, check_inline_payload, check_payload_file, task_not_found,
 };
-use crate::wire::tasks::{list_parameters, selecting_parameters, uid_in_path};
+use crate::wire::documents::CUSTOM_METADATA;
+use crate::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = warp::path!("tasks" / String).and(warp::get()).and(request(state));
@@ -156,8 +156,8 @@ async fn compact_queue(request: Request) -> ApiResult<Response> {
 
 async fn list_tasks(request: Request) -> ApiResult<Response> {
     let state = request.state();
-    let (mut filter, paging) = list_parameters(&request.query())?;
-    filter.visible = request.rights().visible().map(<[String]>::to_vec);
+    let (asked, paging) = list_parameters(&request.query())?;
+    let filter = visible(asked, &request);
     let budget = state.budgets.answer();
     let page = state.queue.tasks(filter, paging, budget.clone()).await?;
     let results: Vec<TaskView<'_>> = page.results.iter().map(|task| task.view(&state.error_docs)).collect();
@@ -175,11 +175,15 @@ async fn delete_tasks(request: Request) -> ApiResult<Response> {
     enqueue_ok(request.state(), Content::DeleteTasks { filter, tasks }).await
 }
 
+/// The tasks that a request names, of those that its key may know of.
+fn visible(asked: TaskSelection, request: &Request) -> TaskFilter {
+    TaskFilter { visible: request.rights().visible().map(<[String]>::to_vec), ..asked.into() }
+}
+
 /// The query string as it came, and the tasks that match now.
 async fn matching(request: &Request, verb: &str) -> ApiResult<(String, UidSet)> {
-    let mut filter = selecting_parameters(&request.query().without(CUSTOM_METADATA), verb)?;
-    filter.visible = request.rights().visible().map(<[String]>::to_vec);
-    let tasks = request.state().queue.matching(filter).await?;
+    let asked = selecting_parameters(&request.query().without(CUSTOM_METADATA), verb)?;
+    let tasks = request.state().queue.matching(visible(asked, request)).await?;
     Ok((format!("?{}", request.raw_query()), tasks))
 }
 
@@ -203,8 +207,8 @@ async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {
 }
 
 async fn list_batches(request: Request) -> ApiResult<Response> {
-    let (mut filter, paging) = list_parameters(&request.query())?;
-    filter.visible = request.rights().visible().map(<[String]>::to_vec);
+    let (asked, paging) = list_parameters(&request.query())?;
+    let filter = visible(asked, &request);
     let budget = request.state().budgets.answer();
     let page = request.state().queue.batches(filter, paging, budget.clone()).await?;
     Ok(listed(&page, budget))

@@ -45,13 +45,14 @@ pub use kept_answers::{Answered, Form, KeptAnswers};
 pub(crate) use multi::at_query;
 pub use multi::{Snapshots, Written, run_multi};
 pub use refusal::unknown_embedder;
-pub use request::{engine_request, filter_time, parse_filter, parse_own_filter};
+pub use request::{engine_request, filter_time, parse_own_filter};
 pub use similar::run_similar;
 
 use crate::access::Rights;
 use crate::budget::{AnswerBudget, Held};
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
+use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
 use meaning::{Searched, check_embedder, embedding_took, search_by_kind};
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{Context, Target, bounds, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::{Feature, Features};
+use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
 
 /// For filters that no time budget of an index bounds. Those that are of use take some milliseconds.
@@ -64,20 +65,6 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
             .map(|explain| Explain { document: explain.document_id.clone(), imposed: hidden }),
         thresholds: SearchThresholds::default(),
     })
-}
-
-/// Reads the JSON form of a filter; `None` when it asks for nothing.
-///
-/// # Errors
-/// `code` for what can't be read, `feature_not_enabled` for `CONTAINS` unless it is allowed.
-pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiResult<Option<Filter>> {
-    let filter = Filter::from_json(filter).map_err(|error| ApiError::new(code, error.to_string()))?;
-    if let Some(place) = filter.as_ref().filter(|_| !contains_allowed).and_then(Filter::first_contains) {
-        let mut refusal = ApiError::feature_not_enabled("Using `CONTAINS` in a filter", "contains filter");
-        refusal.message = format!("{}\n{place}", refusal.message);
-        return Err(refusal);
-    }
-    Ok(filter)
 }
 
 /// As [`parse_filter`], for writes: only searches and lists of documents ask other indexes.

@@ -11,8 +11,9 @@ use uuid::Uuid;
 use super::answer::tell_degraded;
 use super::multi::Written;
 use super::request::{both, filter_time};
-use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, parse_filter, refusal, unknown_embedder};
+use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
 use crate::wire::similar::SimilarQuery;
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::kind::Kind;
 use super::uid_set::UidSet;
 use crate::stored_names::PayloadName;
+use crate::wire;
 
 /// The work of a task, with everything that the request said about it. Stored as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,6 +177,42 @@ pub struct Swap {
     pub indexes: [String; 2],
     /// The first becomes the second, which must not exist.
     pub rename: bool,
+}
+
+impl From<wire::documents::Edit> for Edit {
+    fn from(asked: wire::documents::Edit) -> Edit {
+        let wire::documents::Edit { function, context, filter } = asked;
+        Edit { function, context, filter }
+    }
+}
+
+impl From<wire::indexes::Swap> for Swap {
+    fn from(asked: wire::indexes::Swap) -> Swap {
+        let wire::indexes::Swap { indexes, rename } = asked;
+        Swap { indexes, rename }
+    }
+}
+
+impl From<wire::export::ExportedIndex> for ExportedIndex {
+    fn from(asked: wire::export::ExportedIndex) -> ExportedIndex {
+        let wire::export::ExportedIndex { pattern, filter, override_settings } = asked;
+        ExportedIndex { pattern, filter, override_settings }
+    }
+}
+
+impl Export {
+    /// What a request asks for, in pieces of `default_bytes` where it names no size. Settings go without their secrets.
+    pub fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
+        let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
+        Export {
+            url: asked.url,
+            api_key: asked.api_key,
+            payload_bytes: asked.payload_bytes.unwrap_or(default_bytes),
+            shows_payload_size: asked.payload_bytes.is_some(),
+            indexes: asked.indexes.map_or_else(all, |indexes| indexes.into_iter().map(Into::into).collect()),
+            with_secrets: false,
+        }
+    }
 }
 
 impl Content {

@@ -1,7 +1,7 @@
 //! Which tasks a request is about.
 
 use super::kind::{Kind, Status};
-use crate::timestamp::Timestamp;
+use crate::wire::tasks::{Bounds, TaskSelection};
 
 /// Values of one list are alternatives, lists and bounds must all hold. `None` is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,23 +28,21 @@ pub struct TaskFilter {
     pub finished: Bounds,
 }
 
-/// An open interval of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
-    /// Strictly later than this.
-    pub after: Option<Timestamp>,
-    /// Strictly earlier than this.
-    pub before: Option<Timestamp>,
-}
-
-impl Bounds {
-    /// Whether there is no bound.
-    pub fn is_open(&self) -> bool {
-        self.after.is_none() && self.before.is_none()
-    }
-
-    /// Whether `time` lies between.
-    pub fn admits(&self, time: Timestamp) -> bool {
-        self.after.is_none_or(|after| time > after) && self.before.is_none_or(|before| time < before)
+impl From<TaskSelection> for TaskFilter {
+    fn from(asked: TaskSelection) -> TaskFilter {
+        let TaskSelection { uids, batch_uids, index_uids, kinds, statuses, canceled_by, enqueued, started, finished } =
+            asked;
+        TaskFilter {
+            uids,
+            batch_uids,
+            index_uids,
+            visible: None,
+            kinds,
+            statuses,
+            canceled_by,
+            enqueued,
+            started,
+            finished,
+        }
     }
 }

@@ -17,14 +17,14 @@ pub(crate) mod uploads;
 pub(crate) mod write_stats;
 
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
-pub use filter::{Bounds, TaskFilter};
+pub use filter::TaskFilter;
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 pub use queue::{NewTask, TaskQueue};
 pub use steps::{Step, Steps};
 pub use store::{
-    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, Paging, RowReport, Store, StoreError,
+    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RowReport, Store, StoreError,
     TaskCounts, TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{FinishedBatch, check_database, copy_database, open_to_read, progress};

@@ -10,13 +10,14 @@ use super::content::Content;
 use super::delay::{self, Delay};
 use super::filter::TaskFilter;
 use super::live::LiveBatch;
-use super::store::{Batch, Page, Paging, Store, StoreError};
+use super::store::{Batch, Page, Store, StoreError};
 use super::task::{SummarizedTask, Task};
 use super::trace::RecentTraces;
 use super::uid_set::UidSet;
 use super::uploads::{Upload, Uploads};
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::tasks::Paging;
 
 /// A task to register.
 #[derive(Clone, Debug)]

@@ -11,7 +11,8 @@ use reqwest::Body;
 
 use crate::budget::AnswerBudget;
 use crate::error::{ApiResult, ErrorDocs};
-use crate::tasks::{Paging, TaskFilter, TaskQueue};
+use crate::tasks::{TaskFilter, TaskQueue};
+use crate::wire::tasks::Paging;
 
 /// Tasks that are held in memory at once.
 const PAGE: u64 = 1000;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use delivery::Deliveries;
-pub use store::{WebhookPatch, Webhooks};
+pub use store::Webhooks;
 pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
 use crate::secret::{AUTHORIZATION, redacted, shown_header, shown_url};

@@ -14,6 +14,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::{is_framing, parse_url};
 use crate::secret::shown_url;
 use crate::tasks::StoreError;
+use crate::wire::webhooks::WebhookPatch;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS webhooks (
@@ -25,18 +26,6 @@ CREATE TABLE IF NOT EXISTS webhooks (
 
 const WEBHOOKS_MAX: usize = 20;
 const HEADERS_MAX: usize = 200;
-
-/// Values by the name of a header; a null value removes one.
-pub(super) type HeaderPatches = Vec<(String, Option<String>)>;
-
-/// What a client wants a webhook to be. Outer `None`: as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebhookPatch {
-    /// Inner `None`: null.
-    pub url: Option<Option<String>>,
-    /// Inner `None`: null, which removes all.
-    pub headers: Option<Option<HeaderPatches>>,
-}
 
 /// All webhooks of a server.
 #[derive(Debug)]

@@ -6,8 +6,9 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::store::{WebhookPatch, Webhooks};
+use super::store::Webhooks;
 use crate::error::ApiResult;
+use crate::wire::webhooks::WebhookPatch;
 
 /// `webhooks.json`
 #[derive(Debug, Default, Serialize, Deserialize)]

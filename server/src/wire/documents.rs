@@ -1,8 +1,8 @@
 //! Requests about documents: how they are added, which are listed.
 
 use lamina_engine::document::PayloadFormat;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::body::check_json;
 use super::identifier;
@@ -10,9 +10,19 @@ use super::json::At;
 use super::query_string::QueryString;
 use super::search::{filter_parameter, sort_parameter};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::http::metadata::CUSTOM_METADATA;
-use crate::payload::Format;
-use crate::tasks::Edit;
+
+/// The query parameter of a text that a client wants to find again in the task of a write. Routes that accept no other
+/// parameter, or read them all, know its name.
+pub const CUSTOM_METADATA: &str = "customMetadata";
+
+/// How a payload is sent and how messages call that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// For the engine.
+    pub format: PayloadFormat,
+    /// `json`, `ndjson` or `csv`
+    pub name: &'static str,
+}
 
 /// Query parameters of POST and PUT documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -290,6 +300,17 @@ fn not_empty(filter: Value) -> ApiResult<Value> {
         other => other.is_null(),
     };
     if is_empty { Err(empty_filter()) } else { Ok(filter) }
+}
+
+/// A function that changes documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Its text.
+    pub function: String,
+    /// What it can read besides the document.
+    pub context: Option<Map<String, Value>>,
+    /// Only documents that match; JSON value of the request.
+    pub filter: Option<Value>,
 }
 
 /// The body of `documents/edit`. Neither the function nor the syntax of the filter is checked here.

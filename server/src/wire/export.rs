@@ -2,20 +2,48 @@
 
 use serde_json::Value;
 
+use super::filter::parse_filter;
 use super::identifier::check_index_pattern;
 use super::json::{At, Kind};
 use crate::error::{ApiResult, Code};
 use crate::options::ByteSize;
 use crate::outbound::parse_url;
-use crate::search::parse_filter;
-use crate::tasks::{Export, ExportedIndex};
 
-/// Reads a body. `default_bytes` is the size of a piece when the request says nothing of it. Without an address the export
-/// has an empty one, and its task will fail: that is how the protocol has it.
+/// What a request says of an export.
+#[derive(Clone, PartialEq)]
+pub struct Export {
+    /// Base address of the other server; empty when the request named none.
+    pub url: String,
+    /// Its key, a secret.
+    pub api_key: Option<String>,
+    /// Most bytes of documents in one request, before compression.
+    pub payload_bytes: Option<u64>,
+    /// An index is sent as the first pattern says that it matches; all without.
+    pub indexes: Option<Vec<ExportedIndex>>,
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Export").field("indexes", &self.indexes).finish_non_exhaustive()
+    }
+}
+
+/// How to send the indexes of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExportedIndex {
+    /// Uid, or start of uids and `*`.
+    pub pattern: String,
+    /// Documents to send; JSON value of the request.
+    pub filter: Option<Value>,
+    /// Whether settings of an index that is there are overridden.
+    pub override_settings: bool,
+}
+
+/// Reads a body. Without an address the export has an empty one, and its task will fail: that is how the protocol has it.
 ///
 /// # Errors
 /// The first problem in the order of the text, then an address that can't be one.
-pub fn export(body: &Value, default_bytes: u64, contains_allowed: bool) -> ApiResult<Export> {
+pub fn export(body: &Value, contains_allowed: bool) -> ApiResult<Export> {
     let (mut url, mut api_key, mut payload_bytes, mut indexes) = (String::new(), None, None, None);
     At::root(body).fields(&["url", "apiKey", "payloadSize", "indexes"], |name, field| {
         match name {
@@ -36,15 +64,7 @@ pub fn export(body: &Value, default_bytes: u64, contains_allowed: bool) -> ApiRe
         }
         Ok(())
     })?;
-    let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
-    Ok(Export {
-        url,
-        api_key,
-        payload_bytes: payload_bytes.unwrap_or(default_bytes),
-        shows_payload_size: payload_bytes.is_some(),
-        indexes: indexes.unwrap_or_else(all),
-        with_secrets: false,
-    })
+    Ok(Export { url, api_key, payload_bytes, indexes })
 }
 
 /// Bytes, or a text with a unit.
@@ -96,16 +116,16 @@ mod tests {
                 "url": "http://a.b", "apiKey": "k", "payloadSize": "2 MiB",
                 "indexes": {"a*": {"filter": "x = 1", "overrideSettings": true}, "b": {}, "c": null}
             }),
-            7,
             false,
         )
         .unwrap();
         assert_eq!((asked.url.as_str(), asked.api_key.as_deref()), ("http://a.b", Some("k")));
-        assert_eq!((asked.payload_bytes, asked.shows_payload_size), (2 << 20, true));
-        assert_eq!(asked.indexes.len(), 3);
-        assert_eq!((&asked.indexes[0].filter, asked.indexes[0].override_settings), (&Some(json!("x = 1")), true));
-        let small = export(&json!({"url": "http://a.b"}), 7, false).unwrap();
-        assert_eq!((small.payload_bytes, small.shows_payload_size, small.indexes[0].pattern.as_str()), (7, false, "*"));
+        assert_eq!(asked.payload_bytes, Some(2 << 20));
+        let indexes = asked.indexes.unwrap();
+        assert_eq!(indexes.len(), 3);
+        assert_eq!((&indexes[0].filter, indexes[0].override_settings), (&Some(json!("x = 1")), true));
+        let small = export(&json!({"url": "http://a.b"}), false).unwrap();
+        assert_eq!((small.payload_bytes, small.indexes), (None, None));
     }
 
     #[test]
@@ -125,8 +145,8 @@ mod tests {
         ] {
             let mut body = json!({"url": "http://a.b"});
             body[field] = value;
-            assert_eq!(export(&body, 7, false).unwrap_err().code, code, "{body}");
+            assert_eq!(export(&body, false).unwrap_err().code, code, "{body}");
         }
-        assert_eq!(export(&json!({}), 7, false).unwrap().url, "");
+        assert_eq!(export(&json!({}), false).unwrap().url, "");
     }
 }

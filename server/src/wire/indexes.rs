@@ -8,7 +8,6 @@ use super::identifier;
 use super::json::{At, required};
 use super::query_string::QueryString;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::tasks::Swap;
 
 /// `offset` and `limit` of GET `/indexes`.
 ///
@@ -63,6 +62,15 @@ pub fn update(body: &Value) -> ApiResult<(Option<String>, Option<String>)> {
         Ok(())
     })?;
     Ok((primary_key, uid))
+}
+
+/// One exchange of two indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swap {
+    /// The two uids.
+    pub indexes: [String; 2],
+    /// The first becomes the second, which must not exist.
+    pub rename: bool,
 }
 
 /// The body of POST `/swap-indexes`.

@@ -6,12 +6,37 @@ use time::macros::format_description;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 use uuid::Uuid;
 
+use super::actions::Action;
 use super::identifier::check_index_pattern;
 use super::json::{At, required};
 use super::query_string::QueryString;
-use crate::access::{Action, ApiKey, KeyPatch};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::timestamp::Timestamp;
+
+/// What a change sets; `None` leaves, `Some(None)` clears.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyPatch {
+    /// A name for people to read.
+    pub name: Option<Option<String>>,
+    /// A description for people to read.
+    pub description: Option<Option<String>>,
+}
+
+/// A key that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKey {
+    /// As chosen by the client.
+    pub uid: Option<Uuid>,
+    /// A name for people to read.
+    pub name: Option<String>,
+    /// A description for people to read.
+    pub description: Option<String>,
+    /// What it may do.
+    pub actions: Vec<Action>,
+    /// Index uids and patterns with a final `*`.
+    pub indexes: Vec<String>,
+    /// `None`: never.
+    pub expires_at: Option<OffsetDateTime>,
+}
 
 /// The query string of a list of keys: offset and limit.
 ///
@@ -34,7 +59,7 @@ pub fn list_parameters(query: &QueryString) -> ApiResult<(usize, usize)> {
 ///
 /// # Errors
 /// The first problem in the order of the text, then a missing field, then actions that its indexes forbid.
-pub fn creation(body: &Value) -> ApiResult<ApiKey> {
+pub fn creation(body: &Value) -> ApiResult<NewKey> {
     const ACCEPTED: [&str; 6] = ["description", "name", "uid", "actions", "indexes", "expiresAt"];
     let (mut description, mut name, mut uid) = (None, None, None);
     let (mut actions, mut indexes, mut expires_at) = (None, None, None);
@@ -53,17 +78,7 @@ pub fn creation(body: &Value) -> ApiResult<ApiKey> {
     let actions = required(actions, &root, "actions", Code::MissingApiKeyActions)?;
     let indexes = required(indexes, &root, "indexes", Code::MissingApiKeyIndexes)?;
     let expires_at = required(expires_at, &root, "expiresAt", Code::MissingApiKeyExpiresAt)?;
-    let now = Timestamp::now();
-    let key = ApiKey {
-        uid: uid.unwrap_or_else(Uuid::new_v4),
-        name,
-        description,
-        actions,
-        indexes,
-        expires_at,
-        created_at: now,
-        updated_at: now,
-    };
+    let key = NewKey { uid, name, description, actions, indexes, expires_at };
     check_reach(&key)?;
     Ok(key)
 }
@@ -104,8 +119,8 @@ fn end(field: &At<'_>) -> ApiResult<OffsetDateTime> {
 }
 
 /// Actions on the whole server need a key for all indexes. A key for none counts as one here: it harms nobody.
-fn check_reach(key: &ApiKey) -> ApiResult<()> {
-    let is_scoped = !key.indexes.is_empty() && !key.is_global();
+fn check_reach(key: &NewKey) -> ApiResult<()> {
+    let is_scoped = !key.indexes.is_empty() && !key.indexes.iter().any(|pattern| pattern == "*");
     match key.actions.iter().find(|action| is_scoped && action.is_global()) {
         Some(action) => Err(ApiError::new(
             Code::IndexScopedApiKeyWithGlobalAction,
@@ -172,15 +187,12 @@ mod tests {
             "actions": ["documents.*", "*.get"], "indexes": ["a*", "b"], "expiresAt": "9000-01-01"
         }))
         .unwrap();
-        assert_eq!(key.uid.to_string(), "4bc0887a-0e41-4f3b-935d-0c451dcee9c8");
+        assert_eq!(key.uid.unwrap().to_string(), "4bc0887a-0e41-4f3b-935d-0c451dcee9c8");
         assert_eq!((key.name.as_deref(), key.description), (Some("n"), None));
         assert_eq!(key.actions, [Action::DocumentsAll, Action::AllGet]);
         assert_eq!(key.indexes, ["a*", "b"]);
         assert_eq!(key.expires_at, Some(time::macros::datetime!(9000-01-01 0:00 UTC)));
-        assert_ne!(
-            creation(&body("actions", json!([]))).unwrap().uid,
-            creation(&body("actions", json!([]))).unwrap().uid
-        );
+        assert_eq!(creation(&body("actions", json!([]))).unwrap().uid, None);
     }
 
     #[test]

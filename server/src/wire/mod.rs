@@ -1,12 +1,15 @@
 //! The public JSON shapes: reading and checking what clients send, writing what they get back.
 //!
-//! Nothing here knows of HTTP connections or stores; a request body comes in as a JSON value, an answer leaves as one.
+//! Nothing here knows of HTTP connections, stores, or the types of those who carry requests out: a request body comes in as a
+//! JSON value, and becomes a type of this module, which others convert into theirs.
 //! Every refusal is the *first* problem in the order in which the request was written.
 
+pub mod actions;
 pub mod body;
 pub mod documents;
 pub mod export;
 pub mod fields;
+pub mod filter;
 pub mod identifier;
 pub mod indexes;
 pub mod json;
@@ -20,6 +23,7 @@ pub mod search;
 pub mod settings;
 pub mod similar;
 mod suggest;
+pub mod task_names;
 pub mod tasks;
 pub mod wait;
 pub mod webhooks;

@@ -4,7 +4,29 @@ use serde_json::Value;
 
 use super::json::At;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::network::{NetworkPatch, RemotePatch};
+
+/// Changes by the name of a remote; a null value removes one.
+pub type RemotePatches = Vec<(String, Option<RemotePatch>)>;
+
+/// A change. Outer `None`: as it is. Inner `None`: null.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkPatch {
+    /// The name of this server.
+    pub own_name: Option<Option<String>>,
+    /// Null removes all.
+    pub remotes: Option<Option<RemotePatches>>,
+}
+
+/// A change of one remote. Outer `None`: as it is. Inner `None`: null.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemotePatch {
+    /// Base address.
+    pub url: Option<Option<String>>,
+    /// The key that searches of it are made with.
+    pub search_api_key: Option<Option<String>>,
+    /// The key that writes to it are made with.
+    pub write_api_key: Option<Option<String>>,
+}
 
 /// The body of a change.
 ///

@@ -4,8 +4,8 @@ use time::format_description::well_known::Rfc3339;
 use time::{Date, Duration, OffsetDateTime, Time};
 
 use super::query_string::{Parameter, QueryString, joined};
+use super::task_names::{Kind, Status};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::tasks::{Kind, Paging, Status, TaskFilter};
 use crate::timestamp::Timestamp;
 
 const PAGING: [&str; 3] = ["limit", "from", "reverse"];
@@ -29,12 +29,67 @@ pub const FILTERS: [&str; 12] = [
 /// Parameters of lists of tasks and batches.
 pub const LIST: [&str; PAGING.len() + FILTERS.len()] = joined(PAGING, FILTERS);
 
+/// Which tasks a request names. Values of one list are alternatives, lists and bounds must all hold. `None` is no condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskSelection {
+    /// Tasks with these uids.
+    pub uids: Option<Vec<u32>>,
+    /// Tasks of these batches.
+    pub batch_uids: Option<Vec<u32>>,
+    /// Tasks of these indexes; tasks that are not about one index never match.
+    pub index_uids: Option<Vec<String>>,
+    /// Tasks of these types.
+    pub kinds: Option<Vec<Kind>>,
+    /// Tasks in these states.
+    pub statuses: Option<Vec<Status>>,
+    /// Tasks that these cancelations ended.
+    pub canceled_by: Option<Vec<u32>>,
+    /// Registered between.
+    pub enqueued: Bounds,
+    /// Started between.
+    pub started: Bounds,
+    /// Finished between.
+    pub finished: Bounds,
+}
+
+/// An open interval of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Strictly later than this.
+    pub after: Option<Timestamp>,
+    /// Strictly earlier than this.
+    pub before: Option<Timestamp>,
+}
+
+impl Bounds {
+    /// Whether there is no bound.
+    pub fn is_open(&self) -> bool {
+        self.after.is_none() && self.before.is_none()
+    }
+
+    /// Whether `time` lies between.
+    pub fn admits(&self, time: Timestamp) -> bool {
+        self.after.is_none_or(|after| time > after) && self.before.is_none_or(|before| time < before)
+    }
+}
+
+/// Where a page starts and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// Most results.
+    pub limit: u64,
+    /// First uid, inclusive.
+    pub from: Option<u32>,
+    /// Oldest first instead of newest first.
+    pub reverse: bool,
+}
+
 /// The query string of a list of tasks or batches.
 ///
 /// # Errors
 /// The first problem in the order of the text.
-pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
-    let mut filter = TaskFilter::default();
+pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskSelection, Paging)> {
+    let mut filter = TaskSelection::default();
     let mut paging = Paging { limit: 20, from: None, reverse: false };
     query.parameters(&LIST, |name, parameter| {
         match name {
@@ -52,7 +107,7 @@ pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
 ///
 /// # Errors
 /// `missing_task_filters`, or the first problem in the order of the text.
-pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskFilter> {
+pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskSelection> {
     if query.is_empty() {
         return Err(ApiError::new(
             Code::MissingTaskFilters,
@@ -63,12 +118,12 @@ pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskFi
             ),
         ));
     }
-    let mut filter = TaskFilter::default();
+    let mut filter = TaskSelection::default();
     query.parameters(&FILTERS, |name, parameter| read_filter(&mut filter, name, parameter))?;
     Ok(filter)
 }
 
-fn read_filter(filter: &mut TaskFilter, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
+fn read_filter(filter: &mut TaskSelection, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
     match name {
         "uids" => filter.uids = list(parameter.code(Code::InvalidTaskUids), integer)?,
         "batchUids" => filter.batch_uids = list(parameter.code(Code::InvalidBatchUids), integer)?,
@@ -185,7 +240,7 @@ mod tests {
     use super::*;
     use time::macros::datetime;
 
-    fn filter(query: &str) -> Result<TaskFilter, (Code, String)> {
+    fn filter(query: &str) -> Result<TaskSelection, (Code, String)> {
         list_parameters(&QueryString::parse(query)).map(|(filter, _)| filter).map_err(|e| (e.code, e.message))
     }
 
@@ -200,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_star_is_no_condition() {
-        assert_eq!(filter("uids=*&statuses=*&beforeEnqueuedAt=*").unwrap(), TaskFilter::default());
-        assert_eq!(filter("uids=1,*&statuses=*,failed,").unwrap(), TaskFilter::default());
+        assert_eq!(filter("uids=*&statuses=*&beforeEnqueuedAt=*").unwrap(), TaskSelection::default());
+        assert_eq!(filter("uids=1,*&statuses=*,failed,").unwrap(), TaskSelection::default());
         assert_eq!(filter("uids=a,*").unwrap_err().0, Code::InvalidTaskUids);
     }
 

@@ -6,7 +6,18 @@ use uuid::Uuid;
 use super::json::At;
 use super::query_string::{QueryString, decode_path_segment};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::webhooks::WebhookPatch;
+
+/// Values by the name of a header; a null value removes one.
+pub type HeaderPatches = Vec<(String, Option<String>)>;
+
+/// What a client wants a webhook to be. Outer `None`: as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookPatch {
+    /// Inner `None`: null.
+    pub url: Option<Option<String>>,
+    /// Inner `None`: null, which removes all.
+    pub headers: Option<Option<HeaderPatches>>,
+}
 
 /// The query string of a list: offset, and limit when given.
 ///

@@ -18,10 +18,11 @@ use crate::features::Feature;
 use crate::http::{Request, json_text};
 use crate::routes::search::context;
 use crate::routes::tell;
-use crate::search::{Context, check_list, filter_time, parse_filter, resolve_foreign};
+use crate::search::{Context, check_list, filter_time, resolve_foreign};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{ListQuery, get_parameters};
+use crate::wire::filter::parse_filter;
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
 

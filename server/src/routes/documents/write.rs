@@ -114,6 +114,6 @@ pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
             .map_err(|error| ApiError::new(Code::BadRequest, error.to_string()))?;
         Ok::<_, ApiError>(edit)
     });
-    let content = Content::Edit(edit.await??);
+    let content = Content::Edit(edit.await??.into());
     enqueue(&state, NewTask::for_index(uid, content)).await
 }

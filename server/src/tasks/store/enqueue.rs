@@ -121,7 +121,7 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
         .execute(params![
             uid,
             new.index_uid,
-            kind as u8,
+            kind.number(),
             enqueued_at.nanos(),
             details.as_deref().map(RawValue::get),
             new.custom_metadata,

@@ -239,7 +239,7 @@ fn end_task(
         )?
         .execute(params![
             uid,
-            end.status as u8,
+            end.status.number(),
             batch.uid,
             batch.started_at,
             batch.finished_at,
@@ -265,7 +265,7 @@ fn cancel_tasks(
         let mut statement = connection
             .prepare_cached("SELECT uid FROM tasks WHERE uid BETWEEN ?1 AND ?2 AND status = 0 AND kind <> ?3")?;
         let uids: Vec<u32> = statement
-            .query_map((first, last, Kind::TaskCancelation as u8), |row| row.get(0))?
+            .query_map((first, last, Kind::TaskCancelation.number()), |row| row.get(0))?
             .collect::<Result<_, _>>()?;
         for uid in uids {
             let written = batch.written.iter().find(|task| task.uid == uid);
@@ -292,9 +292,9 @@ impl Store {
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let last: Option<(u32, u8, Option<String>)> = transaction
             .prepare_cached("SELECT uid, status, details FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?
-            .query_row([Kind::UpgradeDatabase as u8], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .query_row([Kind::UpgradeDatabase.number()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        let Some((uid, _, Some(details))) = last.filter(|(_, status, _)| *status == Status::Failed as u8) else {
+        let Some((uid, _, Some(details))) = last.filter(|(_, status, _)| *status == Status::Failed.number()) else {
             return Ok(None);
         };
         let corrupt = |what| move |source| StoreError::Corrupt { what, uid, source };

@@ -11,29 +11,19 @@ use serde_json::{Map, Value, json};
 
 use super::{Store, StoreError, rows};
 use crate::budget::AnswerBudget;
-use crate::tasks::filter::{Bounds, TaskFilter};
+use crate::tasks::filter::TaskFilter;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
 use crate::tasks::steps::Step;
 use crate::tasks::task::Task;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::{IsoDuration, Timestamp};
+use crate::wire::tasks::{Bounds, Paging};
 
 /// How often what is listed is in memory: as it is stored, and as a body, which holds up to twice as much while it grows.
 const COPIES: usize = 3;
 /// A batch without its details.
 const BATCH_BYTES: usize = 512;
-
-/// Where a page starts and how long it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paging {
-    /// Most results.
-    pub limit: u64,
-    /// First uid, inclusive.
-    pub from: Option<u32>,
-    /// Oldest first instead of newest first.
-    pub reverse: bool,
-}
 
 /// A page of tasks or batches.
 #[derive(Clone, Debug, Serialize)]
@@ -232,7 +222,7 @@ fn condition(filter: &TaskFilter, live: Option<&LiveBatch>) -> Condition {
         condition.and("EXISTS (SELECT 1 FROM json_each(@) WHERE index_uid GLOB value)", json_text(patterns));
     }
     if let Some(kinds) = &filter.kinds {
-        condition.list("kind", &kinds.iter().map(|&kind| kind as u8).collect::<Vec<_>>());
+        condition.list("kind", &kinds.iter().map(|&kind| kind.number()).collect::<Vec<_>>());
     }
     if let Some(statuses) = &filter.statuses {
         statuses_condition(&mut condition, statuses, live);
@@ -249,7 +239,7 @@ fn condition(filter: &TaskFilter, live: Option<&LiveBatch>) -> Condition {
 /// The store says `enqueued` of tasks that are being processed.
 fn statuses_condition(condition: &mut Condition, statuses: &[Status], live: Option<&LiveBatch>) {
     let stored: Vec<u8> =
-        statuses.iter().filter(|&&status| status != Status::Processing).map(|&status| status as u8).collect();
+        statuses.iter().filter(|&&status| status != Status::Processing).map(|&status| status.number()).collect();
     condition.values.push(json_text(&stored).into());
     let stored = format!("status IN (SELECT value FROM json_each(?{}))", condition.values.len());
     match (live, statuses.contains(&Status::Enqueued), statuses.contains(&Status::Processing)) {

@@ -40,7 +40,7 @@ use room::Room;
 pub(crate) use finish::FinishedBatch;
 pub use finish::IndexChange;
 pub(crate) use finish::{FinishedTask, TaskResult};
-pub use listing::{Batch, Page, Paging};
+pub use listing::{Batch, Page};
 pub(crate) use processes::{Attempt, Died};
 pub(crate) use schedule::Queued;
 pub use transfer::{TransferredBatch, TransferredTask};

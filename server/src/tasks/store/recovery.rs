@@ -226,7 +226,7 @@ impl Store {
             let now = Timestamp::now().nanos();
             transaction.execute(
                 "UPDATE tasks SET status = ?2, error = ?3, started_at = ?4, finished_at = ?4, content = NULL WHERE uid = ?1",
-                params![uid, Status::Failed as u8, error, now],
+                params![uid, Status::Failed.number(), error, now],
             )?;
         }
         transaction.commit()?;

@@ -35,7 +35,7 @@ impl Store {
         self.read(|connection| {
             let sql = format!("{QUEUED} WHERE kind = ?1 AND status = 0 ORDER BY uid");
             let mut statement = connection.prepare_cached(&sql)?;
-            statement.query_and_then([kind as u8], queued)?.collect()
+            statement.query_and_then([kind.number()], queued)?.collect()
         })
     }
 
@@ -43,7 +43,7 @@ impl Store {
     /// uid.
     pub fn enqueued_among(&self, kinds: &[Kind]) -> Result<Vec<Queued>, StoreError> {
         let mut tasks = self.read(|connection| {
-            let numbers: Vec<String> = kinds.iter().map(|kind| (*kind as u8).to_string()).collect();
+            let numbers: Vec<String> = kinds.iter().map(|kind| kind.number().to_string()).collect();
             let sql = format!("{QUEUED} WHERE kind IN ({}) AND status = 0 ORDER BY uid", numbers.join(","));
             let mut statement = connection.prepare_cached(&sql)?;
             statement.query_and_then([], queued)?.collect::<Result<Vec<Queued>, StoreError>>()

@@ -9,13 +9,14 @@ use crate::budget::AnswerBudget;
 use crate::stored_names::PayloadName;
 use crate::stored_names::tests::BAD_NAMES;
 use crate::tasks::content::{Content, Method, PayloadPlace, Upsert};
-use crate::tasks::filter::{Bounds, TaskFilter};
+use crate::tasks::filter::TaskFilter;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
 use crate::tasks::queue::NewTask;
 use crate::tasks::task::StoredError;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::Timestamp;
+use crate::wire::tasks::{Bounds, Paging};
 
 struct Fixture {
     store: Store,
