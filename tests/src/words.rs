@@ -163,6 +163,29 @@ fn stop_words_in_phrases_and_synonyms_stand_for_themselves() {
 }
 
 #[test]
+fn keys_of_synonyms_are_found_with_their_stop_words() {
+    let server = Server::start();
+    let synonyms = json!({"Lord of the Rings": ["lotr"], "guess who": ["whois"], "the": ["article"]});
+    server.set("f", json!({"stopWords": ["of", "the", "who"], "synonyms": synonyms}));
+    let titles = ["lotr", "lord rings", "lordrings", "whois", "article", "rings lord"];
+    server.add("f", (0..).zip(titles).map(|(id, title)| json!({"id": id, "title": title})).collect());
+    for strategy in ["last", "all", "frequency", "any"] {
+        let search = |q: &str| server.search("f", json!({"q": q, "matchingStrategy": strategy}));
+        let ids = |q: &str| -> Vec<u64> {
+            search(q)["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_u64().unwrap()).collect()
+        };
+        for q in ["lord of the rings", "Lord the rings", "the lord of rings"] {
+            assert!(ids(q).contains(&0), "{strategy}: {q}");
+            assert!(!ids(q).contains(&2), "words with others between them are not one: {strategy}: {q}");
+        }
+        assert_eq!(ids("lord rings").contains(&2), strategy != "any", "{strategy}");
+        assert!(!ids("lord, of rings").contains(&0), "a comma parts: {strategy}");
+        assert!(ids("guess").contains(&3), "{strategy}");
+        assert!(ids("the").contains(&4), "{strategy}");
+    }
+}
+
+#[test]
 fn exactness_counts_words_without_stop_words() {
     let server = Server::start();
     server.add(

@@ -98,9 +98,12 @@ fn node(terms: &[QueryTerm], first: usize, options: &QueryOptions) -> Option<Nod
             last_position: head.last_position,
         });
     }
-    if terms.windows(2).any(|pair| u32::from(pair[0].last_position) + 1 != u32::from(pair[1].first_position)) {
+    let gap = |pair: &[QueryTerm]| u32::from(pair[1].first_position).wrapping_sub(u32::from(pair[0].last_position) + 1);
+    if terms.windows(2).any(|pair| gap(pair) != u32::from(pair[1].dropped_before)) {
         return None;
     }
+    // Words with stop words between them are not written as one.
+    let are_neighbours = terms.windows(2).all(|pair| gap(pair) == 0);
     let mut words = Vec::with_capacity(terms.len());
     for term in terms {
         match &term.kind {
@@ -126,8 +129,24 @@ fn node(terms: &[QueryTerm], first: usize, options: &QueryOptions) -> Option<Nod
             last_position: tail.last_position,
         });
     }
-    let budget = options.typos.budget(&text).saturating_sub(terms.len() as u8 - 1);
     let synonyms = options.synonyms.get(words.as_slice()).cloned().unwrap_or_default();
+    if !are_neighbours {
+        return (!synonyms.is_empty()).then(|| Node {
+            first,
+            len: terms.len(),
+            // Matches no word, since none holds a space.
+            text: words.join(" "),
+            prefix: false,
+            budget: 0,
+            phrase: None,
+            synonyms,
+            can_split: false,
+            joined: words,
+            first_position: head.first_position,
+            last_position: tail.last_position,
+        });
+    }
+    let budget = options.typos.budget(&text).saturating_sub(terms.len() as u8 - 1);
     Some(Node {
         first,
         len: terms.len(),

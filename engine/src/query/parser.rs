@@ -31,12 +31,14 @@ pub struct QueryTerm {
     pub last_position: u16,
     /// Stop words of the phrase that it is.
     pub stop_words: u16,
+    /// Stop words that were dropped right before it.
+    pub dropped_before: u16,
 }
 
 impl QueryTerm {
     /// The only one of a query.
     pub(super) fn alone(kind: TermKind) -> QueryTerm {
-        QueryTerm { kind, first_position: 0, last_position: 0, stop_words: 0 }
+        QueryTerm { kind, first_position: 0, last_position: 0, stop_words: 0, dropped_before: 0 }
     }
 
     /// Words of the query that this term stands for.
@@ -102,6 +104,7 @@ impl PhraseBuilder {
                 first_position: self.first_position,
                 last_position: self.last_position,
                 stop_words: self.stop_words,
+                dropped_before: 0,
             });
         }
     }
@@ -126,6 +129,8 @@ pub fn parse_query(
     let mut phrase: Option<PhraseBuilder> = None;
     let mut after_space = true;
     let mut negative = false;
+    // Stop words since the last term.
+    let mut dropped = 0;
     // The first word lands on position 0 through wrapping.
     let mut position = u16::MAX;
     for (index, token) in tokens.iter().enumerate() {
@@ -143,6 +148,7 @@ pub fn parse_query(
                 let is_last = index + 1 == tokens.len() && rest.is_empty();
                 if let Some(phrase) = &mut phrase {
                     phrase.push(token.text.to_string(), position, is_stop_word);
+                    dropped = 0;
                 } else if negative {
                     out.excluded.push(Excluded::Word(token.text.to_string()));
                     negative = false;
@@ -152,7 +158,10 @@ pub fn parse_query(
                         first_position: position,
                         last_position: position,
                         stop_words: 0,
+                        dropped_before: std::mem::take(&mut dropped),
                     });
+                } else {
+                    dropped += 1;
                 }
                 after_space = false;
             }

@@ -68,8 +68,11 @@ impl ResolvedSettings {
         };
         let mut synonyms: HashMap<Vec<String>, (Vec<Words>, HashSet<Words>)> = HashMap::new();
         for (key, values) in &settings.synonyms {
-            // As in queries; what a key stands for is looked for as it is.
-            let key: Vec<String> = words(key).into_iter().filter(|word| !stop_words.contains(word)).collect();
+            // As in queries, where the last word counts even if it is a stop word; what a key stands for is looked for as it is.
+            let mut key = words(key);
+            let last = key.pop();
+            key.retain(|word| !stop_words.contains(word));
+            key.extend(last.filter(|word| key.is_empty() || !stop_words.contains(word)));
             if key.is_empty() || key.len() > SYNONYM_KEY_WORDS_MAX {
                 continue;
             }
