@@ -1,8 +1,8 @@
 //! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
 #![deny(unsafe_code)]
 
-mod background;
 pub mod bits;
+pub mod caches;
 pub mod condition;
 pub mod document;
 pub mod facet;
@@ -15,6 +15,7 @@ pub mod index;
 mod oracle;
 pub mod query;
 pub mod rank;
+pub mod runtime;
 pub mod search;
 pub mod segment;
 pub mod sort;

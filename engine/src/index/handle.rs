@@ -25,7 +25,6 @@ use super::snapshot::{SegmentView, Snapshot};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::{Resources, Transaction};
 use super::verify::verify_directory;
-use crate::background::SmallWrite;
 use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
 use crate::text::Tokenizer;
@@ -87,6 +86,7 @@ impl Shared {
     ) -> Resources<'a> {
         Resources {
             directory: &self.directory,
+            runtime: &self.options.runtime,
             store_dictionary,
             next_segment_id: &self.next_segment_id,
             thread_count: self.options.indexing_threads,
@@ -190,6 +190,7 @@ impl Index {
             segments: Vec::new(),
             damaged: Arc::new([]),
             settings: Arc::new(Settings::default()),
+            resolved: Arc::default(),
             fields: Arc::default(),
             primary_key: None,
             generation: 0,
@@ -210,7 +211,7 @@ impl Index {
         options: IndexOptions,
         lock: Option<IndexLock>,
     ) -> Result<Index, IndexError> {
-        let recovered = recover(&directory)?;
+        let recovered = recover(&directory, &options.runtime)?;
         let index = Index::with(directory, options, recovered, lock);
         index.shared.wake_merges();
         Ok(index)
@@ -319,7 +320,7 @@ impl Index {
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let shared = &*self.shared;
         let bulk = shared.bulk.note(operations);
-        let _small = bulk.is_none().then(SmallWrite::begin);
+        let _small = bulk.is_none().then(|| self.shared.options.runtime.begin_small_write());
         let writer = shared.lock_writer();
         let base = shared.snapshot();
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));

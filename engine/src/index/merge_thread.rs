@@ -27,8 +27,8 @@ use super::recut;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::MergeStatus;
 use super::tombstones::Tombstones;
-use crate::background::{give_way, stay_behind};
 use crate::id::{FieldId, SegmentId};
+use crate::runtime::stay_behind;
 use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, SegmentError, SegmentReader, merge};
 
 /// After a failure (a full disk, most likely) commits start no merge for this long.
@@ -355,14 +355,15 @@ impl<'a> Merging<'a> {
         let before = shared.snapshot();
         let sources: Vec<SegmentView> =
             before.segments.iter().filter(|segment| chosen.contains(&segment.id())).cloned().collect();
-        let pause = (reason == MergeReason::AtRest).then_some(give_way as fn());
+        let give_way = || shared.options.runtime.give_way();
+        let pause: Option<&(dyn Fn() + Sync)> = if reason == MergeReason::AtRest { Some(&give_way) } else { None };
         let Merged { meta, doc_maps } = self.merge_files(&before, &sources, cancelled, pause, watch)?;
         let merged = match &meta {
             None => None,
             Some(meta) => {
                 let files = FileGuard::of_new_segment(&shared.directory, meta);
-                let reader = Arc::new(SegmentReader::open(&*shared.directory, meta)?);
-                Some(SegmentView { reader, deleted: None, files })
+                let reader = SegmentReader::open(&*shared.directory, meta)?;
+                Some(SegmentView::new(reader, None, files, &shared.options.runtime))
             }
         };
 
@@ -394,7 +395,7 @@ impl<'a> Merging<'a> {
         before: &Snapshot,
         sources: &[SegmentView],
         cancelled: &AtomicBool,
-        pause: Option<fn()>,
+        pause: Option<&(dyn Fn() + Sync)>,
         watch: Option<&dyn MergeWatch>,
     ) -> Result<Merged, IndexError> {
         let inputs: Vec<MergeInput<'_>> = sources

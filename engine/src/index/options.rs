@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::embedding::{EmbedderProvider, NoEmbedders};
 use super::merge_policy::MergePolicy;
 use super::snapshot::Snapshot;
+use crate::runtime::Runtime;
 use crate::segment::ListThresholds;
 
 /// How soon somebody who waits for a merge notices that the merge is not wanted any more.
@@ -22,6 +23,8 @@ pub struct IndexOptions {
     /// Threads that one [`apply`](super::Index::apply) may use; at least 1.
     pub indexing_threads: usize,
     pub merge_policy: MergePolicy,
+    /// Shared by all indexes of a process.
+    pub runtime: Arc<Runtime>,
     /// Shared by all indexes of a process.
     pub merge_limit: Arc<MergeLimit>,
     /// Whether segments are merged after commits. Without it only [`compact`](super::Index::compact) merges.
@@ -50,6 +53,7 @@ impl Default for IndexOptions {
             indexing_memory_bytes: 1 << 30,
             indexing_threads: std::thread::available_parallelism().map_or(1, usize::from),
             merge_policy: MergePolicy::default(),
+            runtime: Runtime::new(),
             merge_limit: Arc::new(MergeLimit::new(1)),
             background_merges: true,
             when_merged: None,

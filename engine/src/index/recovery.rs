@@ -11,6 +11,7 @@ use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::document::FieldMap;
+use crate::runtime::Runtime;
 use crate::segment::{FileMeta, SegmentReader};
 use crate::storage::Directory;
 
@@ -36,10 +37,10 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 ///
 /// # Errors
 /// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one. Nothing is removed then.
-pub(super) fn recover(directory: &Arc<dyn Directory>) -> Result<Recovered, IndexError> {
+pub(super) fn recover(directory: &Arc<dyn Directory>, runtime: &Arc<Runtime>) -> Result<Recovered, IndexError> {
     let names = directory.list()?;
     let (name, manifest) = newest_of(&**directory, &names)?;
-    let recovered = open(directory, manifest)?;
+    let recovered = open(directory, manifest, runtime)?;
     remove_leftovers(&**directory, &names, name, &recovered.snapshot);
     Ok(recovered)
 }
@@ -57,7 +58,7 @@ pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, Ind
 /// # Errors
 /// What is wrong with the files it names.
 pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Snapshot, IndexError> {
-    open(directory, manifest).map(|recovered| recovered.snapshot)
+    open(directory, manifest, &Runtime::new()).map(|recovered| recovered.snapshot)
 }
 
 fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
@@ -97,7 +98,11 @@ pub(super) fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Man
     Ok(manifest)
 }
 
-pub(super) fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Recovered, IndexError> {
+pub(super) fn open(
+    directory: &Arc<dyn Directory>,
+    manifest: Manifest,
+    runtime: &Arc<Runtime>,
+) -> Result<Recovered, IndexError> {
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
     let mut segments = Vec::with_capacity(body.segments.len());
@@ -105,7 +110,7 @@ pub(super) fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result
     for entry in &body.segments {
         let inline = matches!(entry.deleted, Some(DeletedMeta::Inline { .. }));
         let inline = inline.then(|| inline_tombstones.next().expect("a manifest holds the tombstones its body lists"));
-        match open_segment(directory, entry, inline.as_deref()) {
+        match open_segment(directory, entry, inline.as_deref(), runtime) {
             Ok(segment) => segments.push(segment),
             Err(error) => damaged.push(keep_aside(directory, entry, inline, error)?),
         }
@@ -115,6 +120,7 @@ pub(super) fn open(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result
         segments,
         damaged: damaged.into(),
         settings: body.settings,
+        resolved: Arc::default(),
         fields,
         primary_key: body.primary_key.map(Arc::from),
         generation: body.generation,
@@ -154,15 +160,16 @@ fn open_segment(
     directory: &Arc<dyn Directory>,
     entry: &SegmentEntry,
     inline_tombstones: Option<&[u8]>,
+    runtime: &Arc<Runtime>,
 ) -> Result<SegmentView, IndexError> {
-    let reader = Arc::new(SegmentReader::open(&**directory, &entry.meta)?);
+    let reader = SegmentReader::open(&**directory, &entry.meta)?;
     let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
     let deleted = tombstones_of(&**directory, entry, &mut inline_tombstones.into_iter())?;
     if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
         tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
     }
     let files = entry.meta.files().map(|file| kept(&file.name)).collect();
-    Ok(SegmentView { reader, deleted: deleted.map(Arc::new), files })
+    Ok(SegmentView::new(reader, deleted.map(Arc::new), files, runtime))
 }
 
 /// The deleted documents of a segment; those in the manifest come from `inline`, in the order of the segments.

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use super::damaged::DamagedSegment;
 use super::error::IndexError;
-use super::settings::Settings;
+use super::settings::{ResolvedSettings, Settings};
 use super::tombstones::Tombstones;
 use crate::bits::DocSet;
+use crate::caches::{CachedSegment, SegmentCaches};
 use crate::document::FieldMapSnapshot;
 use crate::id::{DocId, InternalId, SegmentId};
+use crate::runtime::Runtime;
 use crate::segment::{FieldLengths, SegmentMeta, SegmentReader};
 use crate::storage::Directory;
 
@@ -21,6 +23,8 @@ use super::files::FileGuard;
 #[derive(Clone, Debug)]
 pub struct SegmentView {
     pub reader: Arc<SegmentReader>,
+    /// What queries found in it lately.
+    pub(crate) caches: Arc<SegmentCaches>,
     /// `None` when nothing is deleted.
     pub deleted: Option<Arc<Tombstones>>,
     /// One for each file, shared by all snapshots with the segment.
@@ -42,6 +46,8 @@ pub struct Snapshot {
     /// Segments that the manifest names and that cannot be used.
     pub(super) damaged: Arc<[DamagedSegment]>,
     pub settings: Arc<Settings>,
+    /// What follows from them, as soon as a search has asked for it; shared by all snapshots with these settings.
+    pub(super) resolved: Arc<OnceLock<ResolvedSettings>>,
     /// All fields ever seen.
     pub fields: Arc<FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
@@ -59,6 +65,22 @@ pub struct Snapshot {
 }
 
 impl SegmentView {
+    /// A segment that was just opened. `runtime`: of the index.
+    pub(super) fn new(
+        reader: SegmentReader,
+        deleted: Option<Arc<Tombstones>>,
+        files: Arc<[Arc<FileGuard>]>,
+        runtime: &Arc<Runtime>,
+    ) -> SegmentView {
+        let caches = Arc::new(SegmentCaches::new(reader.doc_count(), Arc::clone(runtime)));
+        SegmentView { reader: Arc::new(reader), caches, deleted, files }
+    }
+
+    /// The segment as queries look at it.
+    pub(crate) fn cached(&self) -> CachedSegment<'_> {
+        CachedSegment { reader: &self.reader, caches: &self.caches }
+    }
+
     /// Number of documents that are not deleted.
     pub fn live_count(&self) -> u32 {
         self.reader.doc_count() - self.deleted_count()
@@ -107,6 +129,11 @@ impl SegmentView {
 }
 
 impl Snapshot {
+    /// What follows from the settings alone. Cost the first time for these settings: tokenising all synonyms.
+    pub fn resolved_settings(&self) -> &ResolvedSettings {
+        self.resolved.get_or_init(|| ResolvedSettings::new(&self.settings))
+    }
+
     /// Number of live documents, those in damaged segments included.
     pub fn document_count(&self) -> u64 {
         let damaged: u64 = self.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();

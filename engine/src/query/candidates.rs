@@ -13,8 +13,9 @@ use super::parser::Excluded;
 use super::phrase::phrase_among;
 use super::vertex::{CLASSES, vertex, vertex_count};
 use crate::bits::{BitsetBuilder, DocSet};
+use crate::caches::{CachedSegment, SegmentCaches, WordDocsKey};
 use crate::id::{FieldId, TermOrdinal};
-use crate::segment::{SegmentReader, WordDocsKey};
+use crate::segment::SegmentReader;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
 /// longer than to pass over a bit for each document.
@@ -32,6 +33,7 @@ const RAREST_SHARE: u64 = 16;
 /// The expansions of a query graph over one segment and, computed when asked for, their documents.
 pub struct SegmentQuery<'a> {
     reader: &'a SegmentReader,
+    caches: &'a SegmentCaches,
     /// Documents that are no more, if any.
     deleted: Option<&'a DocSet>,
     graph: &'a QueryGraph,
@@ -51,17 +53,18 @@ pub struct SegmentQuery<'a> {
 impl<'a> SegmentQuery<'a> {
     /// Expands every node. Cost: dictionary look-ups, one walk of the dictionary per node that accepts typos.
     pub fn new(
-        reader: &'a SegmentReader,
+        segment: CachedSegment<'a>,
         deleted: Option<&'a DocSet>,
         graph: &'a QueryGraph,
         options: &'a QueryOptions,
     ) -> SegmentQuery<'a> {
+        let CachedSegment { reader, caches } = segment;
         let mut stop: Vec<_> =
             options.stop_words.iter().filter_map(|word| reader.terms().ordinal(word.as_bytes())).collect();
         stop.sort_unstable();
-        let expanded = |node| expand(reader, node, options, &stop);
+        let expanded = |node| expand(segment, node, options, &stop);
         // Long queries walk the dictionary for each of their words and concatenations.
-        let walks = graph.nodes.iter().filter(|node| needs_walk(reader, node)).count();
+        let walks = graph.nodes.iter().filter(|node| needs_walk(caches, node)).count();
         let expansions = match walks {
             0..WALKS_PER_JOB => graph.nodes.iter().map(expanded).collect(),
             _ => graph.nodes.par_iter().map(expanded).collect(),
@@ -75,6 +78,7 @@ impl<'a> SegmentQuery<'a> {
         let docs = (0..vertex_count(graph)).map(|_| OnceLock::new()).collect();
         SegmentQuery {
             reader,
+            caches,
             deleted,
             graph,
             options,
@@ -89,6 +93,15 @@ impl<'a> SegmentQuery<'a> {
 
     pub fn reader(&self) -> &'a SegmentReader {
         self.reader
+    }
+
+    /// What queries found in the segment lately.
+    pub(crate) fn caches(&self) -> &'a SegmentCaches {
+        self.caches
+    }
+
+    pub(super) fn segment(&self) -> CachedSegment<'a> {
+        CachedSegment { reader: self.reader, caches: self.caches }
     }
 
     /// How many of some documents are not deleted.
@@ -130,7 +143,7 @@ impl<'a> SegmentQuery<'a> {
     /// Documents of one vertex: a node at `class` typos above its base.
     pub fn docs(&self, node: usize, class: usize) -> &DocSet {
         self.docs[vertex(node, class)].get_or_init(|| match self.kept_as(node, class) {
-            Some(key) => self.reader.word_docs_cache().get_or_find(key, || self.find_docs(node, class)),
+            Some(key) => self.caches.word_docs.get_or_find(key, || self.find_docs(node, class)),
             None => Arc::new(self.find_docs(node, class)),
         })
     }
@@ -330,7 +343,7 @@ impl<'a> SegmentQuery<'a> {
             (Some(stored), Some(_)) => Arc::new(self.phrase_among(stored.documents, &words.map(Some))),
             (None, searched) => {
                 let find = || self.phrase_among(both(), &words.map(Some)).shrunk();
-                if searched.is_none() { self.reader.pair_cache().get_or_find(words, find) } else { Arc::new(find()) }
+                if searched.is_none() { self.caches.pairs.get_or_find(words, find) } else { Arc::new(find()) }
             }
         }
     }

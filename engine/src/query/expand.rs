@@ -6,8 +6,9 @@
 use super::graph::{Node, WORD_BYTES_MAX};
 use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
+use crate::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
 use crate::id::TermOrdinal;
-use crate::segment::{Beginning, SegmentReader, Terms, TypoKey, TypoTerms};
+use crate::segment::{Beginning, Terms};
 use crate::text::{Letters, TypoPattern};
 use std::ops::Range;
 
@@ -34,8 +35,8 @@ pub fn sequence(terms: &Terms, words: &[String]) -> Option<Vec<Option<TermOrdina
 }
 
 /// Expands one node over the dictionary of one segment. `stop`: ordinals of stop words, ascending.
-pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop: &[TermOrdinal]) -> Expansion {
-    let terms = reader.terms();
+pub fn expand(segment: CachedSegment<'_>, node: &Node, options: &QueryOptions, stop: &[TermOrdinal]) -> Expansion {
+    let terms = segment.reader.terms();
     if let Some(words) = &node.phrase {
         let phrase = sequence(terms, words);
         return Expansion { phrase, ..Expansion::default() };
@@ -53,7 +54,7 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
     if node.budget == 0 {
         return out;
     }
-    let near = reader.typo_cache().get_or_find(typo_key(node), || near(reader, node));
+    let near = segment.caches.typos.get_or_find(typo_key(node), || near(segment, node));
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
         allowed(ordinal) && !(options.typos.exact_numbers && number())
@@ -64,12 +65,12 @@ pub fn expand(reader: &SegmentReader, node: &Node, options: &QueryOptions, stop:
     out
 }
 
-/// Whether to expand a node takes a walk of the dictionary, because nobody asked for its typos lately.
-pub(super) fn needs_walk(reader: &SegmentReader, node: &Node) -> bool {
+/// Whether to expand a node takes a walk of the dictionary, because no query asked for its typos lately.
+pub(super) fn needs_walk(caches: &SegmentCaches, node: &Node) -> bool {
     let has_typos = node.budget > 0 && node.phrase.is_none() && node.text.len() <= WORD_BYTES_MAX;
     has_typos
-        && !two_words(node).is_some_and(|[first, _]| reader.beginning_cache().contains(first))
-        && !reader.typo_cache().contains(&typo_key(node))
+        && !two_words(node).is_some_and(|[first, _]| caches.beginnings.contains(first))
+        && !caches.typos.contains(&typo_key(node))
 }
 
 /// The words of a node that is two of them written as one, and accepts one typo.
@@ -85,11 +86,11 @@ pub(super) fn typo_key(node: &Node) -> TypoKey {
 }
 
 /// The terms with as many typos as the node accepts. A different first character costs two.
-fn near(reader: &SegmentReader, node: &Node) -> TypoTerms {
-    let terms = reader.terms();
+fn near(segment: CachedSegment<'_>, node: &Node) -> TypoTerms {
+    let terms = segment.reader.terms();
     let (mut one, mut two) = (Vec::new(), Vec::new());
     if let Some(words) = two_words(node) {
-        one = near_joined(reader, words, node.prefix);
+        one = near_joined(segment, words, node.prefix);
     } else {
         let pattern = |typos_max| TypoPattern::new(&node.text, node.prefix, typos_max);
         let mut beginnings = BeginningsFound::default();
@@ -103,7 +104,7 @@ fn near(reader: &SegmentReader, node: &Node) -> TypoTerms {
         });
         if !node.prefix {
             // The walk has been at all of them.
-            beginnings.keep(reader, &node.text);
+            beginnings.keep(segment.caches, &node.text);
         }
         if node.budget >= 2 {
             other_first(terms, &pattern(1), first_character(&node.text), |ordinal| two.push(ordinal));
@@ -176,7 +177,8 @@ mod tests {
 
     use super::*;
     use crate::id::{Gap, SegmentId};
-    use crate::segment::{SegmentWriter, SegmentWriterOptions};
+    use crate::runtime::Runtime;
+    use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
     use crate::storage::MemoryDirectory;
 
     /// A segment whose dictionary is `words`.
@@ -248,8 +250,10 @@ mod tests {
                 1..12,
             ),
         ) {
-            let segment = segment(&words);
-            let terms = segment.terms();
+            let reader = segment(&words);
+            let caches = SegmentCaches::new(1, Runtime::new());
+            let segment = CachedSegment { reader: &reader, caches: &caches };
+            let terms = reader.terms();
             for (query, prefix, budget, cut) in queries {
                 let mut node = node(&query, prefix, budget);
                 // Some are two words written as one.
@@ -257,9 +261,9 @@ mod tests {
                 if let Some(cut) = cut.filter(|_| !cuts.is_empty()).map(|cut| *cut.get(&cuts)) {
                     node.joined = [&query[..cut], &query[cut..]].map(str::to_owned).to_vec();
                     // Where they begin may be known from looking for the typos of the first.
-                    expand(&segment, &self::node(&query[..cut], false, (cut % 3) as u8), &QueryOptions::default(), &[]);
+                    expand(segment, &self::node(&query[..cut], false, (cut % 3) as u8), &QueryOptions::default(), &[]);
                 }
-                let found = expand(&segment, &node, &QueryOptions::default(), &[]);
+                let found = expand(segment, &node, &QueryOptions::default(), &[]);
                 let mut expected: [Vec<TermOrdinal>; 3] = Default::default();
                 for (word, ordinal) in words.iter().map(|word| (word, terms.ordinal(word.as_bytes()).expect("is there"))) {
                     if let Some(typos) = typos(&query, prefix, word).filter(|&typos| typos <= usize::from(budget)) {

@@ -6,17 +6,18 @@
 
 use std::sync::Arc;
 
+use crate::caches::{CachedSegment, SegmentCaches};
 use crate::id::TermOrdinal;
-use crate::segment::{Beginning, NearBeginnings, SegmentReader};
+use crate::segment::{Beginning, NearBeginnings};
 use crate::text::TypoPattern;
 
 use super::expand::visit_same_first;
 
 /// Terms one typo away from `first` and `second` written as one (`prefix`: that begin like that), ascending. They begin
 /// with the same character.
-pub(super) fn near_joined(reader: &SegmentReader, [first, second]: [&str; 2], prefix: bool) -> Vec<TermOrdinal> {
-    let terms = reader.terms();
-    let beginnings = beginnings(reader, first);
+pub(super) fn near_joined(segment: CachedSegment<'_>, [first, second]: [&str; 2], prefix: bool) -> Vec<TermOrdinal> {
+    let terms = segment.reader.terms();
+    let beginnings = beginnings(segment, first);
     let mut near = Vec::new();
     // One typo is in the first word, in the second one, or swaps the characters between which they meet.
     let mut add_from = |from, rest: &str| {
@@ -52,11 +53,11 @@ pub(super) fn near_joined(reader: &SegmentReader, [first, second]: [&str; 2], pr
 }
 
 /// What begins with the first character of a word, and is the word or one typo away from it.
-pub(super) fn beginnings(reader: &SegmentReader, word: &str) -> Arc<NearBeginnings> {
-    reader.beginning_cache().get_or_find(word.into(), || {
+pub(super) fn beginnings(segment: CachedSegment<'_>, word: &str) -> Arc<NearBeginnings> {
+    segment.caches.beginnings.get_or_find(word.into(), || {
         let mut found = BeginningsFound::default();
         let pattern = TypoPattern::new(word, false, 1);
-        visit_same_first(reader.terms(), &pattern, word, |typos, place, _| found.add(typos, place));
+        visit_same_first(segment.reader.terms(), &pattern, word, |typos, place, _| found.add(typos, place));
         found.packed()
     })
 }
@@ -82,8 +83,8 @@ impl BeginningsFound {
     }
 
     /// Keeps them for the words that may follow `word`.
-    pub(super) fn keep(&self, reader: &SegmentReader, word: &str) {
-        reader.beginning_cache().get_or_find(word.into(), || self.packed());
+    pub(super) fn keep(&self, caches: &SegmentCaches, word: &str) {
+        caches.beginnings.get_or_find(word.into(), || self.packed());
     }
 }
 

@@ -1,99 +1,14 @@
 //! Settings of an index, resolved to [`QueryOptions`] for one request.
-//!
-//! What depends on the settings alone (the tokenizer, normalised synonyms and stop words) is built once per version
-//! of the settings and kept in a small cache, so that a change of settings applies to the next search at once.
 
-use std::sync::{Arc, LazyLock, Weak};
-
-use hashbrown::{HashMap, HashSet};
-use parking_lot::Mutex;
+use hashbrown::HashMap;
 use thiserror::Error;
 
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
 use crate::index::settings::{
-    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, Settings, covers, lineage, locales_of,
+    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
 };
-use crate::text::{Language, TokenKind, Tokenizer, normalize_word};
-
-/// Settings kept resolved at once, over all indexes of the process.
-const CACHED_MAX: usize = 64;
-/// Alternatives of one word or phrase that a query looks for. The settings let one key have as many; only where several keys
-/// come down to the same words may there be more, and the rest is left out.
-pub const ALTERNATIVES_MAX: usize = 1000;
-/// Longest synonym key, in words: what concatenations can look up.
-const SYNONYM_KEY_WORDS_MAX: usize = 3;
-
-/// What follows from the settings alone.
-pub struct ResolvedSettings {
-    pub tokenizer: Tokenizer,
-    stop_words: Arc<HashSet<String>>,
-    synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,
-    exact_words: Arc<HashSet<String>>,
-}
-
-/// A normalised sequence of words.
-type Words = Vec<String>;
-
-/// Versions of settings and what follows from them, oldest first.
-type Cache = Vec<(Weak<Settings>, Arc<ResolvedSettings>)>;
-
-static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
-
-impl ResolvedSettings {
-    /// From the cache, or built. Cost of building: tokenising all synonyms.
-    pub fn of(settings: &Arc<Settings>) -> Arc<ResolvedSettings> {
-        let found = |cache: &[(Weak<Settings>, Arc<ResolvedSettings>)]| {
-            cache.iter().find(|(s, _)| std::ptr::eq(s.as_ptr(), Arc::as_ptr(settings))).map(|(_, r)| r.clone())
-        };
-        if let Some(resolved) = found(&CACHE.lock()) {
-            return resolved;
-        }
-        let resolved = Arc::new(ResolvedSettings::new(settings));
-        let mut cache = CACHE.lock();
-        cache.retain(|(s, _)| s.strong_count() > 0);
-        if cache.len() >= CACHED_MAX {
-            cache.remove(0);
-        }
-        cache.push((Arc::downgrade(settings), resolved.clone()));
-        resolved
-    }
-
-    fn new(settings: &Settings) -> ResolvedSettings {
-        let tokenizer = settings.tokenizer();
-        let stop_words: HashSet<String> = settings.stop_words.iter().map(|word| normalize_word(word)).collect();
-        let words = |text: &str| -> Vec<String> {
-            let words = tokenizer.tokens(text, &[]).into_iter().filter(|t| t.kind == TokenKind::Word);
-            words.map(|t| t.text.into_owned()).collect()
-        };
-        let mut synonyms: HashMap<Vec<String>, (Vec<Words>, HashSet<Words>)> = HashMap::new();
-        for (key, values) in &settings.synonyms {
-            // As in queries, where the last word counts even if it is a stop word; what a key stands for is looked for as it is.
-            let mut key = words(key);
-            let last = key.pop();
-            key.retain(|word| !stop_words.contains(word));
-            key.extend(last.filter(|word| key.is_empty() || !stop_words.contains(word)));
-            if key.is_empty() || key.len() > SYNONYM_KEY_WORDS_MAX {
-                continue;
-            }
-            let (list, known) = synonyms.entry(key).or_default();
-            for value in values.iter().map(|v| words(v)).filter(|v| !v.is_empty()) {
-                if list.len() < ALTERNATIVES_MAX && known.insert(value.clone()) {
-                    list.push(value);
-                }
-            }
-        }
-        let synonyms = synonyms.into_iter().map(|(key, (list, _))| (key, list)).collect();
-        // Stored in the normal form of the version that wrote them.
-        let exact_words = settings.typo_tolerance.disable_on_words.iter().map(|word| normalize_word(word)).collect();
-        ResolvedSettings {
-            tokenizer,
-            stop_words: Arc::new(stop_words),
-            synonyms: Arc::new(synonyms),
-            exact_words: Arc::new(exact_words),
-        }
-    }
-}
+use crate::text::Language;
 
 /// A name of `attributesToSearchOn` that matches no searchable attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -108,12 +23,8 @@ pub struct NotSearchable {
 ///
 /// # Errors
 /// The first name of `search_on` that the searchable attributes do not cover.
-pub fn resolve(
-    snapshot: &Snapshot,
-    resolved: &ResolvedSettings,
-    search_on: Option<&[String]>,
-) -> Result<QueryOptions, NotSearchable> {
-    let settings = &snapshot.settings;
+pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<QueryOptions, NotSearchable> {
+    let (settings, resolved) = (&snapshot.settings, snapshot.resolved_settings());
     let patterns: Option<Vec<AttributePattern>> =
         search_on.map(|names| names.iter().map(AttributePattern::new).collect());
     if let (Some(names), AttributeList::These(listed)) = (search_on, &settings.searchable_attributes) {

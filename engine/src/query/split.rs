@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::candidates::SegmentQuery;
 use super::graph::{Node, QueryGraph, WORD_BYTES_MAX};
 use crate::bits::DocSet;
+use crate::caches::{CachedSegment, Cut};
 use crate::id::TermOrdinal;
-use crate::segment::{Cut, SegmentReader};
 
 /// Words to cut that take about as long as waking a thread.
 const CUTS_PER_JOB: usize = 16;
@@ -42,7 +42,7 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
     let shared: &[&mut SegmentQuery<'_>] = segments;
     let nodes: Vec<(usize, &Node)> = graph.nodes.iter().enumerate().filter(|(_, node)| node.can_split).collect();
     let best = |&(index, node): &(usize, &Node)| Some((index, best_split(node, shared)?));
-    let is_cut = |node: &Node| shared.iter().all(|s| s.reader().cut_cache().contains(node.text.as_str()));
+    let is_cut = |node: &Node| shared.iter().all(|s| s.caches().cuts.contains(node.text.as_str()));
     // Waking a thread takes longer than to look up what is at hand, and to cut a few words.
     let splits: Vec<(usize, Split)> = if nodes.iter().filter(|(_, node)| !is_cut(node)).count() < CUTS_PER_JOB {
         nodes.iter().filter_map(best).collect()
@@ -60,7 +60,7 @@ pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>])
 
 fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> {
     let joined = (node.joined.len() == 2).then(|| node.joined[0].len());
-    let known: Vec<Arc<Vec<Cut>>> = segments.iter().map(|segment| cuts(segment.reader(), &node.text)).collect();
+    let known: Vec<Arc<Vec<Cut>>> = segments.iter().map(|segment| cuts(segment.segment(), &node.text)).collect();
     let segments: Vec<Cuts<'_, '_>> =
         segments.iter().zip(&known).map(|(segment, known)| Cuts { segment, known }).collect();
     // By length of the left part: no more documents than this can have both parts next to each other.
@@ -84,11 +84,12 @@ fn best_split(node: &Node, segments: &[&mut SegmentQuery<'_>]) -> Option<Split> 
 }
 
 /// All ways to read a text as two terms of a segment.
-fn cuts(reader: &SegmentReader, text: &str) -> Arc<Vec<Cut>> {
+fn cuts(segment: CachedSegment<'_>, text: &str) -> Arc<Vec<Cut>> {
     if text.len() > 2 * WORD_BYTES_MAX {
         return Arc::default();
     }
-    reader.cut_cache().get_or_find(text.into(), || {
+    let reader = segment.reader;
+    segment.caches.cuts.get_or_find(text.into(), || {
         let (terms, bytes) = (reader.terms(), text.as_bytes());
         let mut lefts = Vec::new();
         let step = |at: usize, byte| (bytes.get(at) == Some(&byte)).then_some(at + 1);

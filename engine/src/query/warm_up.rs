@@ -12,7 +12,8 @@ use super::joined::beginnings;
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
 use super::split::choose_splits;
-use crate::background::{give_way, stay_behind};
+use crate::caches::{CachedSegment, SegmentCaches};
+use crate::runtime::Urgency;
 use crate::segment::SegmentReader;
 
 /// Words looked up in a segment, where its caches have room for them: nine tenths of the words of a text, where there are
@@ -26,44 +27,59 @@ const POPULATED_BYTES_MAX: usize = 256 << 20;
 /// Smaller segments answer the first query as fast as the next.
 const DOCS_MIN: u32 = 1 << 14;
 
-/// Begins with the segments that nobody has begun with, and tells whether there are any. `options`: of searches in all searchable attributes. Cost:
-/// 0.35 s of a thread of low priority for 200,000 documents, once per segment.
-pub(crate) fn begin<'a>(readers: impl Iterator<Item = &'a Arc<SegmentReader>>, options: &QueryOptions) -> bool {
-    let cold = readers.filter(|reader| reader.doc_count() >= DOCS_MIN && reader.begin_warm_up());
-    let cold: Vec<Weak<SegmentReader>> = cold.map(Arc::downgrade).collect();
-    if cold.is_empty() {
-        return false;
-    }
+/// Begins with the segments that were not begun with, and answers whether there are any. `options`: of searches in all
+/// searchable attributes. Cost: 0.35 s of a thread of low priority for 200,000 documents, once per segment.
+pub(crate) fn begin<'a>(segments: impl Iterator<Item = SharedSegment<'a>>, options: &QueryOptions) -> bool {
+    let is_cold = |(reader, caches): &SharedSegment<'_>| reader.doc_count() >= DOCS_MIN && caches.begin_warm_up();
+    let cold: Vec<SharedSegment<'_>> = segments.filter(is_cold).collect();
+    let Some((_, caches)) = cold.first() else { return false };
+    let runtime = Arc::clone(caches.runtime());
+    let segments: Vec<WeakSegment> = cold.into_iter().map(WeakSegment::of).collect();
     let options = options.clone();
-    // A pool of one: whatever a look-up does on all threads stays on this one.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "warm up".to_owned());
-    match pool.start_handler(|_| stay_behind()).build() {
-        Ok(pool) => pool.spawn(move || cold.iter().for_each(|reader| warm(reader, &options))),
-        Err(error) => tracing::debug!(%error, "the first queries find nothing looked up"),
-    }
+    runtime.spawn(Urgency::Sometime, move || segments.iter().for_each(|segment| warm(segment, &options)));
     true
 }
 
-/// Ends early when nobody else has the segment any more, and when further words would push out more frequent ones.
-fn warm(segment: &Weak<SegmentReader>, options: &QueryOptions) {
-    let begin = |reader: Arc<SegmentReader>| {
+/// A segment that a snapshot has.
+type SharedSegment<'a> = (&'a Arc<SegmentReader>, &'a Arc<SegmentCaches>);
+
+/// A segment as long as a snapshot has it.
+struct WeakSegment {
+    reader: Weak<SegmentReader>,
+    caches: Weak<SegmentCaches>,
+}
+
+impl WeakSegment {
+    fn of((reader, caches): SharedSegment<'_>) -> WeakSegment {
+        WeakSegment { reader: Arc::downgrade(reader), caches: Arc::downgrade(caches) }
+    }
+
+    fn upgrade(&self) -> Option<(Arc<SegmentReader>, Arc<SegmentCaches>)> {
+        Some((self.reader.upgrade()?, self.caches.upgrade()?))
+    }
+}
+
+/// Ends early when no snapshot has the segment any more, and when further words would push out more frequent ones.
+fn warm(segment: &WeakSegment, options: &QueryOptions) {
+    let begin = |(reader, caches): (Arc<SegmentReader>, Arc<SegmentCaches>)| {
         reader.populate(POPULATED_BYTES_MAX);
-        reader.tokens().frequent_terms(WORDS)
+        (reader.tokens().frequent_terms(WORDS), Arc::clone(caches.runtime()))
     };
-    let Some(words) = segment.upgrade().map(begin) else { return };
+    let Some((words, runtime)) = segment.upgrade().map(begin) else { return };
     for (place, word) in words.into_iter().enumerate() {
-        give_way();
-        let Some(reader) = segment.upgrade().filter(|reader| !reader.has_full_caches()) else { return };
+        runtime.give_way();
+        let Some((reader, caches)) = segment.upgrade().filter(|(_, caches)| !caches.are_full()) else { return };
+        let segment = CachedSegment { reader: &reader, caches: &caches };
         let Ok(text) = String::from_utf8(reader.terms().term(word)) else { continue };
         let kinds: &[bool] = if place < LAST_WORDS { &[false, true] } else { &[false] };
         for &prefix in kinds {
             let kind = TermKind::Word { text: text.clone(), prefix };
             let graph = QueryGraph::new(vec![QueryTerm::alone(kind)], options);
-            let mut query = SegmentQuery::new(&reader, None, &graph, options);
+            let mut query = SegmentQuery::new(segment, None, &graph, options);
             choose_splits(&graph, &mut [&mut query]);
         }
         // Of words that accept typos they are known by now.
-        beginnings(&reader, &text);
+        beginnings(segment, &text);
     }
 }
 
@@ -72,13 +88,15 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::caches::{Cut, TypoKey};
     use crate::id::{Gap, SegmentId};
     use crate::oracle::Corpus;
-    use crate::segment::{Cut, SegmentWriter, SegmentWriterOptions, TypoKey};
+    use crate::runtime::Runtime;
+    use crate::segment::{SegmentWriter, SegmentWriterOptions};
     use crate::storage::MemoryDirectory;
 
     /// A segment of so many documents that all say the same.
-    fn segment(documents: u32) -> Arc<SegmentReader> {
+    fn segment(documents: u32) -> (Arc<SegmentReader>, Arc<SegmentCaches>) {
         let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
         for id in 0..documents {
             writer.begin_document(u64::from(id), &id.to_string(), b"{}");
@@ -87,20 +105,20 @@ mod tests {
         }
         let directory = MemoryDirectory::new();
         let meta = writer.finish(&directory, SegmentId(1)).expect("memory takes it");
-        Arc::new(SegmentReader::open(&directory, &meta).expect("it is whole"))
+        let reader = SegmentReader::open(&directory, &meta).expect("it is whole");
+        (Arc::new(reader), Arc::new(SegmentCaches::new(documents, Runtime::new())))
     }
 
     #[test]
     fn large_segments_are_begun_with_and_small_ones_are_not() {
-        let segments = [segment(DOCS_MIN), segment(DOCS_MIN - 1)];
         let corpus = Corpus::new(serde_json::json!({}), &[vec![serde_json::json!({ "id": 1 })]], &[]);
-        let resolved = crate::query::resolve::ResolvedSettings::of(&corpus.snapshot.settings);
-        let options = crate::query::resolve::resolve(&corpus.snapshot, &resolved, None).expect("nothing is named");
-        begin(segments.iter(), &options);
-        assert_eq!(segments.each_ref().map(|segment| segment.begin_warm_up()), [false, true]);
+        let options = crate::query::resolve::resolve(&corpus.snapshot, None).expect("no attribute is named");
+        let segments = [segment(DOCS_MIN), segment(DOCS_MIN - 1)];
+        begin(segments.iter().map(|(reader, caches)| (reader, caches)), &options);
+        assert_eq!(segments.each_ref().map(|(_, caches)| caches.begin_warm_up()), [false, true]);
         let patience = Instant::now() + Duration::from_secs(60);
-        while !segments[0].cut_cache().contains("sunflower") {
-            assert!(Instant::now() < patience, "nobody works");
+        while !segments[0].1.cuts.contains("sunflower") {
+            assert!(Instant::now() < patience, "no thread works");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -115,21 +133,21 @@ mod tests {
             .collect();
         let corpus = Corpus::new(serde_json::json!({}), &[documents], &[]);
         let snapshot = &corpus.snapshot;
-        let reader = &snapshot.segments[0].reader;
-        let resolved = crate::query::resolve::ResolvedSettings::of(&snapshot.settings);
-        let options = crate::query::resolve::resolve(snapshot, &resolved, None).expect("nothing is named");
-        assert!(reader.begin_warm_up() && !reader.begin_warm_up(), "only one begins");
-        warm(&Arc::downgrade(reader), &options);
+        let CachedSegment { reader, caches } = snapshot.segments[0].cached();
+        let options = crate::query::resolve::resolve(snapshot, None).expect("no attribute is named");
+        assert!(caches.begin_warm_up() && !caches.begin_warm_up(), "only one begins");
+        let view = &snapshot.segments[0];
+        warm(&WeakSegment::of((&view.reader, &view.caches)), &options);
         let word = |text: &str| reader.terms().ordinal(text.as_bytes()).expect("it is in a document");
         let key = TypoKey { word: "sunflower".into(), prefix: false, budget: 2 };
-        let near = reader.typo_cache().get_or_find(key, || panic!("it was looked up"));
+        let near = caches.typos.get_or_find(key, || panic!("it was looked up"));
         assert_eq!(*near, [vec![word("sunflowers")], Vec::new()]);
         let pair = [word("sun"), word("flower")];
-        let cuts = reader.cut_cache().get_or_find("sunflower".into(), || panic!("it was cut"));
+        let cuts = caches.cuts.get_or_find("sunflower".into(), || panic!("it was cut"));
         assert_eq!(*cuts, [Cut { at: 3, words: pair, docs_max: 2 }]);
-        let docs = reader.pair_cache().get_or_find(pair, || panic!("it was counted"));
+        let docs = caches.pairs.get_or_find(pair, || panic!("it was counted"));
         assert_eq!(docs.to_vec(), [1, 2]);
-        assert!(reader.beginning_cache().contains("sunflower"));
-        warm(&Weak::new(), &options);
+        assert!(caches.beginnings.contains("sunflower"));
+        warm(&WeakSegment { reader: Weak::new(), caches: Weak::new() }, &options);
     }
 }

@@ -394,7 +394,7 @@ fn least_costs(
         return least_of_words(query, *node, words, packing);
     }
     let of = |sources: &[(usize, Source<'_>, u64)]| {
-        let mut costs = PackedBounds::filled(query.reader().doc_count() as usize, 0);
+        let mut costs = PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, 0);
         sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
         costs
     };
@@ -448,7 +448,8 @@ fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, pack
     // A phrase is told by its first word.
     let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.words.start));
     let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
-    let mut least = PackedBounds::filled(query.reader().doc_count() as usize, packing.none());
+    let mut least =
+        PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, packing.none());
     if let Some(exact) = exact {
         let table = table(Costs::Exact);
         postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));

@@ -349,7 +349,7 @@ mod tests {
             }
             want.sort_unstable();
             let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
-            let mut numbers = PackedBounds::filled(bounds.len(), 0);
+            let mut numbers = PackedBounds::filled(&std::sync::Arc::default(), bounds.len(), 0);
             numbers.copy_from_slice(&bounds);
             let mut groups = Groups::cut(bases, numbers, in_pieces, key);
             let mut got = Vec::new();

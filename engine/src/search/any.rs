@@ -57,7 +57,7 @@ pub(super) fn search_any(
         wanted: request.wanted(distinct.is_some()),
         // Who asks for a document wants its score, whatever it is.
         score_threshold: request.score_threshold.filter(|_| request.explain.is_none()),
-        readers: snapshot.segments.iter().map(|view| &view.reader).collect(),
+        views: &snapshot.segments,
         ceilings: request.search_on.is_none(),
         deadline: request.cutoff.map(|cutoff| request.received + cutoff),
     };
@@ -113,5 +113,5 @@ fn queries<'a>(
     graph: &'a QueryGraph,
     options: &'a crate::query::QueryOptions,
 ) -> Vec<SegmentQuery<'a>> {
-    per_segment(snapshot, |view| SegmentQuery::new(&view.reader, view.deleted_set(), graph, options))
+    per_segment(snapshot, |view| SegmentQuery::new(view.cached(), view.deleted_set(), graph, options))
 }

@@ -25,7 +25,7 @@ use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
 use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
-use crate::query::resolve::{NotSearchable, ResolvedSettings, query_languages, resolve};
+use crate::query::resolve::{NotSearchable, query_languages, resolve};
 use crate::query::split::choose_splits;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
 use crate::rank::context::{KeywordSearch, SegmentInput};
@@ -231,14 +231,14 @@ fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchErr
 
 fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
-    let resolved = ResolvedSettings::of(&snapshot.settings);
+    let resolved = snapshot.resolved_settings();
     // Of several mistakes the one is told that servers of the protocol tell.
-    let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let options = resolve(snapshot, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
     let filtering = Filtering::new(snapshot, request)?;
     check_sortable(&snapshot.settings, &request.sort, true)?;
     if request.search_on.is_none() {
-        warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options);
+        warm_up::begin(snapshot.segments.iter().map(|view| (&view.reader, &view.caches)), &options);
     }
     let languages = match request.languages.as_slice() {
         [] => query_languages(snapshot, &options),
@@ -256,7 +256,7 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
     let graph = QueryGraph::new(parsed.terms, &options);
     let mut segments: Vec<SegmentInput<'_>> = per_segment(snapshot, |view| {
-        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
+        let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);
         segment_input(snapshot, view, query, &filtering, &parsed.excluded, &plan)
     });
     none_if_late(&filtering, &mut segments);
@@ -289,9 +289,11 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
 /// Looks up the frequent words of large segments beforehand, on a thread of low priority; the first search begins it
 /// otherwise. `true` when there is such a segment that was not there before.
 pub fn warm_up(snapshot: &Snapshot) -> bool {
-    let options = resolve(snapshot, &ResolvedSettings::of(&snapshot.settings), None);
+    let options = resolve(snapshot, None);
     // Only attributes that a request names can be unknown.
-    options.is_ok_and(|options| warm_up::begin(snapshot.segments.iter().map(|view| &view.reader), &options))
+    options.is_ok_and(|options| {
+        warm_up::begin(snapshot.segments.iter().map(|view| (&view.reader, &view.caches)), &options)
+    })
 }
 
 fn limits(is_query_cut: bool, is_late: bool) -> Vec<Limit> {
@@ -399,8 +401,8 @@ fn matching_universe(
     }
     let text = request.query.as_deref().filter(|text| excludes_words && text.contains('-'));
     let Some(text) = text else { return Ok(Some(universe)) };
-    let resolved = ResolvedSettings::of(&snapshot.settings);
-    let options = resolve(snapshot, &resolved, request.search_on.as_deref())?;
+    let resolved = snapshot.resolved_settings();
+    let options = resolve(snapshot, request.search_on.as_deref())?;
     let languages = match request.languages.as_slice() {
         [] => query_languages(snapshot, &options),
         named => named.to_vec(),
@@ -408,7 +410,7 @@ fn matching_universe(
     let parsed = parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search);
     let graph = QueryGraph::new(Vec::new(), &options);
     for (view, docs) in snapshot.segments.iter().zip(&mut universe) {
-        let query = SegmentQuery::new(&view.reader, view.deleted_set(), &graph, &options);
+        let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);
         for excluded in &parsed.excluded {
             docs.and_not_assign(&query.excluded(excluded));
         }

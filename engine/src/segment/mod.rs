@@ -22,13 +22,11 @@
 //! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
 
 mod boxes;
-mod cache;
 mod checked_blocks;
 mod columns;
 mod comparison;
 #[cfg(test)]
 mod damage_tests;
-mod doc_bytes;
 mod error;
 mod format;
 #[cfg(test)]
@@ -59,7 +57,6 @@ mod writer;
 pub(crate) const FORMAT: u32 = format::VERSION;
 
 pub use boxes::{BoxRelation, GeoBox};
-pub(crate) use cache::{Cut, TypoKey, TypoTerms, WordDocsKey};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};
 pub use error::SegmentError;

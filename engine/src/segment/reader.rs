@@ -1,13 +1,10 @@
 //! A view over the mapped file of a segment.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::cache::{BeginningCache, CutCache, PairCache, TypoCache, WordDocsCache};
 use super::checked_blocks::CheckedBlocks;
 use super::columns::Column;
 use super::comparison::Comparison;
-use super::doc_bytes::DocBytes;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
 use super::health::Health;
@@ -62,8 +59,7 @@ const SOURCES: [SectionKind; 5] = [
     SectionKind::Vectors,
 ];
 
-/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, a byte a
-/// document for some rankings, and five caches of at most eight bytes a document each, up to 6 MiB.
+/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
@@ -81,14 +77,7 @@ pub struct SegmentReader {
     vectors: Vec<Vectors>,
     store: Store,
     keys: Keys,
-    pair_cache: PairCache,
-    cut_cache: CutCache,
-    typo_cache: TypoCache,
-    beginning_cache: BeginningCache,
-    word_docs_cache: WordDocsCache,
     field_lengths: OnceLock<FieldLengths>,
-    doc_bytes: DocBytes,
-    warm_up_begun: AtomicBool,
     health: Arc<Health>,
     /// Whether the sections that documents are written anew from were compared.
     compared_sources: OnceLock<Option<Damaged>>,
@@ -196,14 +185,7 @@ impl SegmentReader {
             vectors,
             store,
             keys,
-            pair_cache: PairCache::new(doc_count),
-            cut_cache: CutCache::new(doc_count),
-            typo_cache: TypoCache::new(doc_count),
-            beginning_cache: BeginningCache::new(doc_count),
-            word_docs_cache: WordDocsCache::new(doc_count),
             field_lengths: OnceLock::new(),
-            doc_bytes: DocBytes::default(),
-            warm_up_begun: AtomicBool::new(false),
             health,
             compared_sources: OnceLock::new(),
         })
@@ -219,55 +201,12 @@ impl SegmentReader {
         &self.neighbours
     }
 
-    /// Documents of neighbouring words that were asked for lately.
-    pub(crate) fn pair_cache(&self) -> &PairCache {
-        &self.pair_cache
-    }
-
-    /// What a ranking derived from the text of the documents.
-    pub(crate) fn doc_bytes(&self) -> &DocBytes {
-        &self.doc_bytes
-    }
-
-    /// Whether the caller is the first to fill the caches beforehand.
-    pub(crate) fn begin_warm_up(&self) -> bool {
-        !self.warm_up_begun.swap(true, Ordering::Relaxed)
-    }
-
-    /// Words read as two that were asked for lately.
-    pub(crate) fn cut_cache(&self) -> &CutCache {
-        &self.cut_cache
-    }
-
-    /// Terms near words that were asked for lately.
-    pub(crate) fn typo_cache(&self) -> &TypoCache {
-        &self.typo_cache
-    }
-
     /// Enters the files into the tables of the process, where they have at most so many bytes together; else nothing.
     pub(crate) fn populate(&self, bytes_max: usize) {
         let files = || self.files.iter().map(SectionTable::bytes);
         if files().map(|bytes| bytes.len()).sum::<usize>() <= bytes_max {
             files().for_each(OwnedBytes::populate);
         }
-    }
-
-    /// Whether what is kept from now on pushes out what was kept before.
-    pub(crate) fn has_full_caches(&self) -> bool {
-        self.pair_cache.is_full()
-            || self.cut_cache.is_full()
-            || self.typo_cache.is_full()
-            || self.beginning_cache.is_full()
-    }
-
-    /// Documents of frequent words that were asked for lately.
-    pub(crate) fn word_docs_cache(&self) -> &WordDocsCache {
-        &self.word_docs_cache
-    }
-
-    /// Beginnings near words that were asked for lately.
-    pub(crate) fn beginning_cache(&self) -> &BeginningCache {
-        &self.beginning_cache
     }
 
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every

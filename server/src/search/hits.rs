@@ -7,7 +7,6 @@ use lamina_engine::highlight::{
 };
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
-use lamina_engine::query::resolve::ResolvedSettings;
 use lamina_engine::search::{Explanation, Hit, SearchResult};
 use lamina_engine::text::Language;
 use rayon::prelude::*;
@@ -156,7 +155,7 @@ impl<'a> HitWriter<'a> {
             append_field(&mut out, "_geoDistance", metres.to_string().as_bytes());
         }
         if self.is_formatted() {
-            let resolved = ResolvedSettings::of(&self.target.snapshot.settings);
+            let resolved = self.target.snapshot.resolved_settings();
             let (held, refused) = (RefCell::new(self.budget.hold(0)?), RefCell::new(None));
             let may_take = |bytes| {
                 let taken = held.borrow_mut().grow(bytes).map_err(|error| refused.replace(Some(error)));

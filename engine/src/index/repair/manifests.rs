@@ -12,6 +12,7 @@ use super::super::settings::Settings;
 use super::super::snapshot::Snapshot;
 use super::report::ManifestFound;
 use crate::document::{FieldMap, document_id, infer_primary_key};
+use crate::runtime::Runtime;
 use crate::segment::{Salvage, SegmentMeta, meta_of_files};
 use crate::storage::Directory;
 
@@ -47,7 +48,7 @@ pub(super) fn find(directory: &Arc<dyn Directory>) -> Result<Found, IndexError> 
 }
 
 fn found(directory: &Arc<dyn Directory>, manifest: Manifest, reason: Option<String>) -> Result<Found, IndexError> {
-    let Recovered { snapshot, next_segment_id } = open(directory, manifest)?;
+    let Recovered { snapshot, next_segment_id } = open(directory, manifest, &Runtime::new())?;
     let manifest = reason.map_or(ManifestFound::Sound, |reason| ManifestFound::Older { reason });
     Ok(Found { snapshot, next_segment_id, manifest })
 }
@@ -92,6 +93,7 @@ fn of_files(
         segments: Vec::new(),
         damaged: damaged.into(),
         settings: Arc::new(Settings::default()),
+        resolved: Arc::default(),
         fields: FieldMap::from_names::<&str>([])?.snapshot(),
         primary_key: primary_key.clone().map(Arc::from),
         generation,

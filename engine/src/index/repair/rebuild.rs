@@ -17,6 +17,7 @@ use super::report::{LostVectors, SegmentRepair};
 use super::words::Words;
 use crate::document::{FieldMap, document_id};
 use crate::id::{DocId, InternalId, SegmentId};
+use crate::runtime::Runtime;
 use crate::segment::{Salvage, SegmentReader, SegmentWriter, SegmentWriterOptions, StoreDictionary};
 use crate::storage::Directory;
 use crate::text::{TEXT_RULES, Tokenizer};
@@ -258,8 +259,8 @@ impl<'a> Rebuild<'a> {
         *self.next_segment_id += 1;
         let meta = writer.finish(&**self.directory, SegmentId(id))?;
         let files = FileGuard::of_new_segment(self.directory, &meta);
-        let reader = Arc::new(SegmentReader::open(&**self.directory, &meta)?);
+        let reader = SegmentReader::open(&**self.directory, &meta)?;
         reader.verify()?;
-        Ok(SegmentView { reader, deleted: None, files })
+        Ok(SegmentView::new(reader, None, files, &Runtime::new()))
     }
 }

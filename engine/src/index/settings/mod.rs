@@ -15,6 +15,7 @@ mod localized;
 mod matching_strategy;
 mod patch;
 mod ranking_rule;
+mod resolved;
 #[cfg(test)]
 mod tests;
 mod typo_tolerance;
@@ -46,6 +47,7 @@ pub use localized::{LocalizedAttributes, locales_of};
 pub use matching_strategy::MatchingStrategy;
 pub use patch::{Setting, SettingsPatch};
 pub use ranking_rule::{RankingRule, UnknownRankingRule};
+pub use resolved::{ALTERNATIVES_MAX, ResolvedSettings};
 pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
 
 use attribute_list::without_duplicates;

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -63,8 +62,8 @@ pub(super) fn add_columns_to(
     let files = segment.files.iter().cloned().chain([added]).collect();
     let mut meta = meta.clone();
     meta.column_files.push(file);
-    let reader = Arc::new(SegmentReader::open(&**resources.directory, &meta)?);
-    Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
+    let reader = SegmentReader::open(&**resources.directory, &meta)?;
+    Ok(SegmentView::new(reader, segment.deleted.clone(), files, resources.runtime))
 }
 
 /// Gives `writer` the values of all documents of the segment.

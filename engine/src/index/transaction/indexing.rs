@@ -15,8 +15,8 @@ use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin, check_log};
 use super::write_plan::{Content, Entry, WritePlan};
-use crate::background::let_others_go;
 use crate::document::merge_with_vectors;
+use crate::runtime::let_others_go;
 use crate::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
 use crate::text::dictionary_heap_bytes;
 

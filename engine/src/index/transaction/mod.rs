@@ -146,10 +146,12 @@ impl<'a> Transaction<'a> {
     }
 
     fn snapshot(&self) -> Snapshot {
+        let has_same_settings = Arc::ptr_eq(&self.state.settings, &self.base.settings);
         Snapshot {
             segments: self.state.segments.clone(),
             damaged: self.state.damaged.clone(),
             settings: self.state.settings.clone(),
+            resolved: if has_same_settings { self.base.resolved.clone() } else { Arc::default() },
             fields: self.state.fields.clone(),
             primary_key: self.state.primary_key.clone(),
             generation: self.base.generation,

@@ -10,6 +10,7 @@ use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
 use super::threads::OneMore;
 use crate::id::SegmentId;
+use crate::runtime::Runtime;
 use crate::segment::{ListThresholds, SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
 use crate::storage::Directory;
 
@@ -17,6 +18,7 @@ use crate::storage::Directory;
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Resources<'a> {
     pub(in super::super) directory: &'a Arc<dyn Directory>,
+    pub(in super::super) runtime: &'a Arc<Runtime>,
     pub(in super::super) next_segment_id: &'a AtomicU64,
     pub(in super::super) thread_count: usize,
     pub(in super::super) memory_bytes: usize,
@@ -49,8 +51,8 @@ impl Resources<'_> {
 
     pub(super) fn open_new_segment(&self, meta: &SegmentMeta) -> Result<SegmentView, IndexError> {
         let files = FileGuard::of_new_segment(self.directory, meta);
-        let reader = Arc::new(SegmentReader::open(&**self.directory, meta)?);
-        Ok(SegmentView { reader, deleted: None, files })
+        let reader = SegmentReader::open(&**self.directory, meta)?;
+        Ok(SegmentView::new(reader, None, files, self.runtime))
     }
 
     /// Threads worth using for so many bytes of documents: below a megabyte each they only make more segments.

@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::statistics::{B, K1, Statistics, saturated};
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
+use crate::index::SegmentView;
+use crate::runtime::Urgency;
 use crate::segment::SegmentReader;
 
 /// A word in at least one document in this many has no ceiling.
@@ -21,9 +21,6 @@ const MADE_AT_ONCE_MAX: u32 = 1 << 14;
 const STEPS_PER_DOUBLING: f64 = 4.0;
 /// Slots of the table of words of a document.
 const SLOTS: usize = 512;
-
-/// Held while the ceilings of a large segment are made.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// Whether ceilings speak of a word.
 pub(super) fn has_ceiling(reader: &SegmentReader, word: TermOrdinal) -> bool {
@@ -60,29 +57,22 @@ impl Weights {
 }
 
 /// The ceilings of a segment, as shares of `K1 + 1` in 255ths; `None` while they are being made.
-pub(super) fn ceilings(reader: &Arc<SegmentReader>, statistics: &Statistics) -> Option<Arc<[u8]>> {
+pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
+    let SegmentView { reader, caches, .. } = view;
     let weights = Weights::new(reader, statistics);
     let key = weights.key();
-    let cache = reader.doc_bytes();
-    if let Some(known) = cache.get(key) {
+    if let Some(known) = caches.ceilings.get(key) {
         return Some(known);
     }
     if reader.doc_count() <= MADE_AT_ONCE_MAX {
         let made = make(reader, &weights);
-        cache.put(key, Arc::clone(&made));
+        caches.ceilings.put(key, Arc::clone(&made));
         return Some(made);
     }
-    if cache.begin(key) {
-        let reader = Arc::clone(reader);
-        let making = std::thread::Builder::new().name("ceilings".to_owned()).spawn(move || {
-            // One at a time: the other cores are for searches.
-            let _turn = TURN.lock();
-            let made = make(&reader, &weights);
-            reader.doc_bytes().put(key, made);
-        });
-        if let Err(error) = making {
-            tracing::warn!(%error, "questions are answered without ceilings");
-        }
+    if caches.ceilings.begin(key) {
+        let (reader, caches) = (Arc::clone(reader), Arc::clone(caches));
+        let runtime = Arc::clone(caches.runtime());
+        runtime.spawn(Urgency::Soon, move || caches.ceilings.put(key, make(&reader, &weights)));
     }
     None
 }

@@ -20,7 +20,6 @@ mod readings;
 mod scorer;
 mod statistics;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -32,6 +31,7 @@ use self::readings::Readings;
 use self::scorer::{Lookup, Scorer};
 use crate::bits::DocSet;
 use crate::id::DocId;
+use crate::index::SegmentView;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
 use crate::rank::context::SegmentInput;
@@ -43,7 +43,6 @@ use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
 use crate::rank::plan::{Plan, PlannedRule};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
-use crate::segment::SegmentReader;
 
 pub(crate) use readings::is_doubtful;
 pub(crate) use statistics::Statistics;
@@ -64,8 +63,8 @@ pub(crate) struct Bm25Search<'a> {
     /// Hits with a lower normalised score are not wanted.
     pub(crate) score_threshold: Option<f64>,
     pub(crate) deadline: Option<Instant>,
-    /// The reader of each segment.
-    pub(crate) readers: Vec<&'a Arc<SegmentReader>>,
+    /// The segments, in their order.
+    pub(crate) views: &'a [SegmentView],
     /// Whether documents may have ceilings: they are made for all searchable fields only.
     pub(crate) ceilings: bool,
 }
@@ -147,7 +146,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
             };
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
-            let ceilings = search.ceilings.then(|| ceilings(search.readers[index], search.statistics)).flatten();
+            let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
             let sets = readings.list.iter().map(|reading| {
                 let is_single = reading.single_word(index).is_some_and(|word| has_ceiling(reader, word));
                 (&reading.docs[index], scale.byte(reading.worth), is_single)

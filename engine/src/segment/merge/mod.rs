@@ -39,13 +39,13 @@ pub struct MergeInput<'a> {
 }
 
 /// How to merge.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MergeOptions<'a> {
     /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
     pub cancelled: Option<&'a AtomicBool>,
     /// Called as often as the flag is looked at, every few milliseconds: a merge that can wait waits there.
-    pub pause: Option<fn()>,
-    /// Who is told how far the merge is.
+    pub pause: Option<&'a (dyn Fn() + Sync)>,
+    /// What follows how far the merge is.
     pub watch: Option<&'a dyn MergeWatch>,
     /// Fields whose columns are not carried over (no longer filterable or sortable).
     pub drop_columns: Vec<FieldId>,

@@ -2,7 +2,7 @@
 
 use lamina_engine::index::Settings;
 use lamina_engine::index::embedding::cut;
-use lamina_engine::query::resolve::ALTERNATIVES_MAX;
+use lamina_engine::index::settings::ALTERNATIVES_MAX;
 use serde_json::Value;
 
 use crate::error::{ApiError, ApiResult, Code};

@@ -1,7 +1,5 @@
 //! Brings the vectors of segments in line with changed settings: a file beside each segment that needs one.
 
-use std::sync::Arc;
-
 use super::super::super::embedding::{EmbedFailure, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::files::FileGuard;
@@ -169,8 +167,8 @@ impl Adaptation<'_> {
         let files = segment.files.iter().cloned().chain([added]).collect();
         let mut meta = reader.meta().clone();
         meta.column_files.push(file);
-        let reader = Arc::new(SegmentReader::open(&**directory, &meta)?);
-        Ok(SegmentView { reader, deleted: segment.deleted.clone(), files })
+        let reader = SegmentReader::open(&**directory, &meta)?;
+        Ok(SegmentView::new(reader, segment.deleted.clone(), files, self.resources.runtime))
     }
 
     /// Settles the vectors of one document. Where they are only completed, those that are there are left to the caller.

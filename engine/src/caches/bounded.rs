@@ -1,7 +1,4 @@
-//! What queries found in a segment lately: it never changes, so the answers stay right as long as it lives.
-//!
-//! People type the same words again and again: each key typed asks for the typos and the splits of all words before it
-//! once more.
+//! A cache bounded in bytes.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -11,10 +8,6 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::terms::NearBeginnings;
-use crate::bits::DocSet;
-use crate::id::TermOrdinal;
-
 /// Bytes of an entry besides what key and value have on the heap, roughly. A key stands in it twice.
 const ENTRY_BYTES: usize = 128;
 /// The cache of a segment takes so many bytes, and some for every document, up to the maximum.
@@ -23,110 +16,15 @@ const BYTES_PER_DOC: usize = 8;
 const BYTES_MAX: usize = 6 << 20;
 /// A cache that is filled to this share, as a fraction, is called full.
 const FULL_SHARE: [usize; 2] = [7, 8];
-/// Entries that a new one passes over at most, because they were asked for: somebody waits meanwhile.
+/// Entries that a new one passes over at most, because they were asked for: a search waits meanwhile.
 const SECOND_CHANCES: usize = 8;
 /// An entry may take this share of the cache at most.
 const ENTRY_SHARE: usize = 4;
-
-/// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
-/// holds both.
-pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
-
-/// Terms near a word. Finding them takes a walk of the dictionary.
-pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
-
-/// Documents of frequent words. Finding them takes a pass over their postings.
-pub(crate) type WordDocsCache = BoundedCache<WordDocsKey, DocSet>;
-
-/// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
-pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
-
-/// Where terms begin like a word. Finding that takes a walk of the dictionary.
-pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
-
-/// A word read as two terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
-    /// Bytes of the left one.
-    pub(crate) at: usize,
-    pub(crate) words: [TermOrdinal; 2],
-    /// No more documents have them next to each other.
-    pub(crate) docs_max: u32,
-}
-
-/// The word of a query and how far terms may be from it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TypoKey {
-    pub(crate) word: Box<str>,
-    /// Terms may go on after the word.
-    pub(crate) prefix: bool,
-    /// Typos, 1 or 2.
-    pub(crate) budget: u8,
-}
-
-/// A word and how many typos its forms have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct WordDocsKey {
-    pub(crate) word: TypoKey,
-    /// 0: the word itself, or what begins like it; 1, 2: forms with so many typos.
-    pub(crate) class: u8,
-}
-
-/// Terms by their number of typos: one, two; ascending.
-pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
 /// What a key or a value of a cache takes.
 pub(crate) trait HeapBytes {
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
-}
-
-impl HeapBytes for [TermOrdinal; 2] {
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
-impl HeapBytes for TypoKey {
-    fn heap_bytes(&self) -> usize {
-        self.word.len()
-    }
-}
-
-impl HeapBytes for WordDocsKey {
-    fn heap_bytes(&self) -> usize {
-        self.word.heap_bytes()
-    }
-}
-
-impl HeapBytes for Box<str> {
-    fn heap_bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-impl HeapBytes for DocSet {
-    fn heap_bytes(&self) -> usize {
-        DocSet::heap_bytes(self)
-    }
-}
-
-impl HeapBytes for TypoTerms {
-    fn heap_bytes(&self) -> usize {
-        self.iter().map(|terms| terms.capacity() * size_of::<TermOrdinal>()).sum()
-    }
-}
-
-impl HeapBytes for NearBeginnings {
-    fn heap_bytes(&self) -> usize {
-        NearBeginnings::heap_bytes(self)
-    }
-}
-
-impl HeapBytes for Vec<Cut> {
-    fn heap_bytes(&self) -> usize {
-        self.capacity() * size_of::<Cut>()
-    }
 }
 
 /// A cache bounded in bytes; the oldest entries leave first, but for those asked for since they were last the oldest.
@@ -225,7 +123,9 @@ impl<K, V> std::fmt::Debug for BoundedCache<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CutCache, PairCache};
     use super::*;
+    use crate::bits::DocSet;
 
     #[test]
     fn entries_are_found_again_and_memory_is_bounded() {

@@ -1,12 +1,12 @@
-//! A byte per document that a ranking derives from the text of a segment, kept beside it.
+//! A byte per document that a ranking derives from the text of a segment.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Holds one such list at a time, by a key that tells what it was derived with.
+/// Holds one such list at a time, by a key of what it was derived with.
 #[derive(Debug, Default)]
-pub(crate) struct DocBytes(Mutex<State>);
+pub(crate) struct CeilingCache(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -14,14 +14,14 @@ struct State {
     begun: Option<u64>,
 }
 
-impl DocBytes {
+impl CeilingCache {
     /// The list of this key.
     pub(crate) fn get(&self, key: u64) -> Option<Arc<[u8]>> {
         let state = self.0.lock();
         state.known.as_ref().filter(|(known, _)| *known == key).map(|(_, bytes)| Arc::clone(bytes))
     }
 
-    /// Whether the caller is the one to make the list of this key: nobody else does yet.
+    /// Whether the caller is the one to make the list of this key: no other does yet.
     pub(crate) fn begin(&self, key: u64) -> bool {
         let mut state = self.0.lock();
         let is_first = state.begun != Some(key);

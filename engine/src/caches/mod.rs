@@ -1,0 +1,164 @@
+//! What queries found in a segment lately. A segment never changes, so the answers stay right as long as it lives.
+//!
+//! People type the same words again and again: each key typed asks for the typos and the splits of all words before it
+//! once more. The caches stand beside the reader of a segment, which knows nothing of queries.
+
+mod bounded;
+mod ceilings;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::bounded::{BoundedCache, HeapBytes};
+use self::ceilings::CeilingCache;
+use crate::bits::DocSet;
+use crate::id::TermOrdinal;
+use crate::runtime::Runtime;
+use crate::segment::{NearBeginnings, SegmentReader};
+
+/// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
+/// holds both.
+pub(crate) type PairCache = BoundedCache<[TermOrdinal; 2], DocSet>;
+
+/// Terms near a word. Finding them takes a walk of the dictionary.
+pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
+
+/// Documents of frequent words. Finding them takes a pass over their postings.
+pub(crate) type WordDocsCache = BoundedCache<WordDocsKey, DocSet>;
+
+/// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
+pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
+
+/// Where terms begin like a word. Finding that takes a walk of the dictionary.
+pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
+
+/// A word read as two terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Bytes of the left one.
+    pub(crate) at: usize,
+    pub(crate) words: [TermOrdinal; 2],
+    /// No more documents have them next to each other.
+    pub(crate) docs_max: u32,
+}
+
+/// The word of a query and how far terms may be from it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TypoKey {
+    pub(crate) word: Box<str>,
+    /// Terms may go on after the word.
+    pub(crate) prefix: bool,
+    /// Typos, 1 or 2.
+    pub(crate) budget: u8,
+}
+
+/// A word and how many typos its forms have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WordDocsKey {
+    pub(crate) word: TypoKey,
+    /// 0: the word itself, or what begins like it; 1, 2: forms with so many typos.
+    pub(crate) class: u8,
+}
+
+/// Terms by their number of typos: one, two; ascending.
+pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
+
+/// The caches of one segment: five of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
+/// rankings.
+#[derive(Debug)]
+pub struct SegmentCaches {
+    pub(crate) pairs: PairCache,
+    pub(crate) cuts: CutCache,
+    pub(crate) typos: TypoCache,
+    pub(crate) beginnings: BeginningCache,
+    pub(crate) word_docs: WordDocsCache,
+    pub(crate) ceilings: CeilingCache,
+    warm_up_begun: AtomicBool,
+    runtime: Arc<Runtime>,
+}
+
+/// A segment and what queries found in it.
+#[derive(Clone, Copy, Debug)]
+pub struct CachedSegment<'a> {
+    pub reader: &'a SegmentReader,
+    pub caches: &'a SegmentCaches,
+}
+
+impl SegmentCaches {
+    /// Empty caches of a segment with so many documents. `runtime`: of its index.
+    pub fn new(doc_count: u32, runtime: Arc<Runtime>) -> SegmentCaches {
+        SegmentCaches {
+            pairs: PairCache::new(doc_count),
+            cuts: CutCache::new(doc_count),
+            typos: TypoCache::new(doc_count),
+            beginnings: BeginningCache::new(doc_count),
+            word_docs: WordDocsCache::new(doc_count),
+            ceilings: CeilingCache::default(),
+            warm_up_begun: AtomicBool::new(false),
+            runtime,
+        }
+    }
+
+    /// Whether the caller is the first to fill the caches beforehand.
+    pub(crate) fn begin_warm_up(&self) -> bool {
+        !self.warm_up_begun.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether what is kept from now on pushes out what was kept before.
+    pub(crate) fn are_full(&self) -> bool {
+        self.pairs.is_full() || self.cuts.is_full() || self.typos.is_full() || self.beginnings.is_full()
+    }
+
+    /// What the searches of the index share with those of others.
+    pub(crate) fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+}
+
+impl HeapBytes for [TermOrdinal; 2] {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl HeapBytes for TypoKey {
+    fn heap_bytes(&self) -> usize {
+        self.word.len()
+    }
+}
+
+impl HeapBytes for WordDocsKey {
+    fn heap_bytes(&self) -> usize {
+        self.word.heap_bytes()
+    }
+}
+
+impl HeapBytes for Box<str> {
+    fn heap_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl HeapBytes for DocSet {
+    fn heap_bytes(&self) -> usize {
+        DocSet::heap_bytes(self)
+    }
+}
+
+impl HeapBytes for TypoTerms {
+    fn heap_bytes(&self) -> usize {
+        self.iter().map(|terms| terms.capacity() * size_of::<TermOrdinal>()).sum()
+    }
+}
+
+impl HeapBytes for NearBeginnings {
+    fn heap_bytes(&self) -> usize {
+        NearBeginnings::heap_bytes(self)
+    }
+}
+
+impl HeapBytes for Vec<Cut> {
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<Cut>()
+    }
+}
