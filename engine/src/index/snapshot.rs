@@ -188,6 +188,20 @@ impl Snapshot {
         Ok(json)
     }
 
+    /// As [`Snapshot::document`], if `may_read` accepts [`Snapshot::document_bytes`]; else `None`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::document`].
+    pub fn document_if(
+        &self,
+        address: DocumentAddress,
+        may_read: impl FnOnce(usize) -> bool,
+    ) -> Result<Option<Vec<u8>>, IndexError> {
+        let mut json = Vec::new();
+        let store = self.segments[address.segment as usize].reader.store();
+        Ok(store.get_if(address.doc, may_read, &mut json)?.then_some(json))
+    }
+
     /// At least as many bytes as the JSON of a document has. It takes two buffers of so many to read it. Reads the head of a
     /// block.
     ///

@@ -54,15 +54,14 @@ pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<Quer
         _ => true,
     };
     let positions = Positions::of(&settings.searchable_attributes);
-    let searchable = |field: &str| !is_never_searched(field) && positions.of_field(field).is_some();
-    let weight = |field: &str| -> u16 {
-        if !searched(field) || !searchable(field) {
-            return NOT_SEARCHED;
-        }
-        positions.of_field(field).map_or(NOT_SEARCHED, |p| p.min(NOT_SEARCHED - 1))
+    let names = || snapshot.fields.names();
+    let position = |field| if is_never_searched(field) { None } else { positions.of_field(field) };
+    let positions: Vec<Option<u16>> = names().map(position).collect();
+    let weight = |(field, position): (&str, &Option<u16>)| match position {
+        Some(position) if searched(field) => (*position).min(NOT_SEARCHED - 1),
+        _ => NOT_SEARCHED,
     };
     let typos = &settings.typo_tolerance;
-    let names = || snapshot.fields.names();
     Ok(QueryOptions {
         typos: TypoOptions {
             enabled: typos.enabled,
@@ -75,8 +74,8 @@ pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<Quer
         synonyms: resolved.synonyms.clone(),
         prefix_search: settings.prefix_search == PrefixSearch::IndexingTime,
         proximity_by_attribute: settings.proximity_precision == ProximityPrecision::ByAttribute,
-        weights: names().map(weight).collect(),
-        searchable: names().map(searchable).collect(),
+        weights: names().zip(&positions).map(weight).collect(),
+        searchable: positions.iter().map(Option::is_some).collect(),
         max_weight: match &settings.searchable_attributes {
             AttributeList::All => 0,
             AttributeList::These(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),

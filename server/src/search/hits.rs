@@ -133,17 +133,22 @@ impl<'a> HitWriter<'a> {
         Ok(out)
     }
 
-    /// The memory that it takes to read a hit.
-    fn reading(&self, hit: &Hit) -> ApiResult<Option<Held>> {
-        let bytes = self.target.snapshot.document_bytes(hit.address)?;
+    /// The document of a hit, and the memory that it takes to read and to write it.
+    fn read(&self, hit: &Hit) -> ApiResult<(Vec<u8>, Option<Held>)> {
         let vectors = if self.shows_vectors() { self.target.snapshot.vectors_json_bytes(hit.address) } else { 0 };
-        let bytes = bytes.saturating_mul(READING_FACTOR).saturating_add(vectors);
-        (bytes > UNASKED_BYTES).then(|| self.budget.hold(bytes)).transpose()
+        let mut held = Ok(None);
+        let may_read = |block_bytes: usize| {
+            let bytes = block_bytes.saturating_mul(READING_FACTOR).saturating_add(vectors);
+            held = (bytes > UNASKED_BYTES).then(|| self.budget.hold(bytes)).transpose();
+            held.is_ok()
+        };
+        let document = self.target.snapshot.document_if(hit.address, may_read)?;
+        let held = held?;
+        Ok((document.unwrap_or_default(), held))
     }
 
     fn written(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
-        let _reading = self.reading(hit)?;
-        let document = self.target.snapshot.document(hit.address)?;
+        let (document, _held) = self.read(hit)?;
         let mut out = Vec::with_capacity(document.len());
         self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
         self.foreign.fill(&mut out, &self.budget)?;

@@ -186,9 +186,8 @@ impl Store {
         dictionary.map_or(&self.no_pieces, |dictionary| &dictionary.pieces)
     }
 
-    /// Replaces `out` by the raw content of a block: lengths and texts.
-    fn decompress(&self, block: usize, out: &mut Vec<u8>) -> Result<BlockHead, SegmentError> {
-        let (head, frame) = self.block(block)?;
+    /// Replaces `out` by the raw content of a block, given its head and frame: lengths and texts.
+    fn decompress(&self, head: BlockHead, frame: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
         let dictionary = match head.dictionary {
             0 => None,
             number => {
@@ -205,7 +204,7 @@ impl Store {
             .map_err(|_| self.damaged("a block does not decompress"))?;
         // Where pieces have numbers, their texts are shorter than the documents.
         if out.len() == bytes_max || !self.pieces(head.dictionary).is_empty() {
-            Ok(head)
+            Ok(())
         } else {
             Err(self.damaged("a block is shorter than it says"))
         }
@@ -224,19 +223,29 @@ impl Store {
         }
     }
 
-    /// Calls `f` with the head and the raw content of the block that holds `doc`, and the documents of the block.
+    /// Calls `f` with the head and the raw content of the block that holds `doc`, and the documents of the block. Calls
+    /// `may_read` before, with the bytes of JSON in that block; `None`: it refused.
     fn with_block<T>(
         &self,
         doc: DocId,
+        may_read: impl FnOnce(usize) -> bool,
         f: impl FnOnce(BlockHead, &[u8], Range<DocId>) -> Result<T, SegmentError>,
-    ) -> Result<T, SegmentError> {
+    ) -> Result<Option<T>, SegmentError> {
         let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
         LAST_BLOCK.with_borrow_mut(|last| {
-            if (last.store, last.block) != (self.identity, block) {
+            if (last.store, last.block) == (self.identity, block) {
+                if !may_read(last.head.json_bytes) {
+                    return Ok(None);
+                }
+            } else {
+                let (head, frame) = self.block(block)?;
+                if !may_read(head.json_bytes) {
+                    return Ok(None);
+                }
                 // Nothing is cached while the buffer changes.
                 last.store = 0;
-                last.head = self.decompress(block, &mut last.raw)?;
-                (last.store, last.block) = (self.identity, block);
+                self.decompress(head, frame, &mut last.raw)?;
+                (last.store, last.block, last.head) = (self.identity, block, head);
             }
             let answer = f(last.head, &last.raw, self.block_docs(block));
             if last.raw.capacity() > CACHED_BYTES_MAX {
@@ -244,7 +253,7 @@ impl Store {
                 last.store = 0;
                 last.raw = Vec::new();
             }
-            answer
+            answer.map(Some)
         })
     }
 
@@ -299,12 +308,24 @@ impl Store {
 
     /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.
     pub fn get(&self, doc: DocId, out: &mut Vec<u8>) -> Result<(), SegmentError> {
+        self.get_if(doc, |_| true, out).map(drop)
+    }
+
+    /// As [`Store::get`], if `may_read` accepts the bytes of JSON in the block that holds the document, which are at least as
+    /// many as it has: it takes two buffers of so many to read it. Whether it did.
+    pub fn get_if(
+        &self,
+        doc: DocId,
+        may_read: impl FnOnce(usize) -> bool,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, SegmentError> {
         out.clear();
-        self.with_block(doc, |head, raw, docs| {
+        let read = self.with_block(doc, may_read, |head, raw, docs| {
             let range = document_range(raw, docs.len(), (doc - docs.start) as usize);
             let range = range.ok_or_else(|| self.damaged("the documents of a block are cut"))?;
             self.decode(head, &raw[range], out)
-        })
+        })?;
+        Ok(read.is_some())
     }
 
     /// Calls `f` with each document of the range in order; each block is decompressed once.
@@ -318,7 +339,8 @@ impl Store {
         let mut next = docs.start;
         while next < docs.end {
             let block = self.block_of(next).ok_or_else(|| self.damaged("there is no such document"))?;
-            let head = self.decompress(block, &mut raw)?;
+            let (head, frame) = self.block(block)?;
+            self.decompress(head, frame, &mut raw)?;
             let in_block = self.block_docs(block);
             if !in_block.contains(&next) {
                 return Err(self.damaged("the block index contradicts itself"));
@@ -343,7 +365,8 @@ impl Store {
     pub(crate) fn validate(&self) -> Result<(), SegmentError> {
         let (mut raw, mut json) = (Vec::new(), Vec::new());
         for block in 0..self.block_count() {
-            let head = self.decompress(block, &mut raw)?;
+            let (head, frame) = self.block(block)?;
+            self.decompress(head, frame, &mut raw)?;
             let docs = self.block_docs(block).len();
             let cut = || self.damaged("the documents of a block are cut");
             json.clear();
