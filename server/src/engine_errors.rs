@@ -4,6 +4,7 @@ use lamina_engine::condition::ConditionError;
 use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError, VectorsError};
 use lamina_engine::filter::FilterError;
 use lamina_engine::index::embedding::EmbeddingError;
+use lamina_engine::index::settings::SettingsError;
 use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError, is_momentary};
 use lamina_engine::segment::SegmentError;
 
@@ -163,6 +164,25 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
         }
         other => named(ApiError::internal(other.to_string())),
     }
+}
+
+impl From<&SettingsError> for ApiError {
+    fn from(error: &SettingsError) -> ApiError {
+        match error {
+            SettingsError::TypoSizesInverted { one_typo, two_typos } => {
+                ApiError::new(Code::InvalidSettingsTypoTolerance, inverted_typo_sizes(*one_typo, *two_typos))
+            }
+            other => ApiError::internal(other.to_string()),
+        }
+    }
+}
+
+/// The public sentence about sizes that can't be together.
+pub fn inverted_typo_sizes(one: u8, two: u8) -> String {
+    format!(
+        "`minWordSizeForTypos` setting is invalid. `oneTypo` and `twoTypos` fields should be between `0` and `255`, \
+         and `twoTypos` should be greater or equals to `oneTypo` but found `oneTypo: {one}` and twoTypos: {two}`."
+    )
 }
 
 /// A document that was accepted with its payload and cannot be read now.

@@ -25,7 +25,7 @@ use crate::error::{ApiError, Code};
 use crate::instance::Instance;
 use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::tasks::{Export, ExportedIndex, LiveBatch};
-use crate::wire::settings::remove_secrets;
+use crate::wire::settings::{remove_secrets, written};
 
 /// For a request that carries little.
 const SMALL_TIME: Duration = Duration::from_secs(5);
@@ -171,8 +171,8 @@ fn prepare(
         }
         accepted(remote.ask(Method::PATCH, &path, Some(json!({ "primaryKey": primary_key })))?)?;
     }
-    // Secrets in clear, for who may write them: the other server is to work like this one.
-    let mut settings = serde_json::to_value(&*snapshot.settings).expect("settings are plain JSON");
+    // Secrets in clear, for those who may write them: the other server is to work like this one.
+    let mut settings = written(&snapshot.settings);
     if !with_secrets {
         remove_secrets(&mut settings);
     }

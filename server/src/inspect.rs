@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
 use crate::verify::{OpenError, open};
-use crate::wire::settings::show_with;
+use crate::wire::settings::show;
 
 const POSTINGS_SHOWN_MAX: usize = 20;
 
@@ -108,7 +108,7 @@ fn describe_index(out: &mut String, index: &Index, snapshot: &Snapshot) {
     line(out, format_args!("fields       {}", snapshot.fields.names().collect::<Vec<_>>().join(", ")));
     line(out, format_args!("size         {}", human_size(report.segment_bytes)));
     // As clients see them: secrets are redacted.
-    line(out, format_args!("settings     {}", show_with(&snapshot.settings, true)));
+    line(out, format_args!("settings     {}", show(&snapshot.settings, &|_| true)));
     for segment in &report.segments {
         describe_segment(out, segment);
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::error::IndexError;
 use super::files::FileGuard;
 use super::manifest::{Body, DeletedMeta, Manifest, SegmentEntry, manifest_name, write_beside};
+use super::settings::STORED_VERSION;
 use super::snapshot::Snapshot;
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::id::SegmentId;
@@ -113,6 +114,7 @@ fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
             next_segment_id,
             last_batch: snapshot.last_batch,
             outcome_bytes: snapshot.last_outcome.len() as u64,
+            settings_version: STORED_VERSION,
             settings: snapshot.settings.clone(),
             fields: snapshot.fields.names().map(str::to_owned).collect(),
             field_distribution: snapshot.field_distribution.clone(),

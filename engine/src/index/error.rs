@@ -22,8 +22,9 @@ pub enum IndexError {
     NotFound,
     #[error("manifest {file} is damaged: {reason}; stop the server, and `lamina repair` says what can be saved")]
     CorruptManifest { file: String, reason: &'static str },
-    #[error("manifest {file} has format version {found}; this program reads up to {supported}")]
-    ManifestTooNew { file: String, found: u32, supported: u32 },
+    /// `part`: `format`, or `settings` for the form in which the settings are stored.
+    #[error("manifest {file} has {part} version {found}; this program reads up to {supported}")]
+    ManifestTooNew { file: String, part: &'static str, found: u32, supported: u32 },
     #[error("file {file} has {found} bytes instead of {expected}")]
     WrongFileLength { file: String, expected: u64, found: u64 },
     #[error("tombstones {file} cannot be read")]

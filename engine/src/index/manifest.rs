@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::IndexError;
-use super::settings::Settings;
+use super::settings::{STORED_VERSION, Settings};
 use crate::id::InternalId;
 use crate::segment::{FileMeta, SegmentMeta};
 
@@ -56,6 +56,9 @@ pub(super) struct Body {
     pub(super) next_segment_id: u64,
     pub(super) last_batch: Option<u64>,
     pub(super) outcome_bytes: u64,
+    /// [`STORED_VERSION`] of the program that wrote the settings. Manifests of the first versions have none.
+    #[serde(default)]
+    pub(super) settings_version: u32,
     pub(super) settings: Arc<Settings>,
     /// Names by field id.
     pub(super) fields: Vec<String>,
@@ -119,7 +122,7 @@ impl Manifest {
                 return Err(corrupt("its version is not the one that was written"));
             }
             // A later version may keep its checksum elsewhere, so this comes first.
-            return Err(IndexError::ManifestTooNew { file: file.to_owned(), found: version, supported: VERSION });
+            return Err(too_new(file, "format", version, VERSION));
         }
         let content_bytes = bytes
             .len()
@@ -133,7 +136,7 @@ impl Manifest {
         let body_bytes = read_u32(bytes, BODY_BYTES_START).ok_or_else(|| corrupt("it is cut short"))? as usize;
         let (body, mut blobs) =
             content[BODY_START..].split_at_checked(body_bytes).ok_or_else(|| corrupt("its body is cut short"))?;
-        let body: Body = serde_json::from_slice(body).map_err(|_| corrupt("its body cannot be read"))?;
+        let body = read_body(file, body)?;
         let mut take = |length: u64| {
             let (blob, rest) = usize::try_from(length).ok().and_then(|length| blobs.split_at_checked(length))?;
             blobs = rest;
@@ -152,6 +155,27 @@ impl Manifest {
         }
         Ok(manifest)
     }
+}
+
+fn read_body(file: &str, body: &[u8]) -> Result<Body, IndexError> {
+    let unreadable = |_| IndexError::CorruptManifest { file: file.to_owned(), reason: "its body cannot be read" };
+    // Settings of a later version may have another shape, so their version is looked at alone.
+    let SettingsVersion { settings_version } = serde_json::from_slice(body).map_err(unreadable)?;
+    if settings_version > STORED_VERSION {
+        return Err(too_new(file, "settings", settings_version, STORED_VERSION));
+    }
+    serde_json::from_slice(body).map_err(unreadable)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SettingsVersion {
+    #[serde(default)]
+    settings_version: u32,
+}
+
+fn too_new(file: &str, part: &'static str, found: u32, supported: u32) -> IndexError {
+    IndexError::ManifestTooNew { file: file.to_owned(), part, found, supported }
 }
 
 /// Whether the checksum is right for the version that this program writes: a later version would have another checksum.
@@ -208,6 +232,7 @@ mod tests {
                 next_segment_id: 3,
                 last_batch: Some(9),
                 outcome_bytes: 3,
+                settings_version: STORED_VERSION,
                 settings: Arc::default(),
                 fields: vec!["id".to_owned(), "title".to_owned()],
                 field_distribution: Arc::new(BTreeMap::from([("id".to_owned(), 5)])),
@@ -257,8 +282,26 @@ mod tests {
         bytes[end..].copy_from_slice(&checksum);
         assert!(matches!(
             Manifest::from_bytes("m", &bytes),
-            Err(IndexError::ManifestTooNew { found: 2, supported: 1, .. })
+            Err(IndexError::ManifestTooNew { part: "format", found: 2, supported: 1, .. })
         ));
+    }
+
+    #[test]
+    fn settings_of_a_later_version_are_no_damage() {
+        let mut manifest = manifest();
+        manifest.body.settings_version = STORED_VERSION + 1;
+        let error = Manifest::from_bytes("m", &manifest.to_bytes()).expect_err("too new");
+        assert!(matches!(error, IndexError::ManifestTooNew { part: "settings", supported: STORED_VERSION, .. }));
+    }
+
+    /// Written by `3a71493`, the last program whose manifests had settings in the protocol's form and without a version.
+    #[test]
+    fn settings_without_a_version_are_read() {
+        let bytes = include_bytes!("tests/fixtures/manifest-settings-0.lam");
+        let manifest = Manifest::from_bytes("m", bytes).expect("whole");
+        assert_eq!(manifest.body.name.as_deref(), Some("films"));
+        assert_eq!(manifest.body.settings_version, 0);
+        assert_eq!(*manifest.body.settings, super::super::settings::tests::every_setting());
     }
 
     #[test]

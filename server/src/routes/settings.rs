@@ -10,7 +10,6 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::features::Feature;
 use crate::http::{Request, Routes, json_answer, request, respond};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::identifier::index_uid_in_path;
@@ -81,16 +80,12 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
-    // Among all settings they are there with their feature only; by themselves they are none without it.
-    let foreign_keys = state.features.is_on(Feature::ForeignKeys);
-    let snapshot = blocking(move || state.instance.state(&uid)).await??;
-    let mut shown = settings::show_with(&snapshot.settings, foreign_keys);
+    let instance = state.instance.clone();
+    let snapshot = blocking(move || instance.state(&uid)).await??;
+    let is_on = |feature| state.features.is_on(feature);
     let shown = match kind {
-        Some(kind) => match shown.get_mut(kind.key) {
-            Some(value) => value.take(),
-            None => settings::unset(kind),
-        },
-        None => shown,
+        Some(kind) => kind.show(&snapshot.settings, &is_on),
+        None => settings::show(&snapshot.settings, &is_on),
     };
     Ok(json_answer(StatusCode::OK, &shown))
 }
@@ -100,15 +95,7 @@ async fn change(uid: String, kind: Option<&'static SettingKind>, request: Reques
     let state = Arc::clone(request.state());
     let may_create_index = request.rights().may_create_index(&uid);
     let body = request.json().await?;
-    if !state.features.is_on(Feature::CompositeEmbedders) {
-        settings::check_composite_off(kind, &body)?;
-    }
-    if !state.features.is_on(Feature::Multimodal) {
-        settings::check_multimodal_off(kind, &body)?;
-    }
-    if !state.features.is_on(Feature::ForeignKeys) {
-        settings::check_foreign_keys_off(kind, &body)?;
-    }
+    settings::check_features(kind, &body, &|feature| state.features.is_on(feature))?;
     let patch = match kind {
         Some(kind) => kind.read(&body)?,
         None => settings::read(&body)?,

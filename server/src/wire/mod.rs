@@ -19,6 +19,7 @@ pub mod multi_search;
 pub mod network;
 pub mod point_in_time;
 pub mod query_string;
+pub mod schema;
 pub mod search;
 pub mod settings;
 pub mod similar;

@@ -5,6 +5,9 @@ use std::hash::Hash;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
+use super::SettingsError;
+use super::definition::{Definition, Effect};
+
 /// `displayedAttributes` and `searchableAttributes`: every attribute, or these in this order.
 ///
 /// Its JSON form is an array of strings; an array that holds `"*"` anywhere means [`AttributeList::All`].
@@ -56,6 +59,44 @@ impl From<AttributeList> for Vec<String> {
             AttributeList::All => vec!["*".to_owned()],
             AttributeList::These(names) => names,
         }
+    }
+}
+
+/// `displayedAttributes`
+#[derive(Debug)]
+pub struct DisplayedAttributes;
+
+impl Definition for DisplayedAttributes {
+    const NAME: &'static str = "displayedAttributes";
+    const EFFECT: Effect = Effect::SearchOnly;
+    type Value = AttributeList;
+    type Patch = AttributeList;
+
+    fn default_value() -> AttributeList {
+        AttributeList::All
+    }
+
+    fn applied(_: &AttributeList, sent: &AttributeList) -> Result<AttributeList, SettingsError> {
+        Ok(sent.clone())
+    }
+}
+
+/// `searchableAttributes`
+#[derive(Debug)]
+pub struct SearchableAttributes;
+
+impl Definition for SearchableAttributes {
+    const NAME: &'static str = "searchableAttributes";
+    const EFFECT: Effect = Effect::SearchableText;
+    type Value = AttributeList;
+    type Patch = AttributeList;
+
+    fn default_value() -> AttributeList {
+        AttributeList::All
+    }
+
+    fn applied(_: &AttributeList, sent: &AttributeList) -> Result<AttributeList, SettingsError> {
+        Ok(sent.clone())
     }
 }
 

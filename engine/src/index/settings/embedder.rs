@@ -122,62 +122,6 @@ fn made_by(configuration: &Map<String, Value>) -> Vec<(&'static str, Option<&Val
     made_by
 }
 
-/// The fields that belong to one provider.
-const OF_SOURCE: [&str; 12] = [
-    "model",
-    "revision",
-    "pooling",
-    "dimensions",
-    "url",
-    "request",
-    "response",
-    "headers",
-    "indexingFragments",
-    "searchFragments",
-    "searchEmbedder",
-    "indexingEmbedder",
-];
-
-/// Puts `change` over a stored configuration: field by field, fragments by their names; `null` takes away. The vectors of a
-/// document are in the order of the fragments: new ones come last, by their names.
-pub(super) fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
-    for (field, value) in change {
-        match value {
-            Value::Null => drop(stored.remove(field)),
-            Value::Object(fragments) if [INDEXING_FRAGMENTS, SEARCH_FRAGMENTS].contains(&field.as_str()) => {
-                let merged = stored.entry(field.clone()).or_insert_with(|| Value::Object(Map::new()));
-                let Value::Object(merged) = merged else { continue };
-                let mut fragments: Vec<_> = fragments.iter().collect();
-                fragments.sort_by_key(|(name, _)| *name);
-                for (name, fragment) in fragments {
-                    if fragment.is_null() {
-                        merged.shift_remove(name);
-                    } else {
-                        merged.insert(name.clone(), fragment.clone());
-                    }
-                }
-                if merged.is_empty() {
-                    stored.remove(field);
-                }
-            }
-            value => drop(stored.insert(field.clone(), value.clone())),
-        }
-    }
-}
-
-/// Forgets what belonged to the source of `stored` when `change` names another.
-pub(super) fn follow_source(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
-    const DEFAULT_SOURCE: &str = "openAi";
-    let Some(new) = change.get("source").map(|source| source.as_str().unwrap_or(DEFAULT_SOURCE)) else { return };
-    if new == stored.get("source").and_then(Value::as_str).unwrap_or(DEFAULT_SOURCE) {
-        return;
-    }
-    stored.retain(|field, _| !OF_SOURCE.contains(&field.as_str()));
-    if matches!(new, "userProvided" | "composite") {
-        stored.retain(|field, _| !field.starts_with("documentTemplate"));
-    }
-}
-
 fn distribution(configuration: &Map<String, Value>) -> Option<Distribution> {
     let given = configuration.get("distribution").and_then(Value::as_object);
     if let Some(given) = given {
@@ -249,38 +193,6 @@ mod tests {
             let after = read(json!({"documentTemplate": template, "documentTemplateMaxBytes": bytes_max}));
             assert_eq!(after.is_content_with_texts_of(&before), is_content, "{template} {bytes_max}");
         }
-    }
-
-    #[test]
-    fn another_source_forgets_the_fields_of_the_one_before() {
-        let after = |change: Value| {
-            let mut stored = json!({"source": "rest", "url": "a", "documentTemplate": "t", "apiKey": "k"});
-            follow_source(stored.as_object_mut().unwrap(), change.as_object().unwrap());
-            stored
-        };
-        let all = json!({"source": "rest", "url": "a", "documentTemplate": "t", "apiKey": "k"});
-        assert_eq!(after(json!({"source": "rest", "url": "b"})), all);
-        assert_eq!(after(json!({"url": "b"})), all);
-        assert_eq!(after(json!({"source": null})), json!({"source": "rest", "documentTemplate": "t", "apiKey": "k"}));
-        assert_eq!(after(json!({"source": "userProvided"})), json!({"source": "rest", "apiKey": "k"}));
-    }
-
-    #[test]
-    fn fragments_are_merged_by_name() {
-        let mut stored = json!({"url": "u"});
-        let stored = stored.as_object_mut().unwrap();
-        let change = |change: Value, stored: &mut Map<String, Value>| merge(stored, change.as_object().unwrap());
-        change(json!({"indexingFragments": {"b": {"value": 2}, "a": {"value": 1}}}), stored);
-        let names = fragments_of(stored, INDEXING_FRAGMENTS);
-        assert_eq!(names, [("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))], "new ones by their names");
-        change(json!({"indexingFragments": {"a": null, "c": {"value": 3}}, "url": null, "apiKey": "k"}), stored);
-        assert_eq!(
-            Value::from(stored.clone()),
-            json!({"indexingFragments": {"b": {"value": 2}, "c": {"value": 3}}, "apiKey": "k"})
-        );
-        assert_eq!(fragments_of(stored, INDEXING_FRAGMENTS), [("b".to_owned(), json!(2)), ("c".to_owned(), json!(3))]);
-        change(json!({"indexingFragments": {"b": null, "c": null}, "searchFragments": {"x": null}}), stored);
-        assert_eq!(Value::from(stored.clone()), json!({"apiKey": "k"}));
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attribute_list::covers;
+use super::SettingsError;
+use super::attribute_list::{covers, without_duplicates};
 use super::attribute_pattern::AttributePattern;
+use super::definition::{Definition, Effect};
 
 /// One entry of `filterableAttributes`; the first entry that matches a field decides what the field can do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,6 +47,28 @@ pub struct FilterOperators {
 impl Default for FilterOperators {
     fn default() -> FilterOperators {
         FilterOperators { equality: true, comparison: false }
+    }
+}
+
+/// `filterableAttributes`
+#[derive(Debug)]
+pub struct FilterableAttributes;
+
+impl Definition for FilterableAttributes {
+    const NAME: &'static str = "filterableAttributes";
+    const EFFECT: Effect = Effect::Columns;
+    type Value = Vec<FilterableAttribute>;
+    type Patch = Vec<FilterableAttribute>;
+
+    fn default_value() -> Vec<FilterableAttribute> {
+        Vec::new()
+    }
+
+    fn applied(
+        _: &Vec<FilterableAttribute>,
+        sent: &Vec<FilterableAttribute>,
+    ) -> Result<Vec<FilterableAttribute>, SettingsError> {
+        Ok(without_duplicates(sent.clone()))
     }
 }
 

@@ -1,6 +1,9 @@
-//! Which words of a query a document may lack.
+//! `matchingStrategy`: which words of a query a document may lack.
 
 use serde::{Deserialize, Serialize};
+
+use super::SettingsError;
+use super::definition::{Definition, Effect};
 
 /// What to do when not all words of a query are in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,4 +18,22 @@ pub enum MatchingStrategy {
     Frequency,
     /// For questions: any word is enough, and BM25 decides instead of the relevancy rules.
     Any,
+}
+
+impl Definition for MatchingStrategy {
+    const NAME: &'static str = "matchingStrategy";
+    const EFFECT: Effect = Effect::SearchOnly;
+    type Value = Option<MatchingStrategy>;
+    type Patch = MatchingStrategy;
+
+    fn default_value() -> Option<MatchingStrategy> {
+        None
+    }
+
+    fn applied(
+        _: &Option<MatchingStrategy>,
+        sent: &MatchingStrategy,
+    ) -> Result<Option<MatchingStrategy>, SettingsError> {
+        Ok(Some(*sent))
+    }
 }

@@ -6,6 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::SettingsError;
+use super::attribute_list::without_duplicates;
+use super::definition::{Definition, Effect};
+
 /// One ranking rule; the list of an index is applied lexicographically.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,6 +28,30 @@ pub enum RankingRule {
     Asc(String),
     /// `field:desc`
     Desc(String),
+}
+
+/// `rankingRules`
+#[derive(Debug)]
+pub struct RankingRules;
+
+impl Definition for RankingRules {
+    const NAME: &'static str = "rankingRules";
+    const EFFECT: Effect = Effect::Columns;
+    type Value = Vec<RankingRule>;
+    type Patch = Vec<RankingRule>;
+
+    fn default_value() -> Vec<RankingRule> {
+        RankingRule::defaults()
+    }
+
+    fn applied(_: &Vec<RankingRule>, sent: &Vec<RankingRule>) -> Result<Vec<RankingRule>, SettingsError> {
+        Ok(without_duplicates(sent.clone()))
+    }
+
+    fn differs(old: &Vec<RankingRule>, new: &Vec<RankingRule>) -> bool {
+        // Rules of the engine need no column.
+        !old.iter().filter_map(RankingRule::field).eq(new.iter().filter_map(RankingRule::field))
+    }
 }
 
 /// A name that is no ranking rule.

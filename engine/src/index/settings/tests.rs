@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::*;
 
 fn patch(json: &str) -> SettingsPatch {
@@ -8,25 +10,74 @@ fn patched(json: &str) -> Settings {
     Settings::default().patched(&patch(json)).expect("consistent settings")
 }
 
+/// The stored form of [`every_setting`]. It is normative for version 1, like `database-format.md`: programs read it for good.
+const STORED: &str = r#"{
+    "displayedAttributes": ["title", "year", "author.name"],
+    "searchableAttributes": ["title", "overview"],
+    "filterableAttributes": ["genre", "_geo", {
+        "attributePatterns": ["cat_*", "*_id"],
+        "features": {"facetSearch": true, "filter": {"equality": true, "comparison": true}}
+    }],
+    "sortableAttributes": ["_geo", "year"],
+    "rankingRules": ["words", "sort", "typo", "attribute", "exactness", "year:desc"],
+    "stopWords": ["The", "the"],
+    "nonSeparatorTokens": ["+"],
+    "separatorTokens": ["&sep"],
+    "dictionary": ["J. R. R."],
+    "synonyms": {"film": ["movie", "motion picture"], "maxValuesPerFacet": ["a"]},
+    "distinctAttribute": "sku",
+    "proximityPrecision": "byAttribute",
+    "typoTolerance": {
+        "enabled": false, "minWordSizeForTypos": {"oneTypo": 4, "twoTypos": 8}, "disableOnWords": ["ete"],
+        "disableOnAttributes": ["sku"], "disableOnNumbers": true
+    },
+    "faceting": {"maxValuesPerFacet": 7, "sortFacetValuesBy": {"*": "alpha", "genre": "count"}},
+    "pagination": {"maxTotalHits": 50},
+    "embedders": {
+        "own": {"source": "userProvided", "dimensions": 3, "binaryQuantized": true},
+        "web": {
+            "source": "rest", "url": "local:embed", "request": "{{text}}", "response": "{{embedding}}",
+            "headers": {"X-Tenant": "t"}, "dimensions": 2, "documentTemplate": "{{doc.title}}",
+            "documentTemplateMaxBytes": 100, "distribution": {"mean": 0.5, "sigma": 0.2}
+        }
+    },
+    "searchCutoffMs": 70,
+    "localizedAttributes": [{"attributePatterns": ["*_ja"], "locales": ["jpn"]}],
+    "facetSearch": false,
+    "prefixSearch": "disabled",
+    "matchingStrategy": "frequency",
+    "foreignKeys": [{"foreignIndexUid": "authors", "fieldName": "author"}]
+}"#;
+
+fn stored() -> Value {
+    serde_json::from_str(STORED).expect("valid json")
+}
+
+/// Settings none of which has its default.
+pub(in super::super) fn every_setting() -> Settings {
+    patched(STORED)
+}
+
 #[test]
-fn the_defaults_have_the_public_shape() {
-    let json = serde_json::to_value(Settings::default()).expect("serialises");
-    let expected: Value = serde_json::from_str(
-        r#"{"displayedAttributes":["*"],"searchableAttributes":["*"],"filterableAttributes":[],
-            "sortableAttributes":[],
-            "rankingRules":["words","typo","proximity","attributeRank","sort","wordPosition","exactness"],
-            "stopWords":[],"nonSeparatorTokens":[],"separatorTokens":[],"dictionary":[],"synonyms":{},
-            "distinctAttribute":null,"proximityPrecision":"byWord",
-            "typoTolerance":{"enabled":true,"minWordSizeForTypos":{"oneTypo":5,"twoTypos":9},"disableOnWords":[],
-                "disableOnAttributes":[],"disableOnNumbers":false},
-            "faceting":{"maxValuesPerFacet":100,"sortFacetValuesBy":{"*":"alpha"}},
-            "pagination":{"maxTotalHits":1000},"embedders":{},"searchCutoffMs":null,"localizedAttributes":null,
-            "facetSearch":true,"prefixSearch":"indexingTime"}"#,
-    )
-    .expect("valid json");
-    assert_eq!(json, expected);
-    let order: Vec<&String> = json.as_object().expect("object").keys().collect();
-    assert_eq!(order, expected.as_object().expect("object").keys().collect::<Vec<_>>());
+fn the_stored_form_is_that_of_version_1() {
+    assert_eq!(STORED_VERSION, 1, "a new version needs a test of its own, beside this one");
+    let written = serde_json::to_value(every_setting()).expect("serialises");
+    assert_eq!(written.to_string(), stored().to_string(), "also in its order");
+    assert_eq!(serde_json::from_value::<Settings>(stored()).expect("reads"), every_setting());
+    let names: Vec<&str> = SettingId::ALL.iter().map(|setting| setting.stored_name()).collect();
+    assert_eq!(written.as_object().expect("an object").keys().collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn what_is_not_stored_has_its_default() {
+    let settings: Settings = serde_json::from_str(r#"{"stopWords":["a"],"ofALaterVersion":{"a":1}}"#).expect("reads");
+    assert_eq!(settings, patched(r#"{"stopWords":["a"]}"#));
+    assert!(serde_json::from_str::<Settings>(r#"{"stopWords":1}"#).is_err());
+    let default = serde_json::to_value(Settings::default()).expect("serialises");
+    for setting in SettingId::ALL {
+        let name = setting.stored_name();
+        assert_ne!(default[name], stored()[name], "{name}: give it another value in `STORED`");
+    }
 }
 
 #[test]
@@ -44,7 +95,7 @@ fn settings_survive_a_round_trip() {
 }
 
 #[test]
-fn a_patch_tells_absent_from_null() {
+fn a_patch_distinguishes_absent_from_null() {
     let text = r#"{"stopWords":null,"pagination":{"maxTotalHits":5}}"#;
     let parsed = patch(text);
     assert_eq!(parsed.stop_words, Setting::Reset);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::SettingsError;
+use super::definition::{Definition, Effect};
 use super::patch::Setting;
 use crate::text::normalize_word;
 
@@ -73,31 +74,38 @@ pub struct MinWordSizeForTyposPatch {
     pub two_typos: Setting<u8>,
 }
 
-impl TypoTolerance {
-    /// # Errors
-    /// [`SettingsError::TypoSizesInverted`] when the merged sizes contradict each other.
-    pub(super) fn patched(&self, patch: &TypoTolerancePatch) -> Result<TypoTolerance, SettingsError> {
+impl Definition for TypoTolerance {
+    const NAME: &'static str = "typoTolerance";
+    const EFFECT: Effect = Effect::SearchOnly;
+    type Value = TypoTolerance;
+    type Patch = TypoTolerancePatch;
+
+    fn default_value() -> TypoTolerance {
+        TypoTolerance::default()
+    }
+
+    fn applied(current: &TypoTolerance, sent: &TypoTolerancePatch) -> Result<TypoTolerance, SettingsError> {
         let default = TypoTolerance::default();
-        let sizes = match &patch.min_word_size_for_typos {
-            Setting::Unset => self.min_word_size_for_typos,
+        let sizes = match &sent.min_word_size_for_typos {
+            Setting::Unset => current.min_word_size_for_typos,
             Setting::Reset => MinWordSizeForTypos::default(),
-            Setting::Set(sizes) => self.min_word_size_for_typos.patched(sizes),
+            Setting::Set(sizes) => current.min_word_size_for_typos.patched(sizes),
         };
         if sizes.one_typo > sizes.two_typos {
             return Err(SettingsError::TypoSizesInverted { one_typo: sizes.one_typo, two_typos: sizes.two_typos });
         }
-        let disable_on_words = match &patch.disable_on_words {
+        let disable_on_words = match &sent.disable_on_words {
             Setting::Set(words) => words.iter().map(|word| normalize_word(word)).collect(),
-            other => other.merged(&self.disable_on_words, default.disable_on_words),
+            other => other.merged(&current.disable_on_words, default.disable_on_words),
         };
         Ok(TypoTolerance {
-            enabled: patch.enabled.merged(&self.enabled, default.enabled),
+            enabled: sent.enabled.merged(&current.enabled, default.enabled),
             min_word_size_for_typos: sizes,
             disable_on_words,
-            disable_on_attributes: patch
+            disable_on_attributes: sent
                 .disable_on_attributes
-                .merged(&self.disable_on_attributes, default.disable_on_attributes),
-            disable_on_numbers: patch.disable_on_numbers.merged(&self.disable_on_numbers, default.disable_on_numbers),
+                .merged(&current.disable_on_attributes, default.disable_on_attributes),
+            disable_on_numbers: sent.disable_on_numbers.merged(&current.disable_on_numbers, default.disable_on_numbers),
         })
     }
 }

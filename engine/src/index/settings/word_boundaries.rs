@@ -1,7 +1,67 @@
 //! `separatorTokens`, `nonSeparatorTokens` and `dictionary`: where words begin and end, in documents and in queries alike.
 
-use super::Settings;
+use std::collections::BTreeSet;
+
+use super::definition::{Definition, Effect};
+use super::{Settings, SettingsError};
 use crate::text::{TextOptions, Tokenizer};
+
+/// `separatorTokens`
+#[derive(Debug)]
+pub struct SeparatorTokens;
+
+impl Definition for SeparatorTokens {
+    const NAME: &'static str = "separatorTokens";
+    const EFFECT: Effect = Effect::Text;
+    type Value = BTreeSet<String>;
+    type Patch = BTreeSet<String>;
+
+    fn default_value() -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
+        Ok(sent.clone())
+    }
+}
+
+/// `nonSeparatorTokens`
+#[derive(Debug)]
+pub struct NonSeparatorTokens;
+
+impl Definition for NonSeparatorTokens {
+    const NAME: &'static str = "nonSeparatorTokens";
+    const EFFECT: Effect = Effect::Text;
+    type Value = BTreeSet<String>;
+    type Patch = BTreeSet<String>;
+
+    fn default_value() -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
+        Ok(sent.clone())
+    }
+}
+
+/// `dictionary`
+#[derive(Debug)]
+pub struct Dictionary;
+
+impl Definition for Dictionary {
+    const NAME: &'static str = "dictionary";
+    const EFFECT: Effect = Effect::Text;
+    type Value = BTreeSet<String>;
+    type Patch = BTreeSet<String>;
+
+    fn default_value() -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
+        Ok(sent.clone())
+    }
+}
 
 impl Settings {
     /// How text is cut into words. Documents and queries must be cut alike, so nothing else makes a [`TextOptions`] of

@@ -26,6 +26,7 @@ use crate::tasks::{
 };
 use crate::timestamp::stamp;
 use crate::webhooks::export_webhooks;
+use crate::wire::settings::written;
 
 /// Longest name of a file or folder.
 const NAME_BYTES_MAX: usize = 255;
@@ -142,7 +143,7 @@ fn add_index(
     };
     archive.add_text(&format!("{folder}/{INDEX_METADATA}"), &json_text(&metadata))?;
     // Secrets in clear: without them the copy would not work.
-    archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&*snapshot.settings))?;
+    archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&written(&snapshot.settings)))?;
     // Read twice: first for their length.
     live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.readable_count());
     let bytes = document_bytes(uid, snapshot, live)?;

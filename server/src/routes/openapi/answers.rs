@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts};
 use super::{searches, settings};
 use crate::features::Feature;
 use crate::tasks::{Kind, Status};
 use crate::wire::locale_codes;
+use crate::wire::schema::{
+    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts,
+};
 
 /// All of them.
 pub(super) fn schemas() -> Value {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{
-    anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
-    text, texts,
-};
 use super::{searches, settings};
 use crate::access::Action;
 use crate::features::Feature;
 use crate::tasks::{Kind, Status};
+use crate::wire::schema::{
+    anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
+    text, texts,
+};
 use crate::wire::{documents, search};
 
 /// The schema of the JSON body of a route.

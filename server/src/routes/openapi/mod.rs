@@ -4,7 +4,6 @@
 mod answers;
 mod bodies;
 mod describe;
-mod schema;
 mod searches;
 mod settings;
 
@@ -16,6 +15,7 @@ use warp::Filter;
 use super::table::ROUTES;
 use crate::app::AppState;
 use crate::http::{Routes, json_text, request};
+use crate::wire::schema;
 use describe::{Answer, Body, Description, WRITE, describe};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{
+use crate::search::SELECTING;
+use crate::wire::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
     share, text, texts,
 };
-use crate::search::SELECTING;
 use crate::wire::{search, similar};
 
 /// The body of a search.

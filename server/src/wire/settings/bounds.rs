@@ -27,44 +27,72 @@ const FOREIGN_KEYS_MAX: usize = 256;
 /// Bytes of a word, a name or a pattern: longer words are not indexed, and field names that are longer are no names.
 const TEXT_BYTES_MAX: usize = 1000;
 
-/// Refuses a value of the setting `key` that holds too much.
+/// Refuses too many attributes and patterns.
 ///
 /// # Errors
-/// With the code of `at`.
-pub(super) fn check(key: &str, at: &At<'_>) -> ApiResult<()> {
+/// As all here, with the code of `at`.
+pub(super) fn attributes(at: &At<'_>) -> ApiResult<()> {
+    count(at, "attributes and patterns", elements(at.value()), ATTRIBUTES_MAX)?;
+    texts(at)
+}
+
+/// A rule for each language at most makes sense.
+pub(super) fn localized_attributes(at: &At<'_>) -> ApiResult<()> {
+    count(at, "patterns and locales", elements(at.value()), ATTRIBUTES_MAX)?;
+    texts(at)
+}
+
+pub(super) fn ranking_rules(at: &At<'_>) -> ApiResult<()> {
+    count(at, "ranking rules", elements(at.value()), RANKING_RULES_MAX)?;
+    texts(at)
+}
+
+pub(super) fn words(at: &At<'_>) -> ApiResult<()> {
+    count(at, "words", elements(at.value()), WORDS_MAX)?;
+    texts(at)
+}
+
+/// Of the dictionary, and separators of one kind.
+pub(super) fn dictionary(at: &At<'_>) -> ApiResult<()> {
+    count(at, "words", elements(at.value()), DICTIONARY_WORDS_MAX)?;
+    texts(at)
+}
+
+pub(super) fn synonyms(at: &At<'_>) -> ApiResult<()> {
     let value = at.value();
-    match key {
-        "displayedAttributes" | "searchableAttributes" | "sortableAttributes" | "filterableAttributes" => {
-            count(at, "attributes and patterns", elements(value), ATTRIBUTES_MAX)?;
-        }
-        // A rule for each language at most makes sense.
-        "localizedAttributes" => count(at, "patterns and locales", elements(value), ATTRIBUTES_MAX)?,
-        "rankingRules" => count(at, "ranking rules", elements(value), RANKING_RULES_MAX)?,
-        "stopWords" => count(at, "words", elements(value), WORDS_MAX)?,
-        "dictionary" | "separatorTokens" | "nonSeparatorTokens" => {
-            count(at, "words", elements(value), DICTIONARY_WORDS_MAX)?;
-        }
-        "synonyms" => {
-            count(at, "entries", members(value), SYNONYMS_MAX)?;
-            count(at, "alternatives", elements(value), SYNONYM_ALTERNATIVES_MAX)?;
-            let largest =
-                value.as_object().into_iter().flatten().max_by_key(|(_, alternatives)| elements(alternatives));
-            if let Some((word, alternatives)) = largest {
-                let of_word = format!("alternatives for `{}`", start_of(word));
-                count(at, &of_word, elements(alternatives), ALTERNATIVES_MAX)?;
-            }
-        }
-        "typoTolerance" => {
-            count(at, "words", elements(&value["disableOnWords"]), WORDS_MAX)?;
-            count(at, "attributes", elements(&value["disableOnAttributes"]), ATTRIBUTES_MAX)?;
-        }
-        "faceting" => count(at, "attributes", members(&value["sortFacetValuesBy"]), ATTRIBUTES_MAX)?,
-        // What is inside is read by the embedder's own rules.
-        "embedders" => return count(at, "embedders", members(value), EMBEDDERS_MAX),
-        "foreignKeys" => count(at, "entries", elements(value), FOREIGN_KEYS_MAX)?,
-        _ => return Ok(()),
+    count(at, "entries", members(value), SYNONYMS_MAX)?;
+    count(at, "alternatives", elements(value), SYNONYM_ALTERNATIVES_MAX)?;
+    let largest = value.as_object().into_iter().flatten().max_by_key(|(_, alternatives)| elements(alternatives));
+    if let Some((word, alternatives)) = largest {
+        let of_word = format!("alternatives for `{}`", start_of(word));
+        count(at, &of_word, elements(alternatives), ALTERNATIVES_MAX)?;
     }
-    match longest(value) {
+    texts(at)
+}
+
+pub(super) fn typo_tolerance(at: &At<'_>) -> ApiResult<()> {
+    count(at, "words", elements(&at.value()["disableOnWords"]), WORDS_MAX)?;
+    count(at, "attributes", elements(&at.value()["disableOnAttributes"]), ATTRIBUTES_MAX)?;
+    texts(at)
+}
+
+pub(super) fn faceting(at: &At<'_>) -> ApiResult<()> {
+    count(at, "attributes", members(&at.value()["sortFacetValuesBy"]), ATTRIBUTES_MAX)?;
+    texts(at)
+}
+
+/// What is inside is read by the embedder's own rules.
+pub(super) fn embedders(at: &At<'_>) -> ApiResult<()> {
+    count(at, "embedders", members(at.value()), EMBEDDERS_MAX)
+}
+
+pub(super) fn foreign_keys(at: &At<'_>) -> ApiResult<()> {
+    count(at, "entries", elements(at.value()), FOREIGN_KEYS_MAX)?;
+    texts(at)
+}
+
+fn texts(at: &At<'_>) -> ApiResult<()> {
+    match longest(at.value()) {
         text if text.len() > TEXT_BYTES_MAX => Err(at.invalid(format!(
             "a text of {} bytes that starts with `{}`; the longest may have {TEXT_BYTES_MAX}.",
             text.len(),
@@ -78,7 +106,7 @@ pub(super) fn check(key: &str, at: &At<'_>) -> ApiResult<()> {
 ///
 /// # Errors
 /// `invalid_settings_embedders`
-pub(super) fn check_merged(current: &Settings, merged: &Settings) -> ApiResult<()> {
+pub(super) fn merged_embedders(current: &Settings, merged: &Settings) -> ApiResult<()> {
     let (before, after) = (current.embedders.len(), merged.embedders.len());
     // What was stored before there was a bound may become less.
     if after <= EMBEDDERS_MAX || after <= before {

@@ -1,14 +1,80 @@
-//! One entry of `filterableAttributes`: a field, or patterns with features.
+//! `filterableAttributes`: fields, or patterns with features.
 
 use lamina_engine::index::settings::{
-    AttributePattern, FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns,
+    AttributePattern, FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, GEO_FIELD,
+    SettingId,
 };
-use serde_json::Value;
+use lamina_engine::index::{Setting, SettingsPatch};
+use serde_json::{Value, json};
 
-use crate::error::ApiResult;
+use super::bounds::attributes;
+use super::kind::{Figure, Figures, Reference, SettingKind};
+use super::values::{sent, setting};
+use crate::error::{ApiResult, Code};
 use crate::wire::json::{At, Kind};
+use crate::wire::schema::{self, exactly, flag, texts};
 
-pub(super) fn read(at: At<'_>) -> ApiResult<FilterableAttribute> {
+pub(super) const FILTERABLE: SettingKind = SettingKind {
+    id: SettingId::FilterableAttributes,
+    key: "filterableAttributes",
+    route: "filterable-attributes",
+    code: Code::InvalidSettingsFilterableAttributes,
+    bounds: attributes,
+    read: |at, patch| {
+        patch.filterable_attributes = setting(at, |at| at.list(read))?;
+        Ok(())
+    },
+    written: |settings| write_all(&settings.filterable_attributes),
+    sent: |patch| sent(&patch.filterable_attributes, |attributes| write_all(attributes)),
+    schema: || {
+        let filter = exactly([("equality", flag()), ("comparison", flag())], &[]);
+        let features = exactly([("facetSearch", flag()), ("filter", filter)], &[]);
+        let patterns = exactly([("attributePatterns", texts()), ("features", features)], &["attributePatterns"]);
+        schema::list(json!({ "anyOf": [schema::text(), patterns] }))
+    },
+    figures,
+    reference: Reference {
+        purpose: "attributes that filters and facets may use; `_geo` and `_geojson` for places. The first entry that matches an \
+                  attribute decides",
+        value: "array of strings, and of objects: `attributePatterns`, `features` (`facetSearch`, `filter`: `equality`, \
+                `comparison`)",
+        example: r#"["genre", {"attributePatterns": ["*_id"], "features": {"filter": {"comparison": true}}}]"#,
+    },
+    ..SettingKind::PLAIN
+};
+
+fn write_all(attributes: &[FilterableAttribute]) -> Value {
+    attributes.iter().map(write).collect()
+}
+
+fn write(attribute: &FilterableAttribute) -> Value {
+    match attribute {
+        FilterableAttribute::Field(name) => json!(name),
+        FilterableAttribute::Patterns(FilterablePatterns { attribute_patterns, features }) => {
+            let FilterOperators { equality, comparison } = features.filter;
+            let patterns: Vec<&str> = attribute_patterns.iter().map(AttributePattern::as_str).collect();
+            let features = json!({
+                "facetSearch": features.facet_search,
+                "filter": { "equality": equality, "comparison": comparison },
+            });
+            json!({ "attributePatterns": patterns, "features": features })
+        }
+    }
+}
+
+fn figures(patch: &SettingsPatch) -> Figures {
+    let Setting::Set(attributes) = &patch.filterable_attributes else { return Figures::new() };
+    let is_geo =
+        |attribute: &FilterableAttribute| matches!(attribute, FilterableAttribute::Field(name) if name == GEO_FIELD);
+    let is_pattern = |attribute: &FilterableAttribute| matches!(attribute, FilterableAttribute::Patterns(_));
+    vec![
+        ("filterable_attributes.total", Figure::Max(attributes.len())),
+        ("filterable_attributes.has_geo", Figure::Any(attributes.iter().any(is_geo))),
+        ("filterable_attributes.has_patterns", Figure::Any(attributes.iter().any(is_pattern))),
+    ]
+}
+
+fn read(at: At<'_>) -> ApiResult<FilterableAttribute> {
     match at.value() {
         Value::String(name) => Ok(FilterableAttribute::Field(name.clone())),
         Value::Object(_) => patterns(at).map(FilterableAttribute::Patterns),

@@ -1,11 +1,75 @@
 //! `rankingRules`: names, reserved ones, and the mixture that makes no sense.
 
-use lamina_engine::index::settings::RankingRule;
+use lamina_engine::index::settings::{RankingRule, SettingId};
+use lamina_engine::index::{Setting, SettingsPatch};
+use serde_json::{Value, json};
 
-use crate::error::ApiResult;
+use super::bounds;
+use super::kind::{Figure, Figures, Reference, SettingKind};
+use super::values::{sent, setting};
+use crate::error::{ApiResult, Code};
 use crate::wire::json::At;
+use crate::wire::schema;
 
-pub(super) fn read(at: At<'_>) -> ApiResult<Vec<RankingRule>> {
+pub(super) const RANKING_RULES: SettingKind = SettingKind {
+    id: SettingId::RankingRules,
+    key: "rankingRules",
+    route: "ranking-rules",
+    code: Code::InvalidSettingsRankingRules,
+    bounds: bounds::ranking_rules,
+    read: |at, patch| {
+        patch.ranking_rules = setting(at, read)?;
+        Ok(())
+    },
+    written: |settings| write_all(&settings.ranking_rules),
+    sent: |patch| sent(&patch.ranking_rules, |rules| write_all(rules)),
+    schema: || {
+        schema::list(json!({
+            "type": "string",
+            "pattern": "^(words|typo|proximity|attribute|attributeRank|wordPosition|sort|exactness|.+:(asc|desc))$",
+        }))
+    },
+    figures,
+    reference: Reference {
+        purpose: "the order of hits: each rule decides among those that are equal by the rules before it",
+        value: "array of strings: names of rules, `attribute:asc`, `attribute:desc`",
+        example: r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
+    },
+    ..SettingKind::PLAIN
+};
+
+fn write_all(rules: &[RankingRule]) -> Value {
+    rules.iter().map(|rule| Value::String(rule.to_string())).collect()
+}
+
+fn figures(patch: &SettingsPatch) -> Figures {
+    let Setting::Set(rules) = &patch.ranking_rules else { return Figures::new() };
+    let place = |(wanted, name): (RankingRule, &'static str)| {
+        let place = rules.iter().position(|rule| *rule == wanted);
+        (name, Figure::Last(json!(place)))
+    };
+    let places = [
+        (RankingRule::Words, "ranking_rules.words_position"),
+        (RankingRule::Typo, "ranking_rules.typo_position"),
+        (RankingRule::Proximity, "ranking_rules.proximity_position"),
+        (RankingRule::Attribute, "ranking_rules.attribute_position"),
+        (RankingRule::AttributeRank, "ranking_rules.attribute_rank_position"),
+        // The name of this rule in figures is older than its name in settings.
+        (RankingRule::WordPosition, "ranking_rules.attribute_position_position"),
+        (RankingRule::Sort, "ranking_rules.sort_position"),
+        (RankingRule::Exactness, "ranking_rules.exactness_position"),
+    ];
+    // Custom rules without the names of their attributes.
+    let value = |rule: &RankingRule| match rule {
+        RankingRule::Asc(_) => "*:asc".to_owned(),
+        RankingRule::Desc(_) => "*:desc".to_owned(),
+        other => other.to_string(),
+    };
+    let values = rules.iter().map(value).collect::<Vec<String>>().join(", ");
+    places.into_iter().map(place).chain([("ranking_rules.values", Figure::Last(values.into()))]).collect()
+}
+
+fn read(at: At<'_>) -> ApiResult<Vec<RankingRule>> {
     let rules = at.list(rule)?;
     let has = |rule| rules.contains(&rule);
     // `attribute` is the other two in one: beside one of them it would rank by the same thing twice.

@@ -3,6 +3,8 @@ use serde_json::json;
 use lamina_engine::index::settings::MatchingStrategy;
 
 use super::*;
+use crate::error::{ApiError, Code};
+use crate::options::Feature;
 
 /// Code and message of the refusal of a settings body.
 fn refused(body: Value) -> (Code, String) {
@@ -18,24 +20,24 @@ fn refused_alone(route: &str, body: Value) -> (Code, String) {
 
 #[test]
 fn the_table_has_the_keys_of_the_settings_object_in_order() {
-    let shown = show(&Settings::default());
+    let shown = show(&Settings::default(), &|_| false);
     let keys: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-    // The one that the protocol does not know is shown once it is set.
-    let always = SETTINGS.iter().map(|setting| setting.key).filter(|key| *key != "matchingStrategy");
+    let always = SettingKind::all().filter(|setting| setting.presence == Presence::Always).map(|setting| setting.key);
     assert!(keys.iter().copied().eq(always), "{keys:?}");
     let set = Settings { matching_strategy: Some(MatchingStrategy::Any), ..Settings::default() };
-    assert_eq!(show(&set)["matchingStrategy"], json!("any"));
-    for setting in &SETTINGS {
+    assert_eq!(show(&set, &|_| true)["matchingStrategy"], json!("any"));
+    assert_eq!(show(&set, &|_| true)["foreignKeys"], json!([]));
+    for setting in SettingKind::all() {
         assert!(SettingKind::by_route(setting.route).is_some());
         assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));
         let merged = ["typo-tolerance", "faceting", "pagination", "embedders"].contains(&setting.route);
-        assert_eq!(setting.verb == Patch, merged, "{}", setting.route);
+        assert_eq!(setting.verb == WriteVerb::Patch, merged, "{}", setting.route);
     }
 }
 
 #[test]
 fn every_setting_refuses_a_wrong_type_with_its_own_code() {
-    for setting in &SETTINGS {
+    for setting in SettingKind::all() {
         // Not a legal value of any setting; the array would be one of the lists.
         let wrong = json!(-1.5);
         let (code, message) = refused(json!({setting.key: wrong}));
@@ -51,21 +53,20 @@ fn every_setting_refuses_a_wrong_type_with_its_own_code() {
 #[test]
 fn null_resets_every_setting_and_absent_keys_are_left_alone() {
     assert_eq!(read(&json!({})), Ok(SettingsPatch::default()));
-    let every = || SETTINGS.iter().chain([&FOREIGN_KEYS]);
-    let all: Map<String, Value> = every().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
+    let all: Map<String, Value> = SettingKind::all().map(|setting| (setting.key.to_owned(), Value::Null)).collect();
     assert_eq!(read(&Value::Object(all.clone())), Ok(SettingsPatch::reset_all()));
-    let mut told = all;
-    for setting in every() {
+    let mut expected = all;
+    for setting in SettingKind::all() {
         let star = ["displayedAttributes", "searchableAttributes"].contains(&setting.key);
         let reset = if star { json!(["*"]) } else { Value::Null };
         let mut alone = Map::from_iter([(setting.key.to_owned(), reset.clone())]);
-        told[setting.key] = reset;
-        // The one that the protocol does not know is told once it is set.
+        expected[setting.key] = reset;
+        // The one that the protocol does not know is shown once it is set.
         alone.remove("matchingStrategy");
         assert_eq!(details(&setting.reset()), alone);
     }
-    told.remove("matchingStrategy");
-    assert_eq!(details(&SettingsPatch::reset_all()), told);
+    expected.remove("matchingStrategy");
+    assert_eq!(details(&SettingsPatch::reset_all()), expected);
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn unknown_keys() {
                 .into()
         )
     );
-    let off = |body: Value| check_foreign_keys_off(None, &body).map_err(|error| error.code);
+    let off = |body: Value| check_features(None, &body, &|_| false).map_err(|error| error.code);
     assert_eq!(off(json!({"foreignKeys": []})), Err(Code::FeatureNotEnabled));
     assert_eq!(off(json!({"foreignKeys": null, "stopWords": []})), Ok(()));
     let key = json!({"foreignIndexUid": "authors", "fieldName": "author"});
@@ -174,7 +175,7 @@ fn filterable_attributes() {
     let patch = read(&json!({"filterableAttributes": ["a", {"attributePatterns": ["b*"]}]})).unwrap();
     let settings = Settings::default().patched(&patch).unwrap();
     assert_eq!(
-        SettingKind::by_route("filterable-attributes").unwrap().show(&settings),
+        SettingKind::by_route("filterable-attributes").unwrap().show(&settings, &|_| false),
         json!(["a", {"attributePatterns": ["b*"],
                "features": {"facetSearch": false, "filter": {"equality": true, "comparison": false}}}])
     );
@@ -252,7 +253,7 @@ fn localized_attributes() {
     let read_one = |body: Value| {
         let patch = read(&json!({"localizedAttributes": [body]}))?;
         let settings = Settings::default().patched(&patch).unwrap();
-        Ok(show(&settings)["localizedAttributes"].clone())
+        Ok(show(&settings, &|_| false)["localizedAttributes"].clone())
     };
     assert_eq!(
         read_one(json!({"attributePatterns": ["*_ja"], "locales": ["ja", "cmn", "eng"]})),
@@ -300,10 +301,13 @@ fn embedders() {
         assert_eq!(code, Code::InvalidSettingsEmbedders);
         assert!(message.starts_with(start), "{message}");
     }
-    let off = |body: Value| check_composite_off(None, &json!({"embedders": {"e": body}})).map_err(|error| error.code);
-    assert_eq!(off(json!({"source": "composite"})), Err(Code::FeatureNotEnabled));
-    assert_eq!(off(json!({"searchEmbedder": {}})), Err(Code::FeatureNotEnabled));
-    assert_eq!(off(json!({"source": "rest", "searchEmbedder": null})), Ok(()));
+    let off = |body: Value, off: Feature| {
+        check_features(None, &json!({"embedders": {"e": body}}), &|feature| feature != off).map_err(|error| error.code)
+    };
+    let composite = Feature::CompositeEmbedders;
+    assert_eq!(off(json!({"source": "composite"}), composite), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"searchEmbedder": {}}), composite), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"source": "rest", "searchEmbedder": null}), composite), Ok(()));
     let sides = |search: Value| {
         let indexing = json!({"source": "rest", "url": "http://x", "request": "{{text}}", "response": "{{embedding}}"});
         read(&json!({"embedders": {"e": {"source": "composite", "searchEmbedder": search, "indexingEmbedder": indexing}}}))
@@ -321,13 +325,13 @@ fn embedders() {
             .into())
     );
     assert!(sides(json!({"source": "ollama", "model": "m", "documentTemplate": "x"})).is_err());
-    let off = |body: Value| check_multimodal_off(None, &json!({"embedders": {"e": body}})).map_err(|error| error.code);
-    assert_eq!(off(json!({"searchFragments": {}})), Err(Code::FeatureNotEnabled));
+    let multimodal = Feature::Multimodal;
+    assert_eq!(off(json!({"searchFragments": {}}), multimodal), Err(Code::FeatureNotEnabled));
     assert_eq!(
-        off(json!({"indexingEmbedder": {"indexingFragments": {"a": {"value": 1}}}})),
+        off(json!({"indexingEmbedder": {"indexingFragments": {"a": {"value": 1}}}}), multimodal),
         Err(Code::FeatureNotEnabled)
     );
-    assert_eq!(off(json!({"searchFragments": null, "url": "u"})), Ok(()));
+    assert_eq!(off(json!({"searchFragments": null, "url": "u"}), multimodal), Ok(()));
     assert_eq!(
         refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
         "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"
@@ -356,7 +360,7 @@ fn embedders_are_shown_with_their_defaults_and_without_their_secret() {
     .unwrap();
     assert_eq!(details(&patch)["embedders"]["web"]["apiKey"], "01XXXX...");
     let settings = Settings::default().patched(&patch).unwrap();
-    let shown = SettingKind::by_route("embedders").unwrap().show(&settings);
+    let shown = SettingKind::by_route("embedders").unwrap().show(&settings, &|_| false);
     assert_eq!(shown["own"], json!({"source": "userProvided", "dimensions": 8}));
     assert_eq!(shown["web"]["source"], "openAi");
     assert_eq!(shown["web"]["apiKey"], "01XXXX...");
@@ -372,7 +376,7 @@ fn headers_are_masked_like_the_key() {
     let rest = json!({"source": "rest", "url": "http://localhost", "request": "{{text}}", "response": "{{embedding}}",
         "headers": {"authorization": "Bearer 1234567890", "x-tenant": "t1"}});
     let masked = json!({"authorization": "Bearer 12XXXX...", "x-tenant": "XXX..."});
-    assert_eq!(super::embedders::show(&rest)["headers"], masked);
+    assert_eq!(super::embedder::show(&rest)["headers"], masked);
     // In a pair, and in the details of a task.
     let mut pair = json!({"source": "composite", "searchEmbedder": rest, "indexingEmbedder": rest});
     super::secrets::redact(&mut pair);

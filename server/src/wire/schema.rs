@@ -1,71 +1,71 @@
-//! Words to build JSON schemas of.
+//! Words to build JSON schemas of: what `/openapi.json` says of the shapes here.
 
 use serde_json::{Map, Value, json};
 
 /// A schema of the components.
-pub(super) fn named(name: &str) -> Value {
+pub fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-pub(super) fn anything() -> Value {
+pub fn anything() -> Value {
     json!({})
 }
 
-pub(super) fn text() -> Value {
+pub fn text() -> Value {
     json!({ "type": "string" })
 }
 
-pub(super) fn flag() -> Value {
+pub fn flag() -> Value {
     json!({ "type": "boolean" })
 }
 
 /// An integer of at least 0.
-pub(super) fn count() -> Value {
+pub fn count() -> Value {
     at_least(0)
 }
 
-pub(super) fn at_least(minimum: u64) -> Value {
+pub fn at_least(minimum: u64) -> Value {
     json!({ "type": "integer", "minimum": minimum })
 }
 
 /// A number from 0 to 1.
-pub(super) fn share() -> Value {
+pub fn share() -> Value {
     json!({ "type": "number", "minimum": 0, "maximum": 1 })
 }
 
-pub(super) fn number() -> Value {
+pub fn number() -> Value {
     json!({ "type": "number" })
 }
 
 /// RFC 3339.
-pub(super) fn instant() -> Value {
+pub fn instant() -> Value {
     json!({ "type": "string", "format": "date-time" })
 }
 
-pub(super) fn one_of(words: &[&str]) -> Value {
+pub fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
 
-pub(super) fn list(element: Value) -> Value {
+pub fn list(element: Value) -> Value {
     json!({ "type": "array", "items": element })
 }
 
-pub(super) fn texts() -> Value {
+pub fn texts() -> Value {
     list(text())
 }
 
 /// The uid of an index.
-pub(super) fn index_uid() -> Value {
+pub fn index_uid() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,400}$" })
 }
 
 /// The uid of an index, or the first part of several with a star.
-pub(super) fn index_pattern() -> Value {
+pub fn index_pattern() -> Value {
     json!({ "type": "string", "pattern": "^([A-Za-z0-9_-]{1,400}|[A-Za-z0-9_-]{0,400}\\*)$" })
 }
 
 /// The same, or null.
-pub(super) fn or_null(mut schema: Value) -> Value {
+pub fn or_null(mut schema: Value) -> Value {
     match &schema["type"] {
         Value::String(kind) if schema.get("enum").is_none() => {
             schema["type"] = json!([kind, "null"]);
@@ -76,26 +76,26 @@ pub(super) fn or_null(mut schema: Value) -> Value {
 }
 
 /// An object with free keys.
-pub(super) fn map_of(value: Value) -> Value {
+pub fn map_of(value: Value) -> Value {
     json!({ "type": "object", "additionalProperties": value })
 }
 
 /// An object with these fields and no others; the names of those that must be there.
-pub(super) fn exactly<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>, required: &[&str]) -> Value {
+pub fn exactly<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>, required: &[&str]) -> Value {
     let mut schema = open(fields, required);
     schema["additionalProperties"] = json!(false);
     schema
 }
 
 /// An object with these fields, all of them, and no others.
-pub(super) fn all_of<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+pub fn all_of<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let fields: Vec<(&str, Value)> = fields.into_iter().collect();
     let required: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
     exactly(fields.clone(), &required)
 }
 
 /// An object with these fields and maybe others.
-pub(super) fn open<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>, required: &[&str]) -> Value {
+pub fn open<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>, required: &[&str]) -> Value {
     let properties: Map<String, Value> = fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut schema = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {

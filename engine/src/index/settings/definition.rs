@@ -1,0 +1,57 @@
+//! What defines a setting: its stored name, its type, its default, how a change is applied, and what a change costs.
+
+use super::SettingsError;
+use super::patch::Setting;
+
+/// One setting, implemented by a type of its name for each line of the [list](super::SettingId).
+pub trait Definition {
+    /// Its key in manifests and in the queue. It stays, whatever protocols call the setting.
+    const NAME: &'static str;
+    /// What a change means for the segments that are there.
+    const EFFECT: Effect;
+    /// The resolved value.
+    type Value: Clone + PartialEq;
+    /// What a change carries: a value, or those of its parts that change.
+    type Patch;
+
+    /// The value of an index that does not set it.
+    fn default_value() -> Self::Value;
+
+    /// `current` once `sent` is applied.
+    ///
+    /// # Errors
+    /// When both contradict each other.
+    fn applied(current: &Self::Value, sent: &Self::Patch) -> Result<Self::Value, SettingsError>;
+
+    /// Whether going from `old` to `new` has the [effect](Self::EFFECT). Different values may mean the same to segments.
+    fn differs(old: &Self::Value, new: &Self::Value) -> bool {
+        old != new
+    }
+
+    /// `current` after a change.
+    ///
+    /// # Errors
+    /// As [`Definition::applied`].
+    fn merged(current: &Self::Value, change: &Setting<Self::Patch>) -> Result<Self::Value, SettingsError> {
+        match change {
+            Setting::Unset => Ok(current.clone()),
+            Setting::Reset => Ok(Self::default_value()),
+            Setting::Set(sent) => Self::applied(current, sent),
+        }
+    }
+}
+
+/// What a change of a setting means for the segments that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: searches read the setting.
+    SearchOnly,
+    /// Columns are added that segments lack; positions and shapes are read.
+    Columns,
+    /// Documents are written anew when segments lack the text of a field that is searchable now.
+    SearchableText,
+    /// Text is cut into words differently: all documents are written anew.
+    Text,
+    /// Vectors are made that are missing or were made otherwise.
+    Vectors,
+}
