@@ -9,14 +9,16 @@
 //! The layout is in `segment-format.md`.
 
 mod builder;
+mod by_field;
 mod doc_sets;
 mod file;
 mod reader;
 mod section;
 
 pub(crate) use builder::ColumnsBuilder;
+pub use by_field::Columns;
 pub use file::{ColumnFileWriter, write_vector_file};
-pub use reader::{Column, Columns};
+pub use reader::Column;
 pub(crate) use section::{ColumnData, write_column};
 
 /// A value of at least one document in this many is dense.

@@ -7,6 +7,7 @@
 //!
 //! The layout is in `segment-format.md`.
 
+mod block;
 mod compress;
 mod merge;
 mod pieces;

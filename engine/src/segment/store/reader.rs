@@ -1,8 +1,9 @@
 //! Reads documents of a mapped segment.
 
+use super::block::{document_range, lengths_end};
 use super::compress::decompress;
 use super::pieces::Pieces;
-use super::writer::{self, BlockHead, block_sum, document_range, lengths_end};
+use super::writer::{self, BlockHead, block_sum};
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;

@@ -1,0 +1,28 @@
+//! Where documents are in the raw content of a block: their lengths stand before them.
+
+use crate::bits::varint::read_varint;
+
+/// Where the text of document `wanted` of the `doc_count` documents of a block is in its raw content.
+pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Option<std::ops::Range<usize>> {
+    let (mut at, mut start, mut length) = (0, 0usize, 0usize);
+    for doc in 0..doc_count {
+        let next = read_varint(raw, &mut at)? as usize;
+        if doc < wanted {
+            start = start.checked_add(next)?;
+        } else if doc == wanted {
+            length = next;
+        }
+    }
+    let start = start.checked_add(at)?;
+    let end = start.checked_add(length)?;
+    (end <= raw.len()).then_some(start..end)
+}
+
+/// Where the texts of the `doc_count` documents of a block start in its raw content, behind their lengths.
+pub(super) fn lengths_end(raw: &[u8], doc_count: usize) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..doc_count {
+        read_varint(raw, &mut at)?;
+    }
+    Some(at)
+}
