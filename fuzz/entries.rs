@@ -210,7 +210,7 @@ impl DocumentVisitor for Nothing {
     }
 }
 
-/// Payloads; the first byte tells the format. What passes is one JSON object a line, which everything later can read.
+/// Payloads; the first byte is the format. What passes is one JSON object a line, which everything later can read.
 pub fn payload(data: &[u8]) {
     let Some((&format, data)) = data.split_first() else { return };
     let format = match format % 4 {

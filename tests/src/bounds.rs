@@ -12,7 +12,7 @@ fn films() -> Server {
     server
 }
 
-/// A refusal that does not tell the whole request again.
+/// A refusal that does not repeat the whole request.
 #[track_caller]
 fn refused(answer: &Answer, code: &str) {
     answer.refused(400, code);

@@ -1,6 +1,6 @@
 //! A collector of telemetry that every server of the tests sends to, and that reads every word of it.
 //!
-//! Events must be made of what `docs/telemetry.md` tells: known names, numbers and switches, and words of a short list.
+//! Events must be made of what `docs/telemetry.md` lists: known names, numbers and switches, and words of a short list.
 //! Besides, nothing that the server was sent may stand in them: no text of a body, no path, no key.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ fn take(mut stream: TcpStream, bodies: &Bodies) {
     let mut reader = BufReader::new(other);
     while let Some(request) = read(&mut reader) {
         let text = request.text().to_owned();
-        bodies.lock().expect("nobody panicked").entry(request.path).or_default().push(text);
+        bodies.lock().expect("no thread panicked").entry(request.path).or_default().push(text);
         if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
             return;
         }
@@ -74,12 +74,12 @@ impl Watch {
     }
 
     pub(crate) fn bodies(&self) -> Vec<String> {
-        collector().bodies.lock().expect("nobody panicked").get(&self.path).cloned().unwrap_or_default()
+        collector().bodies.lock().expect("no thread panicked").get(&self.path).cloned().unwrap_or_default()
     }
 
     /// Remembers a request.
     pub(crate) fn saw(&self, request: &reqwest::blocking::Request) {
-        let mut sent = self.sent.lock().expect("nobody panicked");
+        let mut sent = self.sent.lock().expect("no thread panicked");
         let mut keep = |text: &str| {
             if sent.len() < TEXTS_MAX && text.len() >= TEXT_BYTES_MIN && !is_word(text) {
                 sent.insert(text.chars().take(TEXT_BYTES).collect());
@@ -99,7 +99,7 @@ impl Watch {
 
     /// Reads all that came, and panics at what should not have.
     pub(crate) fn check(&self, secrets: &[&str]) {
-        let sent = self.sent.lock().expect("nobody panicked");
+        let sent = self.sent.lock().expect("no thread panicked");
         for body in self.bodies() {
             assert!(body.len() <= 500_000, "{} bytes", body.len());
             let mut batch: Value = serde_json::from_str(&body).expect("JSON");
@@ -111,10 +111,10 @@ impl Watch {
             let mut rest = String::new();
             texts(&batch, &mut |text| rest = format!("{rest}{text}\n"));
             for secret in sent.iter().map(String::as_str).chain(secrets.iter().copied()) {
-                assert!(!rest.contains(secret), "`{secret}` is told: {rest}");
+                assert!(!rest.contains(secret), "`{secret}` is sent: {rest}");
             }
             for secret in secrets {
-                assert!(!open.iter().any(|text| text.contains(secret)), "`{secret}` is told: {open:?}");
+                assert!(!open.iter().any(|text| text.contains(secret)), "`{secret}` is sent: {open:?}");
             }
         }
     }
@@ -218,7 +218,7 @@ fn is_word(text: &str) -> bool {
 /// Checks the names and values of an event, and takes its texts of requests out of it.
 fn check_event(event: &mut Value, open: &mut BTreeSet<String>) {
     let name = event["event"].as_str().expect("a name").to_owned();
-    assert!(EVENTS.contains(&name.as_str()), "an event that nobody was told of: {name}");
+    assert!(EVENTS.contains(&name.as_str()), "an event that the page does not list: {name}");
     let properties = event["properties"].as_object_mut().expect("properties");
     for text in OPEN.iter().filter_map(|name| properties.remove(*name)) {
         texts(&text, &mut |text| {
@@ -228,7 +228,7 @@ fn check_event(event: &mut Value, open: &mut BTreeSet<String>) {
     for (name, value) in properties {
         assert!(
             include_str!("telemetry_names.txt").lines().any(|known| known == name),
-            "a figure that nobody was told of: {name}"
+            "a figure that the page does not list: {name}"
         );
         let is_about_the_machine = name.starts_with("system.") || name == "context.app.version";
         texts(value, &mut |text| {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::server::{Server, repository};
 
-/// Runs git in a folder, as somebody at a known time.
+/// Runs git in a folder, as an author at a known time.
 fn git(folder: &Path, arguments: &[&str]) {
     let output = Command::new("git")
         .arg("-C")

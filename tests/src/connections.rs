@@ -1,4 +1,4 @@
-//! Many clients, slow clients, clients that stay: nobody keeps others from being served.
+//! Many clients, slow clients, clients that stay: none keeps others from being served.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -44,7 +44,7 @@ fn answer(reader: &mut impl BufRead) -> String {
 
 /// Clients that look for an answer when they have sent everything hear what was wrong, and go on.
 #[test]
-fn bodies_that_nobody_wants_may_be_sent_to_the_end() {
+fn bodies_that_no_one_wants_may_be_sent_to_the_end() {
     let server = Server::with_options(&["--http-payload-size-limit", "1MB"]);
     let mut stream = connect(&server);
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -72,7 +72,7 @@ fn bodies_that_nobody_wants_may_be_sent_to_the_end() {
 }
 
 #[test]
-fn clients_that_say_half_of_it_stop_nobody() {
+fn clients_that_say_half_of_it_stop_no_one() {
     let server = Server::start();
     server.add("films", json!([{"id": 1}]));
     let beginnings = [
@@ -153,7 +153,7 @@ fn clients_that_are_slow_are_served_as_long_as_they_go_on() {
     let answer = rest(&mut writer);
     assert!(answer.starts_with("HTTP/1.1 202") && answer.contains("\"succeeded\""), "{answer}");
 
-    // Far more than both sides keep in their buffers, and read with pauses. Not in drops: systems tell the server in steps
+    // Far more than both sides keep in their buffers, and read with pauses. Not in drops: systems report to the server in steps
     // of a good part of a buffer that there is room again.
     let mut reader = connect(&server);
     ask_for_much(&mut reader);
@@ -197,7 +197,7 @@ fn a_client_that_does_not_read_is_given_up() {
 }
 
 #[test]
-fn a_search_too_many_is_told_when_to_come_back() {
+fn a_search_too_many_learns_when_to_come_back() {
     let options = ["--experimental-search-queue-size", "0", "--experimental-nb-searches-per-core", "1"];
     let server = Server::with_options(&options);
     server.add("films", (0..2000).map(|id| json!({"id": id, "text": format!("a b c d {id}")})).collect());

@@ -38,9 +38,9 @@ fn an_index_that_cannot_be_opened_leaves_the_others_alone() {
     assert_eq!(list["results"][0]["uid"], "books");
     let stats = server.get("/stats").ok();
     assert_eq!(stats["indexes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["books"]);
-    for told in [&list, &stats] {
-        assert_eq!(told["unreadable"].as_object().unwrap().len(), 1);
-        let error = &told["unreadable"]["films"];
+    for shown in [&list, &stats] {
+        assert_eq!(shown["unreadable"].as_object().unwrap().len(), 1);
+        let error = &shown["unreadable"]["films"];
         assert_eq!(error["code"], "invalid_store_file");
         assert!(error["message"].as_str().unwrap().starts_with("Index `films`: a segment is damaged: "), "{error}");
     }

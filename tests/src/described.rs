@@ -7,7 +7,7 @@ use regex::Regex;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::server::{NOBODY, Server};
+use crate::server::{Server, UNREACHABLE};
 
 /// What a field that must be there can hold, wherever it stands.
 fn example(field: &str) -> Value {
@@ -17,7 +17,7 @@ fn example(field: &str) -> Value {
         "queries" => json!([]),
         "actions" => json!(["search"]),
         "expiresAt" => Value::Null,
-        "url" => json!(NOBODY),
+        "url" => json!(UNREACHABLE),
         "attributePatterns" => json!(["year"]),
         "locales" => json!(["eng"]),
         "mean" | "sigma" => json!(0.5),
@@ -46,7 +46,7 @@ fn candidates() -> Vec<Value> {
         json!("2 MiB"),
         json!("info,warp=off"),
         json!("2999-12-31"),
-        json!(NOBODY),
+        json!(UNREACHABLE),
         json!([]),
         json!(["films"]),
         json!([1]),
@@ -76,7 +76,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Whether `value` is what `schema` says. What it can't tell, such as whether a date is one, it takes for right.
+    /// Whether `value` is what `schema` says. What it can't check, such as whether a date is one, it takes for right.
     fn admits(&self, schema: &'a Value, value: &Value) -> bool {
         let schema = self.resolved(schema);
         schema.as_object().expect("a schema").iter().all(|(keyword, says)| match keyword.as_str() {
@@ -210,7 +210,7 @@ fn bodies_are_checked_as_they_are_described() {
     server.add("films", json!([{"id": 1, "year": 1, "_vectors": {"films": [1]}}]));
 
     let key = server.post("/keys", json!({"actions": [], "indexes": [], "expiresAt": null})).ok();
-    let webhook = server.post("/webhooks", json!({"url": NOBODY})).ok();
+    let webhook = server.post("/webhooks", json!({"url": UNREACHABLE})).ok();
 
     let document = server.get("/openapi.json").ok();
     let schemas = Schemas(&document);

@@ -79,7 +79,7 @@ fn one_failure_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn mistakes_are_told_at_once() {
+fn mistakes_are_reported_at_once() {
     let server = Server::start();
     edit(&server, json!({"function": ""})).refused(400, "feature_not_enabled");
     edit(&server, json!({"foo": 1})).refused(400, "bad_request");

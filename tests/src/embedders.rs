@@ -89,7 +89,7 @@ fn a_change_of_source_or_model_embeds_what_has_vectors_of_the_old_size() {
 }
 
 #[test]
-fn batches_tell_what_became_of_their_requests() {
+fn batches_report_what_became_of_their_requests() {
     let model = Model::start();
     let server = pets(&model);
     let requests = |task: &Value| {
@@ -133,8 +133,8 @@ fn a_failing_model_fails_the_task_but_no_search_by_words() {
     let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 9, "text": "a cow"}])));
     assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));
     let message = task["error"]["message"].as_str().unwrap();
-    let told = "Index `pets`: While embedding documents for embedder `m`: user error: could not authenticate";
-    assert!(message.starts_with(told), "{message}");
+    let expected = "Index `pets`: While embedding documents for embedder `m`: user error: could not authenticate";
+    assert!(message.starts_with(expected), "{message}");
     assert_eq!(task["details"]["indexedDocuments"], 1, "it is written");
     assert_eq!(server.ids("pets", json!({"q": "cow"})), [9]);
     let semantic = server.post("/indexes/pets/search", near("cat"));
@@ -160,15 +160,15 @@ fn a_model_that_changes_its_size_lets_hybrid_searches_down_and_no_more() {
     let model = Model::start();
     let server = pets(&model);
     model.be(Manner { dimensions: Some(3), ..Manner::default() });
-    let told = "was expecting embeddings of dimension `2`, got embeddings of dimensions `3`";
+    let expected = "was expecting embeddings of dimension `2`, got embeddings of dimensions `3`";
     let semantic = server.post("/indexes/pets/search", near("cat"));
     assert_eq!((semantic.status, &semantic.body["code"]), (400, &json!("vector_embedding_error")));
-    assert!(semantic.body["message"].as_str().unwrap().contains(told), "{}", semantic.body);
+    assert!(semantic.body["message"].as_str().unwrap().contains(expected), "{}", semantic.body);
     let hybrid = server.search("pets", json!({"q": "cat", "hybrid": {"embedder": "m"}}));
     assert_eq!((&hybrid["hits"][0]["id"], &hybrid["semanticHitCount"]), (&json!(1), &json!(0)));
     assert_eq!(hybrid["degradedReasons"], json!(["embedder"]));
     let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 9, "text": "a cow"}])));
-    assert!(task["error"]["message"].as_str().unwrap().contains(told), "{task}");
+    assert!(task["error"]["message"].as_str().unwrap().contains(expected), "{task}");
 }
 
 /// Waits until a document is found by a word, embedded or not.
@@ -198,7 +198,7 @@ fn documents_are_found_by_their_words_before_they_are_embedded() {
 }
 
 #[test]
-fn refused_documents_are_told_and_tried_again() {
+fn refused_documents_are_reported_and_tried_again() {
     let model = Model::start();
     let server = pets(&model);
     model.take_texts();
@@ -280,7 +280,7 @@ fn a_task_whose_documents_are_all_refused_fails_alone() {
 }
 
 #[test]
-fn a_late_model_leaves_the_words_and_is_told() {
+fn a_late_model_leaves_the_words_and_is_reported() {
     let model = Model::start();
     let server = pets(&model);
     server.set("pets", json!({"searchCutoffMs": 100}));
@@ -313,7 +313,7 @@ fn a_late_text_takes_no_time_from_the_others() {
 }
 
 #[test]
-fn each_task_of_a_batch_is_told_of_its_own_documents() {
+fn each_task_of_a_batch_reports_its_own_documents() {
     let model = Model::start();
     let server = pets(&model);
     let add = |documents: Value| server.post("/indexes/pets/documents", documents);
@@ -364,8 +364,11 @@ fn templates_that_cannot_work_are_refused_at_once() {
         }
         let refused = server.patch("/indexes/pets/settings/embedders", json!({ "n": configuration }));
         assert_eq!((refused.status, &refused.body["code"]), (400, &json!("vector_embedding_error")), "{changes}");
-        let told = refused.body["message"].as_str().unwrap();
-        assert!(told.starts_with(&format!("Error while generating embeddings: user error: {message}")), "{told}");
+        let expected = refused.body["message"].as_str().unwrap();
+        assert!(
+            expected.starts_with(&format!("Error while generating embeddings: user error: {message}")),
+            "{expected}"
+        );
     };
     refuse(json!({"request": 42, "response": 42, "url": null}), r#"in `request`: "{{text}}" not found"#);
     refuse(
@@ -378,7 +381,7 @@ fn templates_that_cannot_work_are_refused_at_once() {
     side["response"] = json!("?");
     let pair = json!({"p": {"source": "composite", "indexingEmbedder": side, "searchEmbedder": {"source": "ollama"}}});
     server.patch("/indexes/pets/settings/embedders", pair).refused(400, "vector_embedding_error");
-    // What only the stored rest of the configuration contradicts is told by the task.
+    // What only the stored rest of the configuration contradicts is reported by the task.
     let task = server.wait(&server.patch("/indexes/pets/settings/embedders", json!({"m": {"request": {}}})));
     assert_eq!(task["error"]["code"], "vector_embedding_error");
     assert!(task["error"]["message"].as_str().unwrap().starts_with("Index `pets`: Error while generating embeddings"));

@@ -52,9 +52,9 @@ fn ways_of_searching_are_compared() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     let server = foxes();
-    for (judgements, arguments, told) in [
+    for (judgements, arguments, expected) in [
         ("", &[][..], "it holds no query"),
         ("{\"q\": 1}", &[], "line 1: `q` must be a string"),
         ("{\"q\": \"a\", \"relevant\": []}", &["--with", "x={\"limt\": 1}"], "Unknown field `limt`"),
@@ -62,7 +62,7 @@ fn what_is_wrong_is_told() {
     ] {
         let output = evaluate(&server, judgements, arguments);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(told), "no `{told}` in {said}");
+        assert!(output.status.code() == Some(2) && said.contains(expected), "no `{expected}` in {said}");
     }
 }
 

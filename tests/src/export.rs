@@ -94,7 +94,7 @@ fn only_what_was_asked_for_is_sent() {
 }
 
 #[test]
-fn failures_are_told() {
+fn failures_are_reported() {
     let source = source();
     let target = keys::start(&[]);
     let message = |body: Value| {
@@ -132,7 +132,7 @@ fn failures_are_told() {
 }
 
 #[test]
-fn an_export_tells_where_it_is() {
+fn an_export_reports_where_it_is() {
     let source = source();
     let silent = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(100));
     let url = silent.url.trim_end_matches("/hook");

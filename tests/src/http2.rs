@@ -144,7 +144,7 @@ fn a_body_that_does_not_come_ends() {
     client.send(&frame(HEADERS, END_HEADERS, 1, &head("POST", "/indexes/films/documents")));
     client.send(&frame(DATA, 0, 1, b"["));
     let answers = client.until_the_end(ping);
-    assert!(frames(&answers, HEADERS) > 0, "it is told so");
+    assert!(frames(&answers, HEADERS) > 0, "the client is asked to stop");
 }
 
 #[test]

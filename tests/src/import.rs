@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::receiver::{Behaviour, Receiver};
-use crate::server::{NOBODY, Server, binary};
+use crate::server::{Server, UNREACHABLE, binary};
 
 fn import(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
     let mut process = Command::new(binary())
@@ -112,7 +112,7 @@ fn failures_are_reported_and_the_rest_is_loaded() {
 }
 
 #[test]
-fn every_failure_is_told_with_its_place_in_the_file() {
+fn every_failure_is_reported_with_its_place_in_the_file() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
     // One document per request: 25 wrong ones, and a right one between them.
@@ -344,7 +344,7 @@ fn a_busy_server_is_asked_again_when_it_says() {
     let start = Instant::now();
     let (receiver, output) = import_into(script, &[]);
     assert!(succeeded(&output).starts_with("2 documents imported"));
-    assert!(start.elapsed() >= Duration::from_secs(1), "it did not wait for as long as it was told");
+    assert!(start.elapsed() >= Duration::from_secs(1), "it did not wait for as long as it was asked to");
     for _ in 0..4 {
         let received = receiver.next();
         assert_eq!((received.method.as_str(), received.path.as_str()), ("POST", "/hook/indexes/films/documents"));
@@ -378,7 +378,7 @@ fn what_cannot_work_is_said_at_once() {
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at line 1 column 13");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside document 2");
     let output = Command::new(binary())
-        .args(["import", "--url", NOBODY, "--index", "films", "--patience", "1"])
+        .args(["import", "--url", UNREACHABLE, "--index", "films", "--patience", "1"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -94,7 +94,7 @@ fn compaction_drops_what_is_deleted() {
 }
 
 #[test]
-fn fields_tell_what_settings_let_them_do() {
+fn fields_report_what_settings_let_them_do() {
     let server = Server::start();
     server.add("films", json!([{"id": 1, "title": "Alien", "year": 1979, "crew": {"director": "Scott"}}]));
     server.set(
@@ -237,7 +237,7 @@ fn an_index_without_documents_has_sizes() {
     }
 }
 
-/// What documents are is told by their size as JSON, not by what is left of them in compressed blocks.
+/// The size of documents is that of their JSON, not by what is left of them in compressed blocks.
 #[test]
 fn the_size_of_documents_is_that_of_their_json() {
     let server = Server::start();

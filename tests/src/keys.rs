@@ -186,7 +186,7 @@ const PLAIN: [&str; 44] = [
     "dynamicSearchRules.delete",
 ];
 
-/// A route without its row would be a right that nobody tried.
+/// A route without its row would be a right that no test tried.
 fn every_described_route_is_among(server: &Server, rows: &[(&str, &str, &[&str])]) {
     let document = server.get("/openapi.json").ok();
     for (path, operations) in document["paths"].as_object().expect("paths") {

@@ -1,4 +1,4 @@
-//! kill -9 while the server copies, swaps, cancels, changes keys and tells webhooks: what was acknowledged is there
+//! kill -9 while the server copies, swaps, cancels, changes keys and calls webhooks: what was acknowledged is there
 //! afterwards, and nothing is half done. A few rounds each in every run; `just kills 200` makes it many.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn during_dumps() {
         let name = server.wait_for(uid)["details"]["dumpUid"].as_str().expect("a dump").to_owned();
         assert!(dumps.join(format!("{name}.dump")).is_file(), "{name} of task {uid}");
     }
-    // A file with a final name is whole, whoever wrote it and whether or not its task got to its end.
+    // A file with a final name is whole, whichever process wrote it and whether or not its task got to its end.
     let all = files(dumps, "dump");
     for path in &all {
         let mut archive = flate2::read::MultiGzDecoder::new(std::fs::File::open(path).unwrap());
@@ -177,7 +177,7 @@ fn during_cancelations() {
             assert_eq!(task["status"], "succeeded", "{task}");
             continue;
         }
-        let documents = writes.remove(&uid).unwrap_or_else(|| panic!("nobody wrote {task}"));
+        let documents = writes.remove(&uid).unwrap_or_else(|| panic!("no one wrote {task}"));
         match task["status"].as_str() {
             Some("canceled") => {
                 canceled += 1;
@@ -255,7 +255,7 @@ fn during_changes_of_keys() {
 }
 
 #[test]
-fn while_webhooks_are_told() {
+fn while_webhooks_are_called() {
     let receiver = Receiver::start([]);
     let mut server =
         Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.0/8", "--task-webhook-plain"]);
@@ -275,12 +275,12 @@ fn while_webhooks_are_told() {
         value = header.expect("a number");
     }
     all_succeed(&server, &acknowledged);
-    // Deliveries may be lost with the process, but what arrives is whole, and the next batch is told again.
+    // Deliveries may be lost with the process, but what arrives is whole, and the next batch is sent again.
     let last = server.add("films", json!([{"id": 0}]))["uid"].clone();
     loop {
-        let told = receiver.next();
+        let delivery = receiver.next();
         let tasks: Vec<Value> =
-            told.text().lines().map(|line| serde_json::from_str(line).expect("a task a line")).collect();
+            delivery.text().lines().map(|line| serde_json::from_str(line).expect("a task a line")).collect();
         assert!(tasks.iter().all(|task| task["status"] == "succeeded" && task["batchUid"].is_u64()), "{tasks:?}");
         if tasks.iter().any(|task| task["uid"] == last) {
             break;
@@ -344,7 +344,7 @@ fn while_documents_are_embedded() {
             n += 25;
             Ok(())
         });
-        // What the disk may do to a file that nobody syncs: its end is torn, or is not what was written.
+        // What the disk may do to a file that is not synced: its end is torn, or is not what was written.
         let bytes = std::fs::read(&kept).expect("answers are kept");
         server.kill();
         if round % 2 == 0 {

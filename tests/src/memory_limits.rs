@@ -104,8 +104,9 @@ fn answers_stay_inside_their_memory() {
         "highlightPreTag": "x".repeat(1024), "highlightPostTag": "y".repeat(1024)
     });
     from_many(&server, "/indexes/films/search", &marked, |_| false);
-    let told = json!({"q": "lorem", "limit": 1_000_000, "showRankingScoreDetails": true, "attributesToRetrieve": []});
-    from_many(&server, "/indexes/films/search", &told, |body| len(&body["hits"]) == DOCUMENTS);
+    let request =
+        json!({"q": "lorem", "limit": 1_000_000, "showRankingScoreDetails": true, "attributesToRetrieve": []});
+    from_many(&server, "/indexes/films/search", &request, |body| len(&body["hits"]) == DOCUMENTS);
     let facets = json!({"limit": 0, "facets": ["*"]});
     from_many(&server, "/indexes/films/search", &facets, |body| {
         body["facetDistribution"]["name"].as_object().map(serde_json::Map::len) == Some(DOCUMENTS as usize)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::keys::{self, MASTER};
 use crate::receiver::{Behaviour, Receiver};
-use crate::server::{NOBODY, Server};
+use crate::server::{Server, UNREACHABLE};
 
 const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
@@ -193,7 +193,7 @@ fn facets_of_two_servers_are_exact() {
 }
 
 #[test]
-fn a_value_is_shown_once_though_nobody_shows_it() {
+fn a_value_is_shown_once_though_no_one_shows_it() {
     let [near, far] = [member(), member()];
     for (server, first, kinds) in [(&near, 0, &["a", "b"][..]), (&far, 10, &["a", "b", "c"])] {
         let document = |(id, kind): (u64, &&str)| json!({"id": id, "kind": kind});
@@ -222,7 +222,7 @@ fn who_fails_is_named_and_the_others_answer() {
         ("wrong_key", far.url.as_str(), "remote_invalid_api_key"),
         ("odd", odd.url.as_str(), "remote_bad_response"),
         ("failing", failing.url.as_str(), "remote_remote_error"),
-        ("absent", NOBODY, "remote_could_not_send_request"),
+        ("absent", UNREACHABLE, "remote_could_not_send_request"),
         ("private", "http://10.0.0.1", "remote_could_not_send_request"),
     ];
     let remotes: serde_json::Map<String, Value> = servers
@@ -263,12 +263,12 @@ fn what_cannot_be_spread_is_refused() {
     let server = member();
     server.add("films", films(0..3));
     let remote = |name: &str| json!([{"indexUid": "films", "federationOptions": {"remote": name}}]);
-    let unknown = json!({"federation": {}, "queries": remote("nobody")});
+    let unknown = json!({"federation": {}, "queries": remote("unknown")});
     server.post("/multi-search", unknown).refused(400, "invalid_multi_search_remote");
-    let unmerged = server.post("/multi-search", json!({"queries": remote("nobody")}));
+    let unmerged = server.post("/multi-search", json!({"queries": remote("unknown")}));
     unmerged.refused(400, "invalid_multi_search_federation_options");
     server.patch("/experimental-features", json!({"network": false})).ok();
-    let switched_off = json!({"federation": {}, "queries": remote("nobody")});
+    let switched_off = json!({"federation": {}, "queries": remote("unknown")});
     server.post("/multi-search", switched_off).refused(400, "feature_not_enabled");
 }
 
@@ -294,13 +294,13 @@ fn tenants_see_no_more_of_other_servers() {
     explained(json!({"documentId": 1})).refused(400, "invalid_search_explain");
     let spread = json!({"useNetwork": true, "explain": {"documentId": 1}});
     keys::ask(&near, &token, "POST", "/indexes/films/search", &spread).refused(400, "invalid_search_explain");
-    let told = explained(json!(true)).ok();
-    assert!(told["explanations"][0]["explanation"]["rules"].is_array(), "{told}");
+    let answered = explained(json!(true)).ok();
+    assert!(answered["explanations"][0]["explanation"]["rules"].is_array(), "{answered}");
     let other = json!({"federation": {}, "queries": [{"indexUid": "other", "federationOptions": {"remote": "far"}}]});
     keys::ask(&near, &token, "POST", "/multi-search", &other).refused(403, "invalid_api_key");
 }
 
-/// What each server tells of its list, and of the document whether it is a hit of all of them.
+/// What each server explains of its list, and of the document whether it is a hit of all of them.
 #[test]
 fn searches_of_several_servers_are_explained() {
     let (near, far, _) = halves();
@@ -311,10 +311,10 @@ fn searches_of_several_servers_are_explained() {
     let last = hits.last().unwrap();
     let (server, id) = (remote(last), last["id"].clone());
     let of_document = |answer: &Value| {
-        let told = answer["explanations"].as_array().unwrap().iter();
-        let told = told.filter(|told| told["remote"] == server).collect::<Vec<_>>();
-        assert_eq!(told.len(), 1, "{answer}");
-        told[0]["explanation"]["document"].clone()
+        let answered = answer["explanations"].as_array().unwrap().iter();
+        let answered = answered.filter(|answered| answered["remote"] == server).collect::<Vec<_>>();
+        assert_eq!(answered.len(), 1, "{answer}");
+        answered[0]["explanation"]["document"].clone()
     };
     let ask = |limit: u64| json!({"q": "alien", "useNetwork": true, "limit": limit, "explain": {"documentId": id}, "attributesToRetrieve": ["title"]});
     let answer = near.search("films", ask(4));
@@ -329,14 +329,15 @@ fn searches_of_several_servers_are_explained() {
     let body =
         json!({"federation": {"limit": 3}, "queries": [{"indexUid": "films", "q": "war"}, one("far"), one("near")]});
     let answer = search(&near, body);
-    let told = answer["explanations"].as_array().unwrap();
-    let of: Vec<(&Value, &Value)> = told.iter().map(|told| (&told["queriesPosition"], &told["remote"])).collect();
+    let answered = answer["explanations"].as_array().unwrap();
+    let of: Vec<(&Value, &Value)> =
+        answered.iter().map(|answered| (&answered["queriesPosition"], &answered["remote"])).collect();
     assert_eq!(of, [(&json!(1), &json!("far")), (&json!(2), &json!("near"))], "{answer}");
     drop(far);
 }
 
 #[test]
-fn a_plain_search_asks_all_servers_when_told_to() {
+fn a_plain_search_asks_all_servers_when_asked_to() {
     let (near, far, whole) = halves();
     let query = json!({"q": "alien", "limit": 7, "facets": ["genre"], "useNetwork": true, "filter": "year > 1950"});
     let spread = near.search("films", query.clone());

@@ -51,7 +51,7 @@ impl Store {
     }
 
     fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
-        self.contents.lock().expect("nobody panicked")
+        self.contents.lock().expect("no thread panicked")
     }
 
     fn options(&self) -> Vec<&str> {
@@ -73,10 +73,10 @@ fn serve(stream: TcpStream, contents: &Mutex<Contents>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut stream = stream;
     while let Some(request) = read(&mut reader) {
-        if request.method == "PUT" && contents.lock().expect("nobody panicked").stalls {
+        if request.method == "PUT" && contents.lock().expect("no thread panicked").stalls {
             std::thread::sleep(std::time::Duration::from_secs(600));
         }
-        let (status, headers, body) = contents.lock().expect("nobody panicked").answer(&request);
+        let (status, headers, body) = contents.lock().expect("no thread panicked").answer(&request);
         let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
         if stream.write_all((head + &body).as_bytes()).is_err() {
             return;
@@ -152,8 +152,8 @@ impl Contents {
             }
             ("POST", Some(id)) => {
                 let parts = self.uploads.remove(&id.replace("%2F", "/")).expect("it was begun");
-                let told = request.text().matches("<Part>").count();
-                assert_eq!((told, parts.keys().copied().max()), (parts.len(), Some(told as u32)));
+                let listed = request.text().matches("<Part>").count();
+                assert_eq!((listed, parts.keys().copied().max()), (parts.len(), Some(listed as u32)));
                 assert!(request.text().contains("<PartNumber>1</PartNumber><ETag>&quot;tag 1&quot;</ETag>"));
                 self.objects.insert(path.to_owned(), parts.into_values().flatten().collect());
                 (200, String::new(), "<Result></Result>".to_owned())
@@ -211,7 +211,7 @@ fn a_server_starts_from_a_snapshot_that_went_through_a_store() {
 }
 
 #[test]
-fn a_store_that_refuses_or_fails_is_told() {
+fn a_store_that_refuses_or_fails_is_reported() {
     let store = Store::start();
     let server = filled(&store.options());
     store.contents().refuses = true;

@@ -18,7 +18,7 @@ const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_
     scrubbed_bytes_total scrub_due_bytes index_damaged_sections chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
 
 #[test]
-fn metrics_are_behind_their_feature_and_tell_what_happened() {
+fn metrics_are_behind_their_feature_and_report_what_happened() {
     let server = Server::start();
     server.get("/metrics").refused(400, "feature_not_enabled");
     server.patch("/experimental-features", json!({"metrics": true})).ok();
@@ -46,7 +46,7 @@ fn metrics_are_behind_their_feature_and_tell_what_happened() {
     }
     let batch = server.get("/batches/0").ok();
     assert!(batch["stats"]["progressTrace"]["processing tasks > committing"].is_string(), "{batch}");
-    // Every sample belongs to the family above it, and every family is told once.
+    // Every sample belongs to the family above it, and every family is shown once.
     let mut families = Vec::new();
     for line in answer.text.lines() {
         match line.strip_prefix("# TYPE ") {
@@ -121,7 +121,7 @@ fn the_console_shows_what_is_asked_for() {
 
 /// Everything that the description promises is there: no route answers as if it did not exist.
 #[test]
-fn the_description_tells_of_nothing_that_is_not_there() {
+fn the_description_lists_nothing_that_is_not_there() {
     let server = Server::start();
     server.patch("/experimental-features", json!({"metrics": true, "logsRoute": true})).ok();
     server.add("films", json!([{"id": 1}]));

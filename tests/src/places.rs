@@ -54,7 +54,7 @@ fn shapes_are_found_by_polygon_circle_and_box() {
     assert_eq!(
         server.ids("places", json!({"filter": FILTERS[3].0})),
         [1],
-        "shapes that nobody may ask for do not count"
+        "shapes that no filter may name do not count"
     );
     server.set("places", json!({"filterableAttributes": ["_geojson", "_geo"]}));
     check("filterable again");
@@ -94,7 +94,7 @@ fn malformed_shapes_and_polygons_are_refused() {
     }
 }
 
-/// As JSON: numbers are told from texts.
+/// As JSON: numbers differ from texts.
 #[test]
 fn errors_of_points_name_the_document_as_it_was_sent() {
     let server = Server::start();

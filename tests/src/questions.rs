@@ -1,4 +1,4 @@
-//! Questions, explanations, and limits that answers tell of.
+//! Questions, explanations, and limits that answers report.
 
 use serde_json::{Value, json};
 
@@ -58,18 +58,18 @@ fn any_word_is_enough_per_request_and_per_index() {
 }
 
 #[test]
-fn hits_tell_why_they_are_hits() {
+fn hits_report_why_they_are_hits() {
     let server = films();
     let answer = explained(&server, json!({"q": "alein spa"}));
-    let told = &answer["hits"][0]["_explanation"];
-    assert_eq!(told["words"][0]["word"], "alein");
-    assert_eq!(told["words"][0]["matches"][0]["match"], "oneTypo", "{answer}");
-    assert_eq!(told["words"][0]["matches"][0]["term"], "alien");
+    let reported = &answer["hits"][0]["_explanation"];
+    assert_eq!(reported["words"][0]["word"], "alein");
+    assert_eq!(reported["words"][0]["matches"][0]["match"], "oneTypo", "{answer}");
+    assert_eq!(reported["words"][0]["matches"][0]["term"], "alien");
     assert_eq!(
-        told["words"][1]["matches"][0],
+        reported["words"][1]["matches"][0],
         json!({"attribute": "about", "term": "space", "match": "prefix", "positions": [9]})
     );
-    assert_eq!(told["rules"]["words"]["matchingWords"], 2);
+    assert_eq!(reported["rules"]["words"]["matchingWords"], 2);
     let whole = &answer["explanation"];
     assert_eq!(whole["words"], json!(["alein", "spa"]));
     assert!(whole["stages"].as_array().unwrap().iter().all(|stage| stage["took"].is_string()), "{whole}");
@@ -85,7 +85,7 @@ fn hits_tell_why_they_are_hits() {
 
 /// Every rule of the index in its place, sorts too, and how many documents came to it.
 #[test]
-fn rules_tell_how_many_documents_came() {
+fn rules_report_how_many_documents_came() {
     let server = Server::start();
     let place = |id: u32| {
         let text = if id % 10 == 9 { "red" } else { "red river" };
@@ -97,7 +97,7 @@ fn rules_tell_how_many_documents_came() {
         json!({"sortableAttributes": ["y", "secret", "_geo"], "filterableAttributes": ["y"], "searchableAttributes": ["text"],
                "displayedAttributes": ["id", "text", "y", "_geo"]}),
     );
-    let told = |rules: Value, query: Value| -> Vec<(String, u64, bool)> {
+    let reported = |rules: Value, query: Value| -> Vec<(String, u64, bool)> {
         server.set("places", json!({"rankingRules": rules}));
         let mut query = query;
         query["explain"] = json!(true);
@@ -117,20 +117,20 @@ fn rules_tell_how_many_documents_came() {
     let seen = |names: &str, documents: u64, is_read: bool| (names.to_owned(), documents, is_read);
     let custom = json!(["words", "y:desc", "secret:asc"]);
     assert_eq!(
-        told(custom.clone(), json!({"q": "red river"})),
+        reported(custom.clone(), json!({"q": "red river"})),
         [seen("words", 40, false), seen("y:desc <hidden-rule-2>", 36, true)]
     );
-    assert_eq!(told(custom, json!({"filter": "y = 1"})), [seen("y:desc <hidden-rule-1>", 6, true)]);
+    assert_eq!(reported(custom, json!({"filter": "y = 1"})), [seen("y:desc <hidden-rule-1>", 6, true)]);
     let sort_first = json!(["sort", "words", "typo"]);
     assert_eq!(
-        told(sort_first.clone(), json!({"q": "red river", "sort": ["y:asc"]})),
+        reported(sort_first.clone(), json!({"q": "red river", "sort": ["y:asc"]})),
         [seen("y:asc", 40, true), seen("words", 40, false), seen("typo", 40, true)]
     );
     let near = "_geoPoint(1.5, 2):asc";
-    assert_eq!(told(sort_first.clone(), json!({"q": "", "sort": [near]})), [seen(near, 40, true)]);
-    assert_eq!(told(sort_first.clone(), json!({})), []);
+    assert_eq!(reported(sort_first.clone(), json!({"q": "", "sort": [near]})), [seen(near, 40, true)]);
+    assert_eq!(reported(sort_first.clone(), json!({})), []);
     assert_eq!(
-        told(sort_first, json!({"q": "red river", "matchingStrategy": "any", "sort": ["y:asc"]})),
+        reported(sort_first, json!({"q": "red river", "matchingStrategy": "any", "sort": ["y:asc"]})),
         [seen("y:asc bm25", 40, true)]
     );
 }
@@ -143,10 +143,10 @@ fn merged_lists_are_explained() {
     ]);
     let body = |federation: Value, queries: &Value| json!({"federation": federation, "queries": queries});
     let answer = server.post("/multi-search", body(json!({}), &queries)).ok();
-    let told = &answer["explanations"];
-    assert_eq!((&told[0]["indexUid"], &told[0]["queriesPosition"]), (&json!("films"), &json!(1)), "{answer}");
-    assert_eq!(told[0]["explanation"]["document"]["reason"], "missingWords");
-    assert_eq!(told.as_array().unwrap().len(), 1);
+    let reported = &answer["explanations"];
+    assert_eq!((&reported[0]["indexUid"], &reported[0]["queriesPosition"]), (&json!("films"), &json!(1)), "{answer}");
+    assert_eq!(reported[0]["explanation"]["document"]["reason"], "missingWords");
+    assert_eq!(reported.as_array().unwrap().len(), 1);
     assert!(answer.get("explanation").is_none());
     let explained: Vec<bool> =
         answer["hits"].as_array().unwrap().iter().map(|hit| hit.get("_explanation").is_some()).collect();
@@ -156,7 +156,7 @@ fn merged_lists_are_explained() {
 }
 
 #[test]
-fn a_document_tells_why_it_is_no_hit() {
+fn a_document_reports_why_it_is_no_hit() {
     let server = films();
     let standing = |query: Value| explained(&server, query)["explanation"]["document"].clone();
     let why = |query: Value| standing(query)["reason"].as_str().unwrap().to_owned();
@@ -186,38 +186,38 @@ fn a_document_tells_why_it_is_no_hit() {
 }
 
 #[test]
-fn what_a_limit_cuts_is_told() {
+fn what_a_limit_cuts_is_reported() {
     let server = films();
     let limits_of = |path: &str, query: Value| {
         let answer = server.post(path, query);
         (answer.limits.clone(), answer.ok())
     };
     let limits = |query: Value| limits_of("/indexes/films/search", query);
-    let (told, answer) = limits(json!({"q": "sea"}));
-    assert_eq!((told, answer.get("degraded")), (None, None));
-    let (told, answer) = limits(json!({"q": "sea ".repeat(101)}));
-    assert_eq!(told.as_deref(), Some("queryTerms"));
+    let (reported, answer) = limits(json!({"q": "sea"}));
+    assert_eq!((reported, answer.get("degraded")), (None, None));
+    let (reported, answer) = limits(json!({"q": "sea ".repeat(101)}));
+    assert_eq!(reported.as_deref(), Some("queryTerms"));
     assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
     server.set("films", json!({"pagination": {"maxTotalHits": 1}, "faceting": {"maxValuesPerFacet": 2}}));
-    let (told, answer) = limits(json!({"facets": ["kind"], "explain": true}));
-    assert_eq!(told.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind"));
+    let (reported, answer) = limits(json!({"facets": ["kind"], "explain": true}));
+    assert_eq!(reported.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind"));
     assert_eq!(answer["explanation"]["limits"], json!(["maxTotalHits", "maxValuesPerFacet:kind"]));
     let stages = answer["explanation"]["stages"].as_array().unwrap();
     let last: Vec<&Value> = stages.iter().rev().take(2).map(|stage| &stage["stage"]).collect();
-    assert_eq!(last, ["format", "facets"], "all that took time is told");
+    assert_eq!(last, ["format", "facets"], "all that took time is listed");
     assert!(answer.get("degraded").is_none(), "bodies stay as clients know them");
     assert_eq!(limits(json!({"q": "garden", "facets": ["kind"]})).0, None);
     let values = |query: Value| limits_of("/indexes/films/facet-search", query);
     assert_eq!(values(json!({"facetName": "kind"})).0.as_deref(), Some("maxValuesPerFacet:kind"));
     assert_eq!(values(json!({"facetName": "kind", "q": "garden"})).0, None);
-    let (told, answer) = values(json!({"facetName": "kind", "q": "garden ".repeat(101)}));
-    assert_eq!((told.as_deref(), &answer["degradedReasons"]), (Some("queryTerms"), &json!(["queryTerms"])));
+    let (reported, answer) = values(json!({"facetName": "kind", "q": "garden ".repeat(101)}));
+    assert_eq!((reported.as_deref(), &answer["degradedReasons"]), (Some("queryTerms"), &json!(["queryTerms"])));
 
     // Of several searches, each limit once.
     let all = json!({"indexUid": "films", "facets": ["kind"]});
     let long = json!({"indexUid": "films", "q": "sea ".repeat(101), "limit": 1});
-    let (told, answer) = limits_of("/multi-search", json!({"queries": [all, long, all]}));
-    assert_eq!(told.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind, queryTerms"));
+    let (reported, answer) = limits_of("/multi-search", json!({"queries": [all, long, all]}));
+    assert_eq!(reported.as_deref(), Some("maxTotalHits, maxValuesPerFacet:kind, queryTerms"));
     assert_eq!(answer["results"][1]["degradedReasons"], json!(["queryTerms"]));
     let merged = |federation: Value, queries: Value| {
         limits_of("/multi-search", json!({"federation": federation, "queries": queries}))
@@ -225,8 +225,9 @@ fn what_a_limit_cuts_is_told() {
     let by_index = json!({"limit": 1, "facetsByIndex": {"films": ["kind"]}});
     assert_eq!(merged(by_index, json!([{"indexUid": "films"}])).0.as_deref(), Some("maxValuesPerFacet:kind"));
     let in_one = json!({"limit": 2, "facetsByIndex": {"films": ["kind"]}, "mergeFacets": {"maxValuesPerFacet": 1}});
-    let (told, answer) = merged(in_one, json!([{"indexUid": "films", "q": "sea ".repeat(101)}, {"indexUid": "films"}]));
-    assert_eq!(told.as_deref(), Some("queryTerms, maxTotalHits, maxValuesPerFacet:kind"));
+    let (reported, answer) =
+        merged(in_one, json!([{"indexUid": "films", "q": "sea ".repeat(101)}, {"indexUid": "films"}]));
+    assert_eq!(reported.as_deref(), Some("queryTerms, maxTotalHits, maxValuesPerFacet:kind"));
     assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
     assert_eq!(merged(json!({"limit": 1}), json!([{"indexUid": "films"}])).0, None);
 }

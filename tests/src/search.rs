@@ -162,21 +162,21 @@ fn metadata_names_the_query() {
         let request = server.request(reqwest::Method::POST, path).header("Meili-Include-Metadata", "true");
         server.send(request.json(&body)).ok()
     };
-    let told = |metadata: &Value| {
+    let query_of = |metadata: &Value| {
         assert!(metadata["queryUid"].is_string(), "{metadata}");
         assert_eq!((&metadata["indexUid"], &metadata["primaryKey"]), (&json!("films"), &json!("id")));
         metadata.get("query").cloned()
     };
     let metadata = ask("/indexes/films/search", json!({"q": "park"}))["metadata"].clone();
-    assert_eq!(told(&metadata), Some(json!("park")));
+    assert_eq!(query_of(&metadata), Some(json!("park")));
     assert_eq!(metadata.as_object().unwrap().keys().next().unwrap(), "query");
-    assert_eq!(told(&ask("/indexes/films/search", json!({"q": ""}))["metadata"]), Some(json!("")));
-    assert_eq!(told(&ask("/indexes/films/search", json!({"q": null}))["metadata"]), None);
+    assert_eq!(query_of(&ask("/indexes/films/search", json!({"q": ""}))["metadata"]), Some(json!("")));
+    assert_eq!(query_of(&ask("/indexes/films/search", json!({"q": null}))["metadata"]), None);
     let queries = json!([{"indexUid": "films", "q": "park"}, {"indexUid": "films"}]);
     let each = ask("/multi-search", json!({"queries": queries}))["results"].clone();
-    assert_eq!((told(&each[0]["metadata"]), told(&each[1]["metadata"])), (Some(json!("park")), None));
+    assert_eq!((query_of(&each[0]["metadata"]), query_of(&each[1]["metadata"])), (Some(json!("park")), None));
     let merged = ask("/multi-search", json!({"federation": {}, "queries": queries}))["metadata"].clone();
-    assert_eq!((told(&merged[0]), told(&merged[1])), (Some(json!("park")), None));
+    assert_eq!((query_of(&merged[0]), query_of(&merged[1])), (Some(json!("park")), None));
     let plain = server.post("/indexes/films/search", json!({"q": "park"})).ok();
     assert_eq!(plain.get("metadata"), None);
 }

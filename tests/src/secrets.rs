@@ -137,7 +137,7 @@ fn each_default_key_sees_what_it_may_change() {
 }
 
 #[test]
-fn keys_that_may_only_be_read_are_told_apart_and_not_given_away() {
+fn keys_that_may_only_be_read_are_distinguished_and_not_given_away() {
     let server = start(&[]);
     let keys = ask(&server, MASTER, "GET", "/keys", &Value::Null).ok()["results"].clone();
     let (admin, reader) = (value(&keys[1]), value(&keys[2]));

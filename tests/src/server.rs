@@ -42,9 +42,9 @@ pub(crate) fn binary() -> &'static Path {
         let status = cargo.current_dir(repository()).status().expect("cargo can be run");
         assert!(status.success(), "the binary does not build");
         if start.elapsed() > Duration::from_secs(10) {
-            // Not with `eprintln`, which is shown for tests that fail: this tells why others seem to run for minutes.
-            let told = format!("\nthe server took {:.0?} to build, and all tests waited for it\n", start.elapsed());
-            let _ = std::io::stderr().write_all(told.as_bytes());
+            // Not with `eprintln`, which is shown for tests that fail: this says why others seem to run for minutes.
+            let said = format!("\nthe server took {:.0?} to build, and all tests waited for it\n", start.elapsed());
+            let _ = std::io::stderr().write_all(said.as_bytes());
         }
         profile.join("lamina")
     })
@@ -54,7 +54,7 @@ pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the repository")
 }
 
-/// A running server. Dropping it ends the process, reads what it told about its use, and removes the folder.
+/// A running server. Dropping it ends the process, reads what it reported of its use, and removes the folder.
 pub(crate) struct Server {
     process: Child,
     pub(crate) url: String,
@@ -70,7 +70,7 @@ impl Server {
         Server::with_options(&[])
     }
 
-    /// It tells a [collector](crate::collector) of its use, unless the options say something else about that, and may
+    /// It reports its use to a [collector](crate::collector), unless the options say something else about that, and may
     /// therefore make requests to 127.0.0.1.
     pub(crate) fn with_options(options: &[&str]) -> Server {
         let watch = Watch::new();
@@ -96,7 +96,7 @@ impl Server {
         self
     }
 
-    /// The process, for what the operating system tells of it.
+    /// The process, for what the operating system knows of it.
     pub(crate) fn process_id(&self) -> u32 {
         self.process.id()
     }
@@ -115,7 +115,7 @@ impl Server {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Waits until the log holds `text`: what happens beside a request may be told after its answer.
+    /// Waits until the log holds `text`: what happens beside a request may be logged after its answer.
     #[track_caller]
     pub(crate) fn wait_for_log(&self, text: &str) {
         self.wait_for_log_lines(text, 1);
@@ -135,7 +135,7 @@ impl Server {
     pub(crate) fn memory(&self) -> (u64, u64) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
         let line = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux tells it");
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux shows it");
             line.trim().trim_end_matches(" kB").parse().expect("a number")
         };
         (line("VmRSS:"), line("VmHWM:"))
@@ -173,7 +173,7 @@ impl Server {
                     let _ = first_act.recv();
                 }
                 std::thread::sleep(life);
-                // Before the act, so that nobody else who gets the port is spoken to for long.
+                // Before the act, so that no other server that gets the port is spoken to for long.
                 killed.store(true, Ordering::SeqCst);
                 let status = Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill runs");
                 assert!(status.success());
@@ -181,7 +181,7 @@ impl Server {
             // Dropped at the end, also of a panic.
             let acted = acted;
             while act(self).is_ok() {
-                // Nobody listens after the first one.
+                // No process listens after the first one.
                 let _ = acted.send(());
                 if killed.load(Ordering::SeqCst) {
                     break;
@@ -261,7 +261,7 @@ impl Server {
         let response = client.execute(request)?;
         let status = response.status().as_u16();
         let limits = response.headers().get("lamina-limits");
-        let limits = limits.map(|told| told.to_str().expect("plain text").to_owned());
+        let limits = limits.map(|limits| limits.to_str().expect("plain text").to_owned());
         let text = response.text()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         Ok(Answer { status, body, text, limits })

@@ -9,7 +9,7 @@ fn uids(list: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn a_finished_task_tells_everything() {
+fn a_finished_task_reports_everything() {
     let server = Server::start();
     let task = server.add("films", json!([{"id": 1}]));
     let keys: Vec<&String> = task.as_object().unwrap().keys().collect();
@@ -210,7 +210,7 @@ fn the_queue_can_be_made_small_again() {
 }
 
 #[test]
-fn batches_tell_what_they_wrote() {
+fn batches_report_what_they_wrote() {
     let server = Server::start();
     let stats = |task: &Value| server.get(&format!("/batches/{}", task["batchUid"])).ok()["stats"].clone();
     let written = stats(&server.add("films", json!([{"id": 1, "title": "Ran"}, {"id": 2, "title": "Ikiru"}])));

@@ -53,7 +53,7 @@ impl Collector {
     }
 }
 
-/// Stands in everything that must not be told.
+/// Stands in everything that must not be sent.
 const MARK: &str = "xyzzymark";
 
 fn use_everything(server: &Server) {
@@ -113,8 +113,8 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     let mut server = Server::with_options(&options).with_key(&master);
     // What is sent, where, and how to stop it.
     let to = collector.options()[1].rsplit_once('/').expect("a path").0.to_owned();
-    let told = format!("anonymous usage figures go to {to} every hour; --no-analytics stops them");
-    assert!(server.log().contains(&told), "{}", server.log());
+    let notice = format!("anonymous usage figures go to {to} every hour; --no-analytics stops them");
+    assert!(server.log().contains(&notice), "{}", server.log());
     use_everything(&server);
     assert!(collector.bodies().is_empty(), "nothing is sent at once");
     let uid = std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();
@@ -223,7 +223,7 @@ fn names_are_those_that_are_promised() {
         }
     }
     let promised = include_str!("telemetry_names.txt").lines().map(str::to_owned).collect();
-    assert_eq!(names.difference(&promised).collect::<Vec<_>>(), Vec::<&String>::new(), "nobody was told of these");
+    assert_eq!(names.difference(&promised).collect::<Vec<_>>(), Vec::<&String>::new(), "the page does not list these");
     assert_eq!(promised.difference(&names).collect::<Vec<_>>(), Vec::<&String>::new(), "these are missing");
 }
 

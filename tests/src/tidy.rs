@@ -478,3 +478,27 @@ fn comments_of_items_say_something() {
     }
     none(violations);
 }
+
+/// Words that stand for a noun or a verb of the field: a rule is applied, a count is reported, a thread waits.
+const VAGUE_WORDS: [&str; 6] = ["told", "tell", "tells", "whoever", "nobody", "somebody"];
+
+#[test]
+fn names_and_comments_use_words_of_the_field() {
+    // A sentence of the server, as a test expects it.
+    const QUOTED: [&str; 1] = ["the server does not tell what became of the tasks"];
+    let folders = ["engine/src/", "engine/tests/", "tests/src/"];
+    let mut violations = Vec::new();
+    for source in sources("rs").iter().filter(|source| folders.iter().any(|folder| source.path.starts_with(folder))) {
+        if source.path.ends_with("tidy.rs") {
+            continue;
+        }
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let mut words = line.split(|c: char| !c.is_ascii_alphabetic());
+            let vague = words.find(|word| VAGUE_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+            if let Some(word) = vague.filter(|_| !QUOTED.iter().any(|quoted| line.contains(quoted))) {
+                violations.push(format!("{}:{number}: `{word}`: say who does what", source.path));
+            }
+        }
+    }
+    none(violations);
+}

@@ -106,7 +106,7 @@ fn a_server_with_a_certificate_speaks_only_https() {
         let old = authority.client().http1_only().build().unwrap();
         assert_eq!(server.health(&old).unwrap(), (200, reqwest::Version::HTTP_11));
         let stranger = Client::builder().no_proxy().build().unwrap();
-        assert!(server.health(&stranger).is_err(), "nobody vouches for the certificate");
+        assert!(server.health(&stranger).is_err(), "no authority vouches for the certificate");
         let plain = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         assert!(plain.get(format!("http://localhost:{}/health", server.port)).send().is_err());
     }
@@ -137,7 +137,7 @@ fn clients_show_certificates_when_asked() {
 }
 
 #[test]
-fn a_client_that_never_shakes_hands_stops_nobody() {
+fn a_client_that_never_shakes_hands_stops_no_one() {
     let authority = Authority::new();
     let server = TlsServer::start(&authority, &[]);
     let mut silent = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
@@ -215,7 +215,7 @@ impl ServerCertVerifier for Curious {
     }
 }
 
-/// Asks once on a connection of its own, and tells how the handshake went.
+/// Asks once on a connection of its own, and answers how the handshake went.
 fn handshake(server: &TlsServer, config: &Arc<ClientConfig>) -> HandshakeKind {
     let name = ServerName::try_from("localhost").unwrap();
     let mut connection = ClientConnection::new(Arc::clone(config), name).unwrap();

@@ -98,7 +98,7 @@ fn malformed_vectors_fail_their_task() {
 }
 
 #[test]
-fn misspelt_names_are_told() {
+fn misspelt_names_are_reported() {
     let server = plane();
     server.done(&server.patch(
         "/indexes/v/settings/embedders",
@@ -124,8 +124,8 @@ fn embedders_that_no_index_can_have_are_refused() {
     let provided = |dimensions: u64| json!({"source": "userProvided", "dimensions": dimensions});
     let refused = server.patch("/indexes/v/settings/embedders", json!({"e": provided(65_537)}));
     assert_eq!((refused.status, &refused.body["code"]), (400, &json!("invalid_settings_embedders")));
-    let told = "`.embedders.e.dimensions`: `dimensions` cannot be higher than 65536. Found 65537";
-    assert_eq!(refused.body["message"], told);
+    let expected = "`.embedders.e.dimensions`: `dimensions` cannot be higher than 65536. Found 65537";
+    assert_eq!(refused.body["message"], expected);
     server.done(&server.patch("/indexes/v/settings/embedders", json!({"e": provided(65_536)})));
     let nameless = server.patch("/indexes/v/settings/embedders", json!({"": provided(2)}));
     let nameless = if nameless.status == 202 { server.wait(&nameless)["error"].clone() } else { nameless.body };
@@ -142,7 +142,7 @@ fn a_removed_embedder_leaves_vectors_with_the_documents() {
     assert_eq!(shown(1)["e"]["embeddings"], json!([[1.0, 0.0]]));
     let refused = server.post("/indexes/v/search", east());
     assert_eq!((refused.status, &refused.body["code"]), (400, &json!("invalid_search_embedder")));
-    // One document comes while nobody knows the embedder.
+    // One document comes while the settings do not know the embedder.
     server.add("v", json!([{"id": 5, "_vectors": {"e": [0.9, 0]}}, {"id": 1, "_vectors": {"e": [0, -1]}}]));
     server.done(
         &server.patch("/indexes/v/settings/embedders", json!({"e": {"source": "userProvided", "dimensions": 2}})),

@@ -39,7 +39,7 @@ fn what_was_waited_for_is_found() {
 }
 
 #[test]
-fn a_batch_tells_where_it_is_while_it_works() {
+fn a_batch_reports_where_it_is_while_it_works() {
     let server = Server::start();
     let held = server.hold_queue();
     let batch = server.get("/batches?statuses=processing").ok()["results"][0].clone();
@@ -95,7 +95,7 @@ fn every_write_can_be_given_a_text_to_remember() {
 }
 
 #[test]
-fn failures_and_impatience_are_told() {
+fn failures_and_impatience_are_reported() {
     let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.1"]);
     let failed = server.delete("/indexes/absent?wait=searchable");
     assert_eq!((failed.status, &failed.body["status"]), (202, &json!("failed")));

@@ -91,24 +91,24 @@ fn bad_webhooks_are_refused() {
 }
 
 #[test]
-fn every_receiver_is_told_of_every_batch() {
+fn every_receiver_hears_of_every_batch() {
     let (launch, added) = (Receiver::start([]), Receiver::start([]));
     let server =
         start(&["--task-webhook-url", &launch.url, "--task-webhook-authorization-header", "Bearer launch-secret"]);
     hook(&server, json!({"url": added.url, "headers": {"Authorization": "added-secret", "X-Of": "films"}}));
     server.add("films", json!([{"id": 1}]));
 
-    let told = added.next();
-    assert_eq!((told.method.as_str(), told.path.as_str()), ("POST", "/hook"));
-    assert_eq!(told.header("content-type"), Some("application/x-ndjson"));
-    assert_eq!(told.header("content-encoding"), None);
-    assert_eq!((told.header("authorization"), told.header("x-of")), (Some("added-secret"), Some("films")));
-    assert_eq!(tasks(&told), [server.get("/tasks/0").ok()], "as the route shows it");
-    let told = launch.next();
-    assert_eq!(told.header("authorization"), Some("Bearer launch-secret"));
-    assert_eq!(tasks(&told)[0]["uid"], 0);
+    let delivery = added.next();
+    assert_eq!((delivery.method.as_str(), delivery.path.as_str()), ("POST", "/hook"));
+    assert_eq!(delivery.header("content-type"), Some("application/x-ndjson"));
+    assert_eq!(delivery.header("content-encoding"), None);
+    assert_eq!((delivery.header("authorization"), delivery.header("x-of")), (Some("added-secret"), Some("films")));
+    assert_eq!(tasks(&delivery), [server.get("/tasks/0").ok()], "as the route shows it");
+    let delivery = launch.next();
+    assert_eq!(delivery.header("authorization"), Some("Bearer launch-secret"));
+    assert_eq!(tasks(&delivery)[0]["uid"], 0);
 
-    // Only now: batches are told of beside each other, in no order.
+    // Only now: batches are delivered beside each other, in no order.
     let failed = server.wait(&server.delete("/indexes/absent"));
     for receiver in [&added, &launch] {
         assert_eq!(tasks(&receiver.next()), std::slice::from_ref(&failed));
@@ -141,20 +141,20 @@ fn bodies_are_compressed_unless_plain_ones_are_asked_for() {
     let server = Server::with_options(&LOCAL);
     hook(&server, json!({"url": receiver.url}));
     server.add("films", json!([{"id": 1}]));
-    let mut told = receiver.next();
-    assert_eq!(told.header("content-encoding"), Some("gzip"));
-    let packed = std::mem::take(&mut told.body);
-    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut told.body).expect("gzip");
-    assert_eq!(tasks(&told)[0]["uid"], 0);
+    let mut delivery = receiver.next();
+    assert_eq!(delivery.header("content-encoding"), Some("gzip"));
+    let packed = std::mem::take(&mut delivery.body);
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut delivery.body).expect("gzip");
+    assert_eq!(tasks(&delivery)[0]["uid"], 0);
 }
 
 #[test]
-fn receivers_that_fail_are_told_again() {
+fn receivers_that_fail_are_called_again() {
     let receiver = Receiver::start([Behaviour::Answer(500), Behaviour::Answer(429)]);
     let server = start(&[]);
     hook(&server, json!({"url": receiver.url}));
     server.add("films", json!([{"id": 1}]));
-    let bodies = [receiver.next(), receiver.next(), receiver.next()].map(|told| told.text().to_owned());
+    let bodies = [receiver.next(), receiver.next(), receiver.next()].map(|delivery| delivery.text().to_owned());
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     receiver.nothing_more();
     // Who refuses is not asked twice.
@@ -167,7 +167,7 @@ fn receivers_that_fail_are_told_again() {
 }
 
 #[test]
-fn a_receiver_that_stalls_holds_nobody_up() {
+fn a_receiver_that_stalls_holds_no_one_up() {
     let stalling = Receiver::start((0..100).map(|_| Behaviour::Stall));
     let good = Receiver::start([]);
     let mut server = start(&[]);
@@ -208,7 +208,7 @@ fn redirects_are_followed_where_requests_may_go() {
 }
 
 #[test]
-fn private_addresses_are_not_told_unless_allowed() {
+fn private_addresses_are_not_called_unless_allowed() {
     let receiver = Receiver::start([]);
     let server = Server::bare(&[]);
     hook(&server, json!({"url": receiver.url}));
@@ -220,7 +220,7 @@ fn private_addresses_are_not_told_unless_allowed() {
 }
 
 #[test]
-fn canceled_tasks_are_told_with_their_cancelation() {
+fn canceled_tasks_are_reported_with_their_cancelation() {
     let receiver = Receiver::start([]);
     let server = start(&[]);
     hook(&server, json!({"url": receiver.url}));

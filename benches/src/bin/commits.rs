@@ -29,7 +29,7 @@ fn upsert(payload: Payload) -> Operation {
     Operation::Upsert(Upsert { payload, method: WriteMethod::Replace, primary_key: None, skip_creation: false })
 }
 
-/// Processor time of this thread so far; zero where the system does not tell.
+/// Processor time of this thread so far; zero where the system does not say.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0);

@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     let index = Index::open(folder, IndexOptions { background_merges: false, ..IndexOptions::default() })?;
     let snapshot = index.snapshot();
     println!("{} segments", snapshot.segments.len());
-    let mut told = String::new();
+    let mut results = String::new();
     let mut kinds: Vec<(&str, Vec<Timing<'_>>)> = Vec::new();
     let list = std::fs::read_to_string(list)?;
     for (kind, text) in list.lines().filter_map(|line| line.split_once('\t')) {
@@ -80,9 +80,9 @@ fn main() -> Result<()> {
             Some((_, times)) => times.push(Timing { best: ms, first, text }),
             None => kinds.push((kind, vec![Timing { best: ms, first, text }])),
         }
-        writeln!(told, "{kind}\t{text}\t{}", result.total)?;
+        writeln!(results, "{kind}\t{text}\t{}", result.total)?;
         for hit in &result.hits {
-            writeln!(told, "\t{:?} {:.6} {:?}", hit.address, hit.score, hit.details)?;
+            writeln!(results, "\t{:?} {:.6} {:?}", hit.address, hit.score, hit.details)?;
         }
     }
     for (kind, mut times) in kinds {
@@ -101,7 +101,7 @@ fn main() -> Result<()> {
         }
     }
     if let [file, ..] = answers {
-        std::fs::write(file, told)?;
+        std::fs::write(file, results)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Integers beyond what floats tell apart.
+//! Integers that floats cannot distinguish.
 //!
 //! Columns hold numbers as 64-bit floats, in which integers of more than 53 bits share a place with their neighbours. Where
 //! a condition names such an integer, the documents at its place are read, and compared digit by digit.

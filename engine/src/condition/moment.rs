@@ -63,7 +63,7 @@ impl Moment {
         Some(Moment((seconds - offset_seconds) * NANOS_PER_SECOND + nanos))
     }
 
-    /// The strings among `strings` of a column whose place relative to the moment byte order does not tell.
+    /// The strings among `strings` of a column whose place relative to the moment does not follow from byte order.
     pub(super) fn doubtful(self, column: &Column, strings: Range<u32>) -> Range<u32> {
         let place = |moment: i128, beyond: u32| {
             local_text(moment).map_or(beyond, |text| column.find_string(&text).unwrap_or_else(|place| place))

@@ -51,7 +51,7 @@ fn fields_must_be_filterable() {
 }
 
 #[test]
-fn hidden_names_are_not_told() {
+fn hidden_names_are_not_reported() {
     let settings: Settings = serde_json::from_value(json!({
         "filterableAttributes": ["secret", "title", "other"],
         "displayedAttributes": ["title"],
@@ -74,9 +74,9 @@ fn operators_must_be_enabled() {
     assert!(refusal(rule.clone(), "a.b 1 TO 2").starts_with("Filter operator `TO` is not allowed"));
     let comparison_only = json!(["x", { "attributePatterns": ["*"], "features": { "filter": { "equality": false, "comparison": true } } }]);
     for (filter, operator) in [("y = 1", "="), ("y != 1", "!="), ("y NOT IN [1]", "IN")] {
-        let told = refusal(comparison_only.clone(), filter);
-        assert!(told.starts_with(&format!("Filter operator `{operator}` is not allowed")), "{told}");
-        assert!(told.contains("enable equality in rule #1"), "{told}");
+        let message = refusal(comparison_only.clone(), filter);
+        assert!(message.starts_with(&format!("Filter operator `{operator}` is not allowed")), "{message}");
+        assert!(message.contains("enable equality in rule #1"), "{message}");
     }
     let settings: Settings = serde_json::from_value(json!({ "filterableAttributes": rule })).unwrap();
     for allowed in ["a.b = 1", "a.b IN [1]", "a.b EXISTS", "a.b IS NULL", "a.b IS EMPTY", "a.b STARTS WITH x"] {
@@ -311,7 +311,7 @@ fn date_times_beside_large_integers_compare_in_time() {
 }
 
 #[test]
-fn large_integers_are_told_apart_by_their_digits() {
+fn large_integers_are_distinguished_by_their_digits() {
     let ids = ["9007199254740992", "9007199254740993", "9007199254740994", "18446744073709551615", "-9007199254740993"];
     let documents: Vec<Value> = (0u64..)
         .zip(ids)

@@ -27,7 +27,7 @@ impl<'d> Number<'d> {
     }
 }
 
-/// Whether a decimal is surely written in the fewest digits: few enough digits to be told apart, no exponent, no
+/// Whether a decimal is surely written in the fewest digits: few enough digits for floats to distinguish, no exponent, no
 /// zero at the end. Integers of any length keep their digits.
 fn is_shortest(raw: &str) -> bool {
     const BYTES_SURE_MAX: usize = 15;

@@ -95,7 +95,7 @@ impl Paths {
         (child, path == next)
     }
 
-    /// Notes that there is text at `path`, and tells whether this document had some there before.
+    /// Notes that there is text at `path`, and answers whether this document had some there before.
     pub(super) fn repeated(&mut self, path: PathId) -> bool {
         std::mem::replace(&mut self.paths[path.index()].text_in, self.now) == self.now
     }

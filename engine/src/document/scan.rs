@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
         self.string_by(special, |raw| escape(raw).map(|(_, bytes)| bytes))
     }
 
-    /// A string whose quotes, backslashes and wrong bytes `find` finds; `escape_bytes` tells how long the escape is that comes
+    /// A string whose quotes, backslashes and wrong bytes `find` finds; `escape_bytes` is the length of the escape that comes
     /// first, if it is right.
     #[inline]
     fn string_by(

@@ -273,7 +273,7 @@ impl Reading<'_> {
         }
     }
 
-    /// One vector or several; the first element tells which.
+    /// One vector or several; the first element decides which.
     fn vectors(&self, value: &Value, place: &str) -> Result<Vec<Vec<f32>>, String> {
         let Value::Array(elements) = value else {
             return Err(format!(

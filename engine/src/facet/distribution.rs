@@ -43,7 +43,7 @@ pub struct FieldFacet {
 /// Which values are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// How many: `maxValuesPerFacet` of the settings, unless somebody wants others.
+    /// How many: `maxValuesPerFacet` of the settings, unless the request has its own.
     pub values_max: usize,
     /// Whether other listings of the same field join this one ([`merge_facets`](super::merge_facets)). Numbers ascend by
     /// value then, few ones too, so that all listings agree; in the order of counts all values are listed, since a value

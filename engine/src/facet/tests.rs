@@ -53,8 +53,8 @@ fn facets_that_select_nothing_are_refused() {
     );
     let disabled =
         json!([{ "attributePatterns": ["x"], "features": { "filter": { "equality": false, "comparison": false } } }]);
-    let told = selected(disabled, &["x"], &["x"]).unwrap_err();
-    assert!(told.starts_with("Invalid facet distribution: Attribute `x` matched rule #0 in filterableAttributes,"));
+    let message = selected(disabled, &["x"], &["x"]).unwrap_err();
+    assert!(message.starts_with("Invalid facet distribution: Attribute `x` matched rule #0 in filterableAttributes,"));
 }
 
 fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
@@ -169,7 +169,7 @@ fn many_candidates_list_numbers_by_value() {
     assert_eq!(first(&fewer), ["0", "1", "10", "100"]);
 }
 
-/// Extremes are those of all numbers, and more values than are listed are told, where counting stops at the last one listed.
+/// Extremes are those of all numbers, and more values than are listed are reported, where counting stops at the last one listed.
 #[test]
 fn many_values_are_cut_but_not_their_extremes() {
     let documents: Vec<Value> = (0..4000).map(|id| json!({ "id": id, "size": id % 1500, "big": id % 100 })).collect();
@@ -259,7 +259,7 @@ fn facet_search_finds_prefixes_and_typos() {
 }
 
 #[test]
-fn facet_search_tells_that_it_was_cut() {
+fn facet_search_reports_that_it_was_cut() {
     let documents: Vec<Value> = (0..9).map(|id| json!({ "id": id, "tag": format!("v{}", id / 2) })).collect();
     let with = |limit: usize, order: &str, query: &str| {
         let mut settings = settings();
@@ -303,8 +303,8 @@ fn facet_search_needs_the_feature() {
         "Attribute `x` is not facet-searchable. Available facet-searchable attributes patterns are: `genres`. To make \
          it facet-searchable add it to the `filterableAttributes` index settings."
     );
-    let told = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
-    assert!(told.contains("matches rule #0"), "{told}");
+    let message = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
+    assert!(message.contains("matches rule #0"), "{message}");
 }
 
 proptest! {

@@ -302,7 +302,7 @@ fn filters_have_a_size() {
     assert!(kind(json!(chain)).is_ok());
     let error = Filter::parse(&format!("{chain} OR a = 1")).unwrap_err();
     assert_eq!(error.kind(), &FilterErrorKind::ConditionLimit);
-    assert!(error.to_string().len() < 300, "the filter is not told again: {error}");
+    assert!(error.to_string().len() < 300, "the filter is not repeated: {error}");
     // All texts count together.
     let half = vec!["a = 1"; CONDITIONS_MAX / 2 + 1].join(" OR ");
     assert_eq!(kind(json!([half, half])), Err(FilterErrorKind::ConditionLimit));

@@ -249,7 +249,7 @@ impl Walk<'_, '_> {
                 length: found.range.len(),
                 indices: indices.clone(),
             });
-            // As other servers have it: of several values of a path the last one with matches is told.
+            // As other servers have it: of several values of a path the last one with matches is shown.
             self.positions.insert(path.to_owned(), found.collect());
             self.positions_bytes += matches.len() * (POSITION_BYTES + 8 * indices.len());
         }

@@ -73,7 +73,7 @@ impl Projection {
                 (Selected::Whole, _) => out.extend_from_slice(value.as_bytes()),
                 (_, Kind::Object) => drop(self.write_object(&path, lists, value, out)?),
                 (_, Kind::Array) => self.write_array(&path, lists, value, out)?,
-                // Nothing below it can be asked for, but that it is there and empty is told.
+                // Nothing below it can be asked for, but that it is there and empty is shown.
                 (_, Kind::Literal) if value == "null" => out.extend_from_slice(value.as_bytes()),
                 _ => out.truncate(member),
             }

@@ -84,8 +84,9 @@ impl Snapshot {
         // Anything but an object was refused when the document was written.
         let own: Vec<(String, &RawValue)> = own.and_then(|own| embedders_of(own).ok()).unwrap_or_default();
         for (name, value) in own {
-            let is_told = self.settings.embedders.contains_key(&name) || left.iter().any(|told| told.name() == name);
-            if !is_told {
+            let is_listed =
+                self.settings.embedders.contains_key(&name) || left.iter().any(|listed| listed.name() == name);
+            if !is_listed {
                 put(&mut out, &name, value.get());
             }
         }

@@ -7,7 +7,7 @@ use crate::segment::SegmentMeta;
 use crate::storage::Directory;
 
 /// A file of an index, shared by all snapshots that hold it. While no durable manifest names it the last holder's drop
-/// removes it: a failed commit leaves nothing behind, and a forgotten file stays as long as somebody reads it.
+/// removes it: a failed commit leaves nothing behind, and a forgotten file stays as long as a snapshot reads it.
 #[derive(Debug)]
 pub(super) struct FileGuard {
     directory: Arc<dyn Directory>,

@@ -42,7 +42,7 @@ pub(super) struct Shared {
     pub(super) options: IndexOptions,
     current: ArcSwap<Snapshot>,
     pub(super) next_segment_id: AtomicU64,
-    /// Held by whoever makes the next snapshot, from reading the current one to publishing.
+    /// Held by the thread that makes the next snapshot, from reading the current one to publishing.
     writer: Mutex<()>,
     pub(super) merges: MergeControl,
     pub(super) bulk: BulkActivity,
@@ -287,7 +287,7 @@ impl Index {
     ///
     /// # Errors
     /// What has nothing to do with embedders, also that it was `cancelled`; nothing has changed then. Texts that got no
-    /// vectors are told in the result.
+    /// vectors are listed in the result.
     pub fn embed_waiting(&self, progress: &Progress, cancelled: &AtomicBool) -> Result<Embedded, IndexError> {
         let shared = &*self.shared;
         let writer = shared.lock_writer();
@@ -369,7 +369,7 @@ impl Index {
         Merging::begin(&self.shared).compact(cancelled, None)
     }
 
-    /// As [`Index::compact`]; `watch` is told how far it is, from the start again when writers were in the way.
+    /// As [`Index::compact`]; `watch` follows how far it is, from the start again when writers were in the way.
     ///
     /// # Errors
     /// As [`Index::compact`].
@@ -378,7 +378,7 @@ impl Index {
         Merging::begin(&self.shared).compact(cancelled, Some(watch))
     }
 
-    /// Whether no merge is under way and nobody holds the current snapshot: dropping the handle then frees its memory and
+    /// Whether no merge is under way and no reader holds the current snapshot: dropping the handle then frees its memory and
     /// its maps at once, and waits for nothing.
     pub fn is_idle(&self) -> bool {
         let snapshot = self.snapshot();

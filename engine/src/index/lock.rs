@@ -8,7 +8,7 @@ use super::error::IndexError;
 const LOCK_FILE_NAME: &str = "lock";
 
 /// Holds an exclusive advisory lock until dropped; the operating system frees it when the process dies, so a file
-/// left behind by a crash locks nobody out.
+/// left behind by a crash locks no process out.
 #[derive(Debug)]
 pub(super) struct IndexLock {
     _file: File,

@@ -118,7 +118,7 @@ impl MergePolicy {
             .map(|segment| vec![segment.id])
     }
 
-    /// Runs of segments of similar size, smallest first, that are worth merging while nobody writes: disjoint, each of
+    /// Runs of segments of similar size, smallest first, that are worth merging while there are no writes: disjoint, each of
     /// two segments at least.
     pub fn runs(&self, segments: &[SegmentSize]) -> Vec<Vec<SegmentId>> {
         let mut sizes: Vec<(u64, u64, SegmentId)> =

@@ -7,7 +7,7 @@
 //! have new columns is thrown away.
 //!
 //! When the policy has nothing more to do, segments whose words were cut by the rules of an earlier version are written anew. Then
-//! the thread stays for a while: segments of similar size that nobody has touched
+//! the thread stays for a while: segments of similar size that no write has touched
 //! for some time are merged too, because every segment costs each query.
 
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl Shared {
         let spawned = std::thread::Builder::new().name("merge".to_owned()).spawn(move || shared.merge_until_quiet());
         state.thread_is_active = spawned.is_ok();
         match spawned {
-            // The thread before has ended or is about to: nobody needs its handle.
+            // The thread before has ended or is about to: its handle is not needed.
             Ok(thread) => state.thread = Some(thread),
             // The next commit tries again.
             Err(error) => tracing::warn!(%error, "could not start the merge thread"),
@@ -158,7 +158,7 @@ impl Shared {
             }
             drop(state);
             if !goes_on && result.is_ok() {
-                self.tell_merged();
+                self.call_when_merged();
             }
             if is_idle || !goes_on {
                 return;
@@ -166,10 +166,10 @@ impl Shared {
         }
     }
 
-    fn tell_merged(&self) {
+    fn call_when_merged(&self) {
         let is_closing = self.merges.closing.load(Ordering::Relaxed);
-        if let Some(tell) = self.options.when_merged.filter(|_| !is_closing && !self.bulk.is_going_on()) {
-            tell(&self.snapshot());
+        if let Some(call) = self.options.when_merged.filter(|_| !is_closing && !self.bulk.is_going_on()) {
+            call(&self.snapshot());
         }
     }
 
@@ -239,7 +239,7 @@ impl Shared {
     }
 }
 
-/// Nobody waits for a merge thread that panicked.
+/// No thread waits for a merge thread that panicked.
 struct PanicGuard<'a> {
     merges: &'a MergeControl,
 }

@@ -12,7 +12,7 @@ use super::snapshot::Snapshot;
 use crate::runtime::Runtime;
 use crate::segment::ListThresholds;
 
-/// How soon somebody who waits for a merge notices that the merge is not wanted any more.
+/// How soon a thread that waits for a merge notices that the merge is not wanted any more.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What an [`Index`](super::Index) may use, and how it behaves in the background.
@@ -84,7 +84,7 @@ struct Free {
 /// Why segments are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeReason {
-    /// There are too many of them, or somebody asked for it.
+    /// There are too many of them, or the caller asked for it.
     Needed,
     /// They have been left alone for a while, and are large.
     AtRest,
@@ -116,7 +116,7 @@ impl MergeLimit {
     pub(super) fn acquire(&self, reason: MergeReason, cancelled: &AtomicBool) -> Option<MergePermit<'_>> {
         let mut free = self.free.lock();
         while *free.of(reason) == 0 {
-            // The flag wakes nobody up, so it is looked at now and then.
+            // The flag wakes no thread, so it is looked at now and then.
             self.freed.wait_for(&mut free, CANCEL_CHECK_INTERVAL);
             if cancelled.load(Ordering::Relaxed) {
                 return None;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_merge_of_segments_at_rest_is_in_nobodys_way() {
+    fn a_merge_of_segments_at_rest_is_in_no_ones_way() {
         let limit = MergeLimit::new(1);
         let (wanted, unwanted) = (AtomicBool::new(false), AtomicBool::new(true));
         let at_rest = limit.acquire(MergeReason::AtRest, &wanted).expect("the first");

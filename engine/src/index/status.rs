@@ -1,4 +1,4 @@
-//! What an index tells about itself.
+//! What an index reports of itself.
 
 use super::damaged::DamagedSegment;
 use crate::id::SegmentId;

@@ -11,7 +11,7 @@ use super::recovery::tombstones_of;
 use crate::segment::{ComparedFile, FileMeta, Piece, PieceSum, SegmentReader};
 use crate::storage::{Directory, MappedDirectory};
 
-/// Is told how far a verification is. Called from many threads, for each megabyte.
+/// Follows how far a verification is. Called from many threads, for each megabyte.
 pub trait VerifyWatch: Sync {
     /// So many bytes are to be read.
     fn begin(&self, bytes: u64);
@@ -19,7 +19,7 @@ pub trait VerifyWatch: Sync {
     fn advance(&self, bytes: u64);
 }
 
-/// Tells nobody.
+/// Follows nothing.
 impl VerifyWatch for () {
     fn begin(&self, _bytes: u64) {}
     fn advance(&self, _bytes: u64) {}

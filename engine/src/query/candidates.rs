@@ -22,8 +22,8 @@ use crate::segment::SegmentReader;
 const LIST_SHARE: u64 = 512;
 /// Documents of words are kept when they are at least one in this many.
 const KEPT_SHARE: u64 = 64;
-/// More typos are not told apart.
-const TYPOS_TOLD_MAX: usize = 4;
+/// More typos count alike.
+const TYPOS_COUNTED_MAX: usize = 4;
 /// Fewer walks of the dictionary are made by the thread that is awake: to wake another one takes as long as some of them,
 /// and longer where that is on another core.
 const WALKS_PER_JOB: usize = 10;
@@ -240,14 +240,14 @@ impl<'a> SegmentQuery<'a> {
         for &node in level.starting.iter().flatten().filter(|&&n| self.graph.nodes[n].is_ngram()) {
             (0..CLASSES).for_each(|class| joined.or_assign(&among.and(self.docs(node, class))));
         }
-        let mut by_typos = vec![DocSet::empty(); TYPOS_TOLD_MAX + 1];
+        let mut by_typos = vec![DocSet::empty(); TYPOS_COUNTED_MAX + 1];
         by_typos[0] = among.and_not(&joined);
         for &node in level.starting.iter().filter_map(|s| s.first()) {
-            let mut next = vec![DocSet::empty(); TYPOS_TOLD_MAX + 1];
+            let mut next = vec![DocSet::empty(); TYPOS_COUNTED_MAX + 1];
             for (typos, mut left) in by_typos.into_iter().enumerate().filter(|(_, docs)| !docs.is_empty()) {
                 for class in 0..CLASSES {
                     let docs = self.docs(node, class);
-                    next[(typos + class).min(TYPOS_TOLD_MAX)].or_assign(&left.and(docs));
+                    next[(typos + class).min(TYPOS_COUNTED_MAX)].or_assign(&left.and(docs));
                     left.and_not_assign(docs);
                 }
             }

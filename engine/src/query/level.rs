@@ -6,7 +6,7 @@ use super::graph::QueryGraph;
 /// Of up to so many terms that may be left out all ways to do it are looked at: 252 to leave out five of ten.
 const FEW_TERMS: usize = 10;
 /// Of more terms so many ways to leave out equally many. What the others would find is found among the documents of fewer terms,
-/// and answers tell.
+/// and answers say so.
 const WAYS_MAX: usize = 32;
 
 /// Terms that a document must match, and the nodes that may cover them.
@@ -52,7 +52,7 @@ impl Level {
 
     /// Ways to cover the kept terms, as node lists, single words first, and whether these are all.
     pub(crate) fn tilings(&self, graph: &QueryGraph) -> (Vec<Vec<usize>>, bool) {
-        /// Their number doubles with each word that can be joined; answers tell when there are more.
+        /// Their number doubles with each word that can be joined; answers say when there are more.
         const TILINGS_MAX: usize = 256;
         let mut out = Vec::new();
         let mut stack = vec![(0, Vec::new())];
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_left_out_is_not_tried_in_every_combination() {
-        // Whoever leaves out one of the rarer terms in front has to leave out all of those behind them.
+        // To leave out one of the rarer terms in front means to leave out all of those behind them.
         let (rare, frequent) = (50, 49);
         let removable: Vec<_> = [vec![Some(7); rare], vec![Some(9); frequent], vec![None]].concat();
         for dropped in [30, frequent, frequent + 1] {

@@ -1,6 +1,6 @@
 //! Lower bounds of the keys of many documents at once, from postings alone.
 //!
-//! The postings of a word tell in which fields of a document it is and how early. So for documents that match a level
+//! The postings of a word know in which fields of a document it is and how early. So for documents that match a level
 //! without typo the cost of `attributeRank` is known, and that of `wordPosition` has a bound. Cut into groups by them,
 //! best first, the scan of the token column ends after a few groups instead of reading every document that holds
 //! frequent words.
@@ -221,7 +221,7 @@ enum Source<'q> {
     Union(PrefixUnion<'q>),
 }
 
-/// The words that a node matches: a word or what begins like it, and others in their place. A sequence of words is told
+/// The words that a node matches: a word or what begins like it, and others in their place. A sequence of words is known
 /// by its first one: a document that holds it counts with every place of that.
 struct Forms<'q> {
     words: std::ops::Range<TermOrdinal>,
@@ -351,7 +351,7 @@ fn exact_are_few(query: &SegmentQuery<'_>, groups: &[(Key, DocSet)]) -> bool {
     groups.split_last().is_none_or(|(_, exact)| exact.iter().all(|(_, docs)| docs.len() <= few))
 }
 
-/// What tells the costs of a node, and the number of postings to be read; `None` when too much would have to be read.
+/// What the costs of a node are read from, and the number of postings to be read; `None` when too much would have to be read.
 fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Option<(Source<'q>, u64)> {
     let e = &query.expansions()[node];
     // A split counts as a typo.
@@ -445,7 +445,7 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
 fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, packing: &Packing) -> PackedBounds {
     let postings = query.reader().postings();
     let of_node = &query.graph().nodes[node];
-    // A phrase is told by its first word.
+    // A phrase is bounded by its first word.
     let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.words.start));
     let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
     let mut least =

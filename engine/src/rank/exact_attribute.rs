@@ -1,4 +1,4 @@
-//! Whether a document can have an attribute that is the query, or begins with it: told by a look at few of its tokens.
+//! Whether a document can have an attribute that is the query, or begins with it: from a look at few of its tokens.
 
 use crate::id::{DocId, FieldId, TermOrdinal};
 use crate::query::SegmentQuery;
@@ -7,7 +7,7 @@ use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::path::EXACT_POSITIONS;
 use crate::segment::{BlockCodes, SegmentReader, Sequence, TokensOfDoc};
 
-/// Tells from the lengths of the fields whether a document can have an attribute that is exactly the query.
+/// Finds from the lengths of the fields whether a document can have an attribute that is exactly the query.
 pub(super) struct ExactFields<'a> {
     reader: &'a SegmentReader,
     /// Tokens of such a field: its words, and at most one gap between two.

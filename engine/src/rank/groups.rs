@@ -1,7 +1,7 @@
 //! Groups of documents with their smallest keys, best first, listed as they are asked for.
 //!
 //! The scan of a level mostly ends within the first few groups, so a group is a number per document until then, or a list
-//! that nobody has read.
+//! that were not read.
 
 use crate::bits::DocSet;
 use crate::bits::kernels::next_within;

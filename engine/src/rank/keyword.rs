@@ -189,7 +189,7 @@ impl Ranked<'_> {
         }
     }
 
-    /// Keeps the concatenations without which some document of the level would not match, and tells the largest typo
+    /// Keeps the concatenations without which some document of the level would not match, and finds the largest typo
     /// cost of the readings that remain.
     fn needed_readings(&mut self, level: Level, groups: &[DocSet]) -> (Level, u32) {
         let graph = self.context.search.graph;

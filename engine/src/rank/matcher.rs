@@ -1,6 +1,6 @@
 //! Finds the words of a query in one document of the token column.
 //!
-//! One pass over the packed ordinals of a document tells, for every vertex of the query graph, where it occurs. What a
+//! One pass over the packed ordinals of a document finds, for every vertex of the query graph, where it occurs. What a
 //! query word stands for (itself, completions, misspellings, synonyms) is a small set of ordinals and ranges, so the
 //! cost does not grow with the number of expansions: an ordinal is first looked up in a 4,096-bit filter.
 

@@ -56,7 +56,7 @@ pub(crate) struct Wanted {
     pub(crate) limit: usize,
     /// Documents with a lower score are no hits.
     pub(crate) score_threshold: Option<f64>,
-    /// Whether hits tell their score, for which their documents are read again.
+    /// Whether hits have their score, for which their documents are read again.
     pub(crate) scores: bool,
 }
 

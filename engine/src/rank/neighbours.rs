@@ -93,7 +93,7 @@ impl Neighbours {
     }
 }
 
-/// Tells from a few tokens of a document what its words cost at least.
+/// Bounds from a few tokens of a document what its words cost.
 pub(super) struct NearestWords {
     /// Per pair of neighbours, and whether the word whose places are looked at is the left one; `None` where both may be
     /// many words.
@@ -118,11 +118,11 @@ impl NearestWords {
         NearestWords { pairs: neighbours.pairs.iter().map(pair).collect() }
     }
 
-    /// Whether a document may cost no more than `limit`. Too little is told where fields or values meet.
+    /// Whether a document may cost no more than `limit`. The bound is too low where fields or values meet.
     pub(super) fn may_cost(&self, doc: &TokensOfDoc<'_>, limit: u32) -> bool {
         let cost = |sum: u32, pair: &Option<(Nearest, bool)>| {
             let Some((nearest, is_left)) = pair else { return Some(sum) };
-            // More than the worst is not told apart.
+            // More than the worst counts alike.
             let most = (limit - sum + 1).min(PROXIMITY_COST_MAX) as usize;
             // Words in the wrong order cost one more, those in the right one the tokens between them.
             let bounds = if *is_left { [most, most + 1] } else { [most + 1, most] };
@@ -135,7 +135,7 @@ impl NearestWords {
     }
 }
 
-/// Cuts groups of documents by the neighbours they lack, as far as the stored pairs of frequent words tell: each that is
+/// Cuts groups of documents by the neighbours they lack, as far as the stored pairs of frequent words go: each that is
 /// missing costs at least one of `proximity`, and more where none is near. Groups come with the smallest key of their
 /// documents, and leave the same way.
 pub(super) fn cut_by_neighbours(
@@ -174,7 +174,7 @@ pub(super) fn cut_by_neighbours(
 }
 
 /// All documents that can have a word of the one right before a word of the other, and those that can have them near each
-/// other, if that is known; maybe some that do not. `None` when nothing is known, or it tells little.
+/// other, if that is known; maybe some that do not. `None` when nothing is known, or it excludes little.
 fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Option<Known>)> {
     let paired = paired(query, pair);
     // Completions that are all in pairs are known one by one.
@@ -194,7 +194,7 @@ fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Op
     }
 }
 
-/// What pairs of frequent words tell of neighbours.
+/// What pairs of frequent words say of neighbours.
 struct Paired {
     adjacent: DocSet,
     near: Option<Known>,
@@ -252,7 +252,7 @@ fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<
 }
 
 /// The documents that hold any of some words that are in no pairs, and the sum of their numbers; `None` when these are too
-/// many to tell anything.
+/// many to exclude anything.
 fn holding_any(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> Option<(DocSet, u64)> {
     let postings = query.reader().postings();
     let holding: u64 = words.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();

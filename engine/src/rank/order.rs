@@ -11,7 +11,7 @@ use crate::rank::top_k::{Entry, KeyPart};
 /// Level of entries that complete a degraded answer, unsorted.
 const UNSORTED: u16 = u16::MAX;
 
-/// An entry that nobody had the time to rank: it comes last.
+/// An entry that there was no time to rank: it comes last.
 pub(super) fn is_unsorted(entry: &Entry) -> bool {
     entry.level == UNSORTED
 }

@@ -44,7 +44,7 @@ pub(super) struct LevelScan<'a> {
     documents: DocumentScanner<'a>,
     sorts: Vec<u64>,
     exact_fields: OnceCell<ExactFields<'a>>,
-    /// `None` when how the query begins tells nothing.
+    /// `None` when how the query begins excludes nothing.
     beginning: OnceCell<Option<Beginning<'a>>>,
     neighbours: Option<(Slice, Neighbours)>,
     nearest: OnceCell<NearestWords>,
@@ -280,7 +280,7 @@ impl<'a> LevelScan<'a> {
         Scan::Complete
     }
 
-    /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: told without a look at most
+    /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: found without a look at most
     /// of its words.
     fn may_be_exact(&self, doc: DocId, span: Span, whole: bool) -> bool {
         let SegmentLevel { context, level, .. } = self.of;

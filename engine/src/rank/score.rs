@@ -40,7 +40,7 @@ impl Exactness {
         [Rank { rank: kind, max: 3 }, words]
     }
 
-    /// Score of the rule as it is told: the words count where no attribute starts with the query.
+    /// Score of the rule as it is shown: the words count where no attribute starts with the query.
     pub fn told_score(self) -> f64 {
         let [kind, words] = self.ranks();
         if self.kind == ExactMatch::None { Rank::combined(kind, words) } else { kind.local_score() }

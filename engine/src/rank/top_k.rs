@@ -72,7 +72,7 @@ impl TopK {
         TopK { k, parts, entries: Vec::new(), threshold: None, shared: Key::MAX }
     }
 
-    /// Tells the others the worst key that still counts here, and asks for theirs.
+    /// Shares the worst key that still counts here, and takes that of the others.
     pub(crate) fn exchange(&mut self, bar: &SharedBar) {
         if let [KeyPart::Graph(mask)] = *self.parts {
             let mut bar = bar.0.lock();
@@ -123,7 +123,7 @@ impl TopK {
         self.threshold.as_ref().map(|worst| worst.key)
     }
 
-    /// How many documents come before all with this key, as far as the costs before the first sort tell.
+    /// How many documents come before all with this key, as far as it follows from the costs before the first sort.
     pub(crate) fn count_below(&self, bound: Key) -> usize {
         let Some(KeyPart::Graph(mask)) = self.parts.first() else { return 0 };
         self.entries.iter().filter(|entry| entry.key & mask < bound & mask).count()

@@ -17,7 +17,7 @@ use crate::rank::context::SegmentInput;
 use crate::rank::merge::RankedList;
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 
-/// What a request wants to be told beside its hits.
+/// What a request wants to know beside its hits.
 #[derive(Clone, Debug, Default)]
 pub struct Explain {
     /// The primary key of a document: why it is a hit, or is not.
@@ -26,7 +26,7 @@ pub struct Explain {
     pub imposed: Option<Filter>,
 }
 
-/// What is told.
+/// What an explanation says.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The words and phrases of the query, as they are looked for.
@@ -127,11 +127,11 @@ pub(super) fn explain_near(
         return Ok(DocumentExplanation::new(id, Standing::Filtered { parts }));
     };
     let place = if let Standing::Hit { place } = standing { Some(place) } else { None };
-    let mut told = DocumentExplanation::new(id, standing);
-    told.nearness = Some(Nearness { similarity, place });
-    told.score = Some(global_score(&details));
-    told.details = details;
-    Ok(told)
+    let mut explained = DocumentExplanation::new(id, standing);
+    explained.nearness = Some(Nearness { similarity, place });
+    explained.score = Some(global_score(&details));
+    explained.details = details;
+    Ok(explained)
 }
 
 /// Where a document is, if the caller may know of it.
@@ -286,18 +286,18 @@ impl Explainer<'_> {
             Ok(address) => address,
             Err(standing) => return Ok(DocumentExplanation::new(id, standing)),
         };
-        let mut told = DocumentExplanation::new(id, Standing::Unknown);
+        let mut explained = DocumentExplanation::new(id, Standing::Unknown);
         let segment = address.segment as usize;
-        told.words = self.matches(address);
+        explained.words = self.matches(address);
         let entry = ranked.entries()[segment].iter().find(|entry| entry.doc == address.doc);
         if let Some(entry) = entry {
-            told.details = ranked.details(segment, entry);
-            told.score = Some(global_score(&told.details));
+            explained.details = ranked.details(segment, entry);
+            explained.score = Some(global_score(&explained.details));
         }
-        told.standing = if !self.segments[segment].universe.contains(address.doc) {
+        explained.standing = if !self.segments[segment].universe.contains(address.doc) {
             self.outside(address)?
         } else if !matching[segment].contains(address.doc) {
-            let missing = told.words.iter().filter(|word| word.matches.is_empty());
+            let missing = explained.words.iter().filter(|word| word.matches.is_empty());
             Standing::MissingWords { words: missing.map(|word| word.word.clone()).collect() }
         } else if candidates[segment].contains(address.doc) {
             entry.map_or(Standing::NotRanked, |entry| {
@@ -308,12 +308,12 @@ impl Explainer<'_> {
                     |e: &(usize, &crate::rank::top_k::Entry)| ranked.order().compare(*e, (segment, entry)).is_lt();
                 Standing::Hit { place: before.filter(is_better).filter(is_hit).count() as u64 }
             })
-        } else if told.score.zip(self.request.score_threshold).is_some_and(|(score, least)| score < least) {
+        } else if explained.score.zip(self.request.score_threshold).is_some_and(|(score, least)| score < least) {
             Standing::BelowThreshold
         } else {
             Standing::NotDistinct
         };
-        Ok(told)
+        Ok(explained)
     }
 
     /// Why a document may not be a hit, whatever its words: the filter, or what is excluded.

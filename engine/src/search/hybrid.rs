@@ -37,12 +37,12 @@ pub fn search_hybrid(
 ) -> Result<HybridResult, SearchError> {
     let window = request.offset.saturating_add(request.limit);
     let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
-    // To tell the place of a document, as far as there are pages.
+    // To find the place of a document, as far as there are pages.
     let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
     let first = SearchRequest { offset: 0, limit: reach, scores: true, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
-    // Who asks for no hits but for all that match, as a facet search does, is told of both sides.
+    // Who asks for no hits but for all that match, as a facet search does, gets both sides.
     let counts_alone = window == 0 && request.exhaustive;
     let alone = !counts_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
     let Some(semantic) = (if alone { None } else { vector() }) else {

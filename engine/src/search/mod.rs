@@ -72,14 +72,14 @@ pub struct SearchRequest {
     pub languages: Vec<Language>,
     /// Hits with a lower global score are not hits.
     pub score_threshold: Option<f64>,
-    /// Hits of a search by words tell their score. Without it each hit is read once less.
+    /// Hits of a search by words have their score. Without it each hit is read once less.
     pub scores: bool,
     /// Collect the forms of the query's words, for highlighting.
     pub matching_terms: bool,
     /// Time budget, counted from `received`. A filter is evaluated within it, or for 0.2 seconds where less is left.
     pub cutoff: Option<Duration>,
     pub received: Instant,
-    /// Tell why.
+    /// Whether the answer explains itself.
     pub explain: Option<Explain>,
     /// From how many documents on more is done than to scan them.
     pub thresholds: SearchThresholds,
@@ -110,7 +110,7 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
-    /// Documents that have to be ranked; all of them when it takes their order to tell which are hits.
+    /// Documents that have to be ranked; all of them when it takes their order to find which are hits.
     fn wanted(&self, has_distinct: bool) -> usize {
         let asks_for_place = self.explain.as_ref().is_some_and(|explain| explain.document.is_some());
         if has_distinct || asks_for_place || self.score_threshold.is_some() {
@@ -146,7 +146,7 @@ pub struct SearchResult {
     pub limits: Vec<Limit>,
     /// Forms of the query's words, when asked for.
     pub matching_terms: Option<MatchingTerms>,
-    /// When asked for; in searches by vectors alone it tells no words.
+    /// When asked for; in searches by vectors alone it has no words.
     pub explanation: Option<Box<Explanation>>,
 }
 
@@ -166,7 +166,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// As answers tell it.
+    /// As answers name it.
     pub fn name(self) -> &'static str {
         match self {
             Limit::TimeBudget => "searchCutoffMs",
@@ -232,7 +232,7 @@ fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchErr
 fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
     let resolved = snapshot.resolved_settings();
-    // Of several mistakes the one is told that servers of the protocol tell.
+    // Of several mistakes the answer names the one that servers of the protocol name.
     let options = resolve(snapshot, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
     let filtering = Filtering::new(snapshot, request)?;

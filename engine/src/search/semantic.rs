@@ -113,24 +113,24 @@ fn search_by_vectors(
     all.par_sort_unstable_by(|one, other| order.compare(one, other));
 
     let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
-    let (mut hits, mut position, mut distinct, mut told) = (Vec::new(), 0, distinct, None);
+    let (mut hits, mut position, mut distinct, mut asked_for) = (Vec::new(), 0, distinct, None);
     for entry in all {
         let similarity = order.shown(&entry);
         let score = f64::from(similarity.unwrap_or(0.0));
-        let mut tell = |standing| {
+        let mut note = |standing| {
             if asked_address == Some(entry.address()) {
-                told = Some((standing, order.hit(&entry).details, similarity));
+                asked_for = Some((standing, order.hit(&entry).details, similarity));
             }
         };
         if request.score_threshold.is_some_and(|threshold| score < threshold) {
-            tell(Standing::BelowThreshold);
+            note(Standing::BelowThreshold);
             continue;
         }
         if distinct.as_mut().is_some_and(|distinct| !distinct.admit(entry.segment as usize, entry.doc)) {
-            tell(Standing::NotDistinct);
+            note(Standing::NotDistinct);
             continue;
         }
-        tell(Standing::Hit { place: position as u64 });
+        note(Standing::Hit { place: position as u64 });
         kept[entry.segment as usize].push(entry.doc);
         if (request.offset..window).contains(&position) {
             hits.push(order.hit(&entry));
@@ -141,7 +141,7 @@ fn search_by_vectors(
     if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || position < window)) {
         candidates = kept.into_iter().map(|docs| docs.into_iter().collect()).collect();
     }
-    let document = asked.map(|id| explain_near(snapshot, request, id, told)).transpose()?;
+    let document = asked.map(|id| explain_near(snapshot, request, id, asked_for)).transpose()?;
     clock.lap("hits by nearness", Some(documents(&candidates)));
     let explanation = request.explain.is_some().then(|| {
         let groups = vec![("placed by nearness".to_owned(), nearest_count)];
@@ -183,7 +183,7 @@ pub fn search_similar(
         excludes_words: false,
     };
     if nothing {
-        // Nothing to compare with: the candidates are told all the same.
+        // Nothing to compare with: the candidates are counted all the same.
         let request = SearchRequest { limit: 0, offset: 0, score_threshold: None, ..request.clone() };
         return search_semantic(snapshot, &request, &semantic);
     }
@@ -198,7 +198,7 @@ pub fn dimensions(snapshot: &Snapshot, embedder: &str) -> Option<u32> {
     stored.map(|vectors| vectors.shape().dimensions).or_else(|| settings?.dimensions)
 }
 
-/// The vectors that documents are compared with, and how similarities are told.
+/// The vectors that documents are compared with, and how similarities are shown.
 fn query_vectors(
     snapshot: &Snapshot,
     semantic: &SemanticQuery,
@@ -323,7 +323,7 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// The similarity as it is told. Where those of many models lie it has a limit at both ends, which documents that are
+    /// The similarity as it is shown. Where those of many models lie it has a limit at both ends, which documents that are
     /// near and nearer share: they are ordered by what was measured.
     fn shown(&self, entry: &Entry) -> Option<f32> {
         let measured = entry.similarity()?;

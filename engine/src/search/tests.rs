@@ -45,7 +45,7 @@ fn apply(index: &Index, operations: &[Operation]) {
 }
 
 /// The rules of each entry of an explanation.
-fn names(told: &Explanation) -> Vec<Vec<String>> {
+fn names(explanation: &Explanation) -> Vec<Vec<String>> {
     let name = |rule: &AppliedRule| match rule {
         AppliedRule::Named(name) => (*name).to_owned(),
         AppliedRule::Sort(SortCriterion { target, ascending }) => {
@@ -56,7 +56,7 @@ fn names(told: &Explanation) -> Vec<Vec<String>> {
             }
         }
     };
-    told.rules.iter().map(|entry| entry.rules.iter().map(name).collect()).collect()
+    explanation.rules.iter().map(|entry| entry.rules.iter().map(name).collect()).collect()
 }
 
 /// How many documents were looked at.
@@ -131,7 +131,7 @@ fn a_search_whose_time_is_up_answers_what_it_has() {
         let late = SearchRequest { cutoff: Some(Duration::ZERO), matching, ..request.clone() };
         let cut = search(&snapshot, &late).unwrap();
         assert_eq!(cut.limits, [Limit::TimeBudget], "{matching:?}");
-        // All that match are counted and told, whatever is known of their order.
+        // All that match are counted and answered, whatever is known of their order.
         assert_eq!((cut.total, cut.hits.len()), (3000, 3000));
         let all = |result: &SearchResult| ids(&snapshot, result).into_iter().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(all(&cut), all(&whole));
@@ -212,16 +212,17 @@ fn words_that_are_left_out_by_frequency_are_left_out_in_every_way() {
 }
 
 #[test]
-fn nearness_tells_its_stages() {
+fn nearness_explains_its_stages() {
     let snapshot = square().snapshot();
     let near = || SemanticQuery::new("e", vec![1.0, 0.0]);
     let filter = crate::filter::Filter::from_json(&json!("id < 5")).unwrap();
     let explain = Some(Explain::default());
     let request = SearchRequest { query: Some("fox".into()), filter, explain, ..SearchRequest::default() };
-    let told = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
-    let stages: Vec<(&str, Option<u64>)> = told.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
+    let explanation = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
+    let stages: Vec<(&str, Option<u64>)> =
+        explanation.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
     assert_eq!(stages, [("filter for vectors", Some(4)), ("nearness", Some(4)), ("hits by nearness", Some(4))]);
-    assert_eq!((names(&told), told.rules[0].documents), (vec![vec!["vectorSort".to_owned()]], 4));
+    assert_eq!((names(&explanation), explanation.rules[0].documents), (vec![vec!["vectorSort".to_owned()]], 4));
     let both = search_hybrid(&snapshot, &request, 0.9, || Some(near())).unwrap().result.explanation.expect("asked for");
     let stages: Vec<&str> = both.stages.iter().map(|stage| stage.name).collect();
     assert!(stages.contains(&"match and filter") && stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
@@ -234,14 +235,14 @@ fn nearness_tells_its_stages() {
 
 /// Each rule in its place, the sorts among them, and nothing that is none.
 #[test]
-fn rules_tell_what_came_to_them() {
+fn rules_report_what_came_to_them() {
     // 40 hold both words, one of them misspelt, and five hold the first one.
     let document = |id: u64| {
         let text = ["red river", "red", "red rivet"][usize::from(id < 5) + 2 * usize::from(id == 7)];
         json!({"id": id, "text": text, "y": id % 5, "_geo": {"lat": id, "lng": 0}})
     };
     let documents: Vec<Value> = (0..45).map(document).collect();
-    let told = |rules: Value, query: &str, sort: &[&str], matching: MatchingStrategy| {
+    let reported = |rules: Value, query: &str, sort: &[&str], matching: MatchingStrategy| {
         let settings =
             json!({"rankingRules": rules, "searchableAttributes": ["text"], "sortableAttributes": ["y", "_geo"]});
         let snapshot = index(settings, &[&documents[..20], &documents[20..]]).snapshot();
@@ -268,16 +269,16 @@ fn rules_tell_what_came_to_them() {
         list.iter().map(|(names, documents)| ((*names).to_owned(), *documents)).collect()
     };
     let (last, all, any) = (MatchingStrategy::Last, MatchingStrategy::All, MatchingStrategy::Any);
-    let custom = |query: &str| told(json!(["words", "y:desc"]), query, &[], last);
+    let custom = |query: &str| reported(json!(["words", "y:desc"]), query, &[], last);
     assert_eq!(custom("red river"), rules(&[("words", 45), ("y:desc", 40)]));
     assert_eq!(custom(""), rules(&[("y:desc", 45)]));
-    let sort_first = |query: &str, sort: &[&str]| told(json!(["sort", "words", "typo"]), query, sort, last);
+    let sort_first = |query: &str, sort: &[&str]| reported(json!(["sort", "words", "typo"]), query, sort, last);
     let each = [("y:asc", 45), ("words", 45), ("typo", 45)];
     assert_eq!(sort_first("red river", &["y:asc"]), rules(&each));
     assert_eq!(sort_first("", &["y:asc"]), rules(&each[..1]));
     assert_eq!(sort_first("", &[]), rules(&[]));
     let standard = json!(["words", "typo", "proximity", "attribute", "sort", "exactness"]);
-    let of_all = |sort: &[&str], matching| told(standard.clone(), "red river", sort, matching);
+    let of_all = |sort: &[&str], matching| reported(standard.clone(), "red river", sort, matching);
     assert_eq!(
         of_all(&["_geoPoint(1.5, 2):desc", "y:asc"], last),
         rules(&[("words", 45), ("typo", 40), ("proximity attribute 1.5,2:desc y:asc exactness", 39)])
@@ -285,7 +286,7 @@ fn rules_tell_what_came_to_them() {
     // Every word is required: `words` is no rule.
     assert_eq!(of_all(&[], all), rules(&[("typo", 40), ("proximity attribute exactness", 39)]));
     assert_eq!(of_all(&["y:asc"], any), rules(&[("bm25 y:asc", 45)]));
-    assert_eq!(told(json!(["sort", "words"]), "red river", &["y:asc"], any), rules(&[("y:asc bm25", 45)]));
+    assert_eq!(reported(json!(["sort", "words"]), "red river", &["y:asc"], any), rules(&[("y:asc bm25", 45)]));
 }
 
 #[test]
@@ -451,7 +452,7 @@ fn misspelt_words_begin_no_attribute() {
     };
     for rules in [json!(["words", "exactness"]), json!(["exactness", "words", "typo"])] {
         assert_eq!(found(rules.clone(), "the batman"), [3, 0, 1, 2], "{rules}");
-        // Nobody writes it so: the word has no part in how exact documents are.
+        // No document writes it so: the word has no part in how exact documents are.
         assert_eq!(found(rules.clone(), "the batmun"), [1, 3, 0, 2], "{rules}");
         assert_eq!(found(rules.clone(), "the bat man"), [2, 0, 3, 1], "{rules}");
     }

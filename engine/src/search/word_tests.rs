@@ -1,5 +1,5 @@
 //! Searches by words of random documents: what filter, threshold, `distinct` and window select, what is counted, and what
-//! the rules tell, against the whole ranked list of the same query, gone through naively.
+//! the rules report, against the whole ranked list of the same query, gone through naively.
 
 use std::collections::BTreeMap;
 
@@ -205,16 +205,16 @@ fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseE
         prop_assert_eq!(facet.values.into_iter().collect::<BTreeMap<_, _>>(), counts, "{} {:?}", name, request);
         prop_assert_eq!(facet.stats, stats);
     }
-    let told = found.explanation.iter().flat_map(|explanation| &explanation.rules);
+    let rules = found.explanation.iter().flat_map(|explanation| &explanation.rules);
     let mut places = 0;
-    for seen in told {
+    for seen in rules {
         prop_assert_eq!(seen.first, places, "{:?}", seen);
         places += seen.rules.len();
         prop_assert!(!seen.rules.is_empty() && seen.documents <= list.len() as u64, "{:?} {:?}", seen, request);
         prop_assert!(seen.read.is_none_or(|read| read <= seen.documents), "{:?} {:?}", seen, request);
     }
-    let is_told = |hit: &Hit| !drawn.explain || !drawn.scores || hit.details.len() == places;
-    prop_assert!(found.hits.iter().all(is_told), "all rules: {:?}", request);
+    let is_complete = |hit: &Hit| !drawn.explain || !drawn.scores || hit.details.len() == places;
+    prop_assert!(found.hits.iter().all(is_complete), "all rules: {:?}", request);
     Ok(())
 }
 

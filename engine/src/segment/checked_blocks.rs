@@ -96,7 +96,7 @@ impl CheckedBlocks {
             let to = if word == last / 64 { last % 64 } else { 63 };
             let wanted = (u64::MAX << from) & (u64::MAX >> (63 - to));
             let Some(compared) = self.compared.get(word) else { return };
-            // The bytes do not change: whoever sees the bit may read them, whatever else it has not seen.
+            // The bytes do not change: a thread that sees the bit may read them, whatever else it has not seen.
             let missing = wanted & !compared.load(Ordering::Relaxed);
             if missing != 0 {
                 self.compare_blocks(word, missing);

@@ -99,7 +99,7 @@ fn a_cut_file_is_refused() {
 }
 
 #[test]
-fn a_later_version_is_told_apart_from_damage() {
+fn a_later_version_is_distinguished_from_damage() {
     let (directory, meta, mut bytes) = small_segment();
     bytes[8] = 4;
     directory.overwrite(&meta.file.name, bytes);
@@ -148,7 +148,7 @@ fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
         .collect()
 }
 
-/// Rewrites all checksums, so that only the structure can tell the damage. Those of blocks end with the version before them.
+/// Rewrites all checksums, so that only the structure can show the damage. Those of blocks end with the version before them.
 fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
     bytes[8] = 2;
     let footer = bytes.len() - format::FOOTER_BYTES;
@@ -354,8 +354,8 @@ const LISTS: [format::SectionKind; 5] = [
     format::SectionKind::Followers,
 ];
 
-/// What they tell of documents, in this order.
-fn told(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
+/// What they say of documents, in this order.
+fn lists_of(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
     let neighbours = segment.neighbours();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let of_pair = |words: [u32; 2]| Some((key(&words), neighbours.next(words)?.documents.to_vec()));
@@ -392,7 +392,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
     let directory = MemoryDirectory::new();
     let meta = write_segment(&directory, 1, &many_docs(5_000));
     let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
-    let right = told(&SegmentReader::open(&directory, &meta).unwrap());
+    let right = lists_of(&SegmentReader::open(&directory, &meta).unwrap());
     let mut wrong = [0; LISTS.len()];
     for kind in LISTS {
         let section = sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
@@ -403,7 +403,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
             sign(&mut damaged, &mut meta);
             directory.overwrite(&meta.file.name, damaged);
             let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
-            let mut found = told(&segment);
+            let mut found = lists_of(&segment);
             // What is said of another triple, near pair or follower may be so, and nothing has to be said of any.
             let mut right = right.clone();
             for (right, found) in right.iter_mut().zip(&mut found).skip(2) {
@@ -412,7 +412,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
             }
             if found != right {
                 segment.verify().expect_err("not what the documents hold");
-                for (count, differs) in wrong.iter_mut().zip((0..LISTS.len()).map(|told| found[told] != right[told])) {
+                for (count, differs) in wrong.iter_mut().zip((0..LISTS.len()).map(|list| found[list] != right[list])) {
                     *count += usize::from(differs);
                 }
             }

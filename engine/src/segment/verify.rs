@@ -215,8 +215,8 @@ pub(super) fn unions_agree_with_postings(segment: &SegmentReader) -> Result<(), 
         let terms = segment.terms().prefix_range(prefix);
         let mut docs = BitsetBuilder::new(segment.doc_count());
         terms.clone().for_each(|ordinal| postings.add_to(ordinal, &mut docs));
-        let (docs, told) = (docs.finish(), union.docs());
-        if told.len() != docs.len() || told.and_len(&docs) != docs.len() {
+        let (docs, stored) = (docs.finish(), union.docs());
+        if stored.len() != docs.len() || stored.and_len(&docs) != docs.len() {
             return Err(Damage("a union has other documents than the terms of its prefix"));
         }
         union.for_each_group(|code, zone, docs| {

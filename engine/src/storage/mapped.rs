@@ -128,7 +128,7 @@ impl Directory for MappedDirectory {
 #[expect(unsafe_code, reason = "memory maps are unsafe; the promise of `storage` makes this one sound")]
 fn map(file: &File) -> io::Result<memmap2::Mmap> {
     // SAFETY: files of a directory are write-once (the promise in `storage/mod.rs`): when they are opened for reading
-    // nobody writes to or truncates them any more, and deleting a name leaves the mapped content in place.
+    // nothing writes to or truncates them any more, and deleting a name leaves the mapped content in place.
     unsafe { memmap2::Mmap::map(file) }
 }
 

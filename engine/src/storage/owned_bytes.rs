@@ -52,12 +52,12 @@ impl OwnedBytes {
         (start <= end && end <= self.end).then(|| OwnedBytes { source: self.source.clone(), start, end })
     }
 
-    /// Enters these bytes into the tables of the process, and reads those that are not in memory. Whoever reads them next
+    /// Enters these bytes into the tables of the process, and reads those that are not in memory. A thread that reads them next
     /// is not interrupted by that. Cost: some 25 microseconds for a megabyte that is in memory.
     pub fn populate(&self) {
         #[cfg(target_os = "linux")]
         if let Source::Mapped(map) = &self.source {
-            /// Whoever maps or unmaps memory meanwhile waits until the step is done.
+            /// A thread that maps or unmaps memory meanwhile waits until the step is done.
             const STEP_BYTES: usize = 1 << 20;
             for start in (self.start..self.end).step_by(STEP_BYTES) {
                 // Only a hint: systems before Linux 5.14 refuse it.
@@ -66,7 +66,7 @@ impl OwnedBytes {
         }
     }
 
-    /// Tells the system that these bytes will be read from front to back soon, so that it reads ahead.
+    /// Advises the system that these bytes will be read from front to back soon, so that it reads ahead.
     pub fn advise_sequential(&self) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &self.source {

@@ -33,7 +33,7 @@ impl SteadyFile {
         self.file.sync_all()
     }
 
-    /// Waits for the piece on its way. The system tells of a failure once, so it must not be lost here.
+    /// Waits for the piece on its way. The system reports a failure once, so it must not be lost here.
     fn arrived(&mut self) -> io::Result<()> {
         let Some(under_way) = self.under_way.take() else { return Ok(()) };
         under_way.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs a file panicked")))
@@ -94,13 +94,13 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn failures_of_earlier_pieces_are_told() {
+    fn failures_of_earlier_pieces_are_reported() {
         // Pipes can be written to and not be synced: each piece fails, as on a broken disk.
         let (mut reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || io::copy(&mut reader, &mut io::sink()).unwrap());
         let mut file = SteadyFile::new(File::from(std::os::fd::OwnedFd::from(writer)));
         let mut write_all = || (0..64).try_for_each(|_| file.write_all(&vec![0; PIECE_BYTES / 4]));
-        write_all().expect_err("the second piece tells of the first");
+        write_all().expect_err("the second piece reports the failure of the first");
         drop(file);
         reading.join().unwrap();
     }

@@ -107,7 +107,7 @@ pub(super) fn cyrillic(c: char) -> char {
     }
 }
 
-/// Whether a mark behind `letters`, in lower case, is left out: the dots of ё, and accents that tell where the stress is. Those that
+/// Whether a mark behind `letters`, in lower case, is left out: the dots of ё, and accents that mark the stress. Those that
 /// make another letter (й, ї, ў, ѓ, ќ) stay.
 pub(super) fn drops_cyrillic_mark(letters: &str, mark: char) -> bool {
     match mark {

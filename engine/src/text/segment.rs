@@ -83,7 +83,7 @@ pub fn dictionary_heap_bytes() -> usize {
 /// Set before the dictionary is read, which happens with the first text that needs it.
 static CHINESE_IS_READ: AtomicBool = AtomicBool::new(false);
 
-/// Whether `text`, UTF-8 that may be cut anywhere, holds a Chinese character, of which the dictionary of Chinese words tells
+/// Whether `text`, UTF-8 that may be cut anywhere, holds a Chinese character, which the dictionary of Chinese words knows
 /// how to cut. Japanese is written with some of them as well. Cost: 10 ms a gigabyte.
 pub fn holds_chinese(text: &[u8]) -> bool {
     // First bytes of U+4000 to U+9FFF, and of nothing else. Without a way out of each piece, the loop looks at many at once.

@@ -21,7 +21,7 @@ static HARD: LazyLock<HashSet<&'static str>> =
 
 /// Separators and dictionary words, matched leftmost-longest on the original text.
 pub(super) struct Separators {
-    /// ASCII characters that begin no default separator: most of any text, and told without hashing.
+    /// ASCII characters that begin no default separator: most of any text, and found without hashing.
     plain: [bool; 128],
     /// Separators of one character: those of the lists, and the ASCII signs.
     single: FastMap<char, TokenKind>,

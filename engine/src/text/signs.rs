@@ -59,7 +59,7 @@ fn signs() -> impl Iterator<Item = char> {
         .filter(|c| !c.is_alphabetic() && *c != ZERO_WIDTH_JOINER)
 }
 
-/// Whether a symbol is short for letters or digits. Signs of trade (™, ℠) are none of these: nobody looks for them.
+/// Whether a symbol is short for letters or digits. Signs of trade (™, ℠) are none of these: they are not searched for.
 fn is_spelled(c: char) -> bool {
     let (mut count, mut spelled) = (0, true);
     decompose_compatible(c, |part| {

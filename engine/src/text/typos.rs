@@ -1,19 +1,19 @@
-//! Words within one or two typos of another one, told byte by byte.
+//! Words within one or two typos of another one, found byte by byte.
 //!
 //! The universal Levenshtein automaton of Mihov and Schulz (2004), with transpositions. Of the table of edit distances only
 //! a band around the diagonal can be within two typos, and a row of the band follows from the row before it and from where
 //! around the diagonal the character occurs that is read. So all rows that can be are numbered once, for all words: an
-//! automaton for a word is its list of characters, and nothing is built while somebody waits for an answer.
+//! automaton for a word is its list of characters, and nothing is built while a search waits for an answer.
 
 use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 
-/// Most typos that are told.
+/// Most typos that are counted.
 pub(crate) const TYPOS_MAX: u8 = 2;
 /// Cells of a row: as many on both sides of the diagonal as there are typos.
 const BAND: usize = 2 * TYPOS_MAX as usize + 1;
-/// More typos than are told.
+/// More typos than are counted.
 const FAR: u8 = TYPOS_MAX + 1;
 /// Cells that a transposition can come to without being far.
 const SWAPS: std::ops::RangeInclusive<usize> = 1..=BAND - 2;
@@ -173,7 +173,7 @@ pub(crate) struct Reading {
 impl TypoPattern {
     /// `typos_max`: 1 or 2.
     pub(crate) fn new(word: &str, prefix: bool, typos_max: u8) -> TypoPattern {
-        debug_assert!((1..=TYPOS_MAX).contains(&typos_max), "nothing else is told");
+        debug_assert!((1..=TYPOS_MAX).contains(&typos_max), "nothing else is counted");
         let around = usize::from(TYPOS_MAX);
         let mut padded = vec![NONE; around];
         padded.extend(word.chars().map(u32::from));
@@ -318,9 +318,9 @@ mod tests {
                     reading = pattern.step(before, byte);
                     let only = pattern.only(before);
                     assert!(only.is_none_or(|only| only.as_ref().is_sorted()));
-                    let is_told = only.is_none_or(|only| only.as_ref().contains(&byte));
+                    let is_admitted = only.is_none_or(|only| only.as_ref().contains(&byte));
                     // The first of several bytes is read without a look at what follows.
-                    assert!(is_told || byte >= 0x80 || reading.is_none(), "{word} {text} {typos_max} {byte}");
+                    assert!(is_admitted || byte >= 0x80 || reading.is_none(), "{word} {text} {typos_max} {byte}");
                 }
             }
         }

@@ -72,7 +72,7 @@ fn ways_to_leave_out_words_take_no_place_from_each_other() {
     }
 }
 
-/// A document that matches by the completion of a word may hold the word itself where nobody searches, which counts.
+/// A document that matches by the completion of a word may hold the word itself where no search looks, which counts.
 #[test]
 fn attributes_that_are_not_searched_count_however_many_hits_are_asked_for() {
     let docs = [(doc_of(["sea of king", "", ""]), 400), (doc_of(["to kingdom", "king of the sea", ""]), 10)];

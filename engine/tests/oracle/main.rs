@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use proptest::sample::Index as Pick;
 use serde_json::json;
 
-/// Ranking rules of an index that was not told any.
+/// Ranking rules of an index whose settings name none.
 const DEFAULT_RULES: &[Rule] =
     &[Rule::Words, Rule::Typo, Rule::Proximity, Rule::AttributeRank, Rule::WordPosition, Rule::Exactness];
 
@@ -200,10 +200,10 @@ fn compare(
         .collect();
     let mut want: Vec<(usize, Vector, u32)> = Vec::new();
     for equal in one_of_each.chunk_by(|a, b| order.key(&a.vector) == order.key(&b.vector)) {
-        let told = |e: &Expected| (told(&e.vector, order), if order.has(1) { e.max_typos } else { 0 });
+        let shown = |e: &Expected| (shown(&e.vector, order), if order.has(1) { e.max_typos } else { 0 });
         let hit = |(&place, (vector, max_typos)): (&usize, (Vector, u32))| (place, vector, max_typos);
         let start = want.len();
-        want.extend(equal.iter().flat_map(|e| places_of[e.doc].iter().zip(std::iter::repeat(told(e))).map(hit)));
+        want.extend(equal.iter().flat_map(|e| places_of[e.doc].iter().zip(std::iter::repeat(shown(e))).map(hit)));
         want[start..].sort_unstable_by_key(|hit| hit.0);
         if want.len() >= query.limit {
             want.truncate(query.limit);
@@ -256,12 +256,12 @@ fn score_of(details: &[ScoreDetail]) -> f64 {
     score
 }
 
-/// What the details of a hit tell of its costs: those of the rules of the index. The number of a document is compared
+/// What the details of a hit show of its costs: those of the rules of the index. The number of a document is compared
 /// through the order of hits.
-fn told(vector: &Vector, order: &Order) -> Vector {
-    let mut told = [0, 0, 0, 0, 0, 2, 0, 0];
-    (0..7).filter(|&cost| order.has(cost)).for_each(|cost| told[cost] = vector[cost]);
-    told
+fn shown(vector: &Vector, order: &Order) -> Vector {
+    let mut shown = [0, 0, 0, 0, 0, 2, 0, 0];
+    (0..7).filter(|&cost| order.has(cost)).for_each(|cost| shown[cost] = vector[cost]);
+    shown
 }
 
 fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {

@@ -351,7 +351,7 @@ fn evaluate(
                 .filter(|&i| is_known(&nodes[tiling[i]]))
                 .partition(|&i| classes[i] == 0 && nodes[tiling[i]].len == 1);
             let firsts: Vec<usize> = exact.iter().map(|&i| nodes[tiling[i]].first).collect();
-            // Unless `typo` has told them apart, documents without a known word are not exact.
+            // Unless `typo` has separated them, documents without a known word are not exact.
             let has_all = others.is_empty() || order.has_before(1, 5);
             if has_all && !firsts.is_empty() && firsts.iter().enumerate().all(|(i, &f)| i == f) {
                 for (field, words) in fields(doc) {

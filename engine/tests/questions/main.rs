@@ -369,11 +369,11 @@ fn check(docs: &[Doc], cuts: &[usize], questions: &[Question]) -> Result<(), Tes
                 .map(|hit| {
                     let json: Value =
                         serde_json::from_slice(&snapshot.document(hit.address).expect("a document")).expect("JSON");
-                    let told = hit.details.iter().find_map(|detail| match detail {
+                    let shown = hit.details.iter().find_map(|detail| match detail {
                         ScoreDetail::Bm25 { value, matching_words, .. } => Some((*value, *matching_words)),
                         _ => None,
                     });
-                    let (value, matching) = told.expect("its own rule");
+                    let (value, matching) = shown.expect("its own rule");
                     (json["id"].as_u64().expect("a number"), value, hit.score, matching)
                 })
                 .collect();

@@ -36,12 +36,12 @@ fn documents_and_queries_can_be_fragments() {
 
     assert_eq!(search(media(json!({"animal": "kitten"}))).body["hits"][0]["id"], 1);
     assert_eq!(server.ids("pets", near("puppy"))[0], 2);
-    for (wrong, told) in [(json!({"plant": 1}), "Query matches no search fragment."), (json!(null), "")] {
+    for (wrong, expected) in [(json!({"plant": 1}), "Query matches no search fragment."), (json!(null), "")] {
         let answer = search(media(wrong));
         let message = answer.body["message"].as_str().unwrap_or_default();
         assert_eq!(
-            (answer.status, message.contains(told)),
-            (if told.is_empty() { 200 } else { 400 }, true),
+            (answer.status, message.contains(expected)),
+            (if expected.is_empty() { 200 } else { 400 }, true),
             "{message}"
         );
     }
@@ -60,7 +60,7 @@ fn documents_and_queries_can_be_fragments() {
     server.done(&server.patch("/indexes/pets/settings/embedders", change));
     assert_eq!(model.take_texts(), ["Tom, cat"]);
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1]);
-    for (change, told) in [
+    for (change, expected) in [
         (json!({"documentTemplate": "x"}), "cannot pass both fragments and a document template."),
         (json!({"searchFragments": {"q": null, "like": null}}), "inconsistent fragments"),
         (json!({"dimensions": null}), "cannot infer `dimensions`"),
@@ -68,6 +68,6 @@ fn documents_and_queries_can_be_fragments() {
         let answer = server.patch("/indexes/pets/settings/embedders", json!({"m": change}));
         let refused = if answer.status == 202 { server.wait(&answer)["error"].clone() } else { answer.body };
         assert_eq!(refused["code"], "vector_embedding_error", "{refused}");
-        assert!(refused["message"].as_str().unwrap().contains(told), "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains(expected), "{refused}");
     }
 }

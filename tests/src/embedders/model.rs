@@ -45,7 +45,7 @@ impl Model {
     }
 
     pub(super) fn be(&self, manner: Manner) {
-        *self.shared.manner.lock().expect("nobody panicked") = manner;
+        *self.shared.manner.lock().expect("no thread panicked") = manner;
         self.shared.changed.notify_all();
     }
 
@@ -55,7 +55,7 @@ impl Model {
 
     /// The texts that came since the last call, sorted.
     pub(super) fn take_texts(&self) -> Vec<String> {
-        let mut texts = std::mem::take(&mut *self.shared.texts.lock().expect("nobody panicked"));
+        let mut texts = std::mem::take(&mut *self.shared.texts.lock().expect("no thread panicked"));
         texts.sort_unstable();
         texts
     }
@@ -88,10 +88,10 @@ fn answer(stream: &TcpStream, shared: &Shared) -> Option<()> {
     // Of a fragment, whatever its `text` says.
     let text = |input: &Value| input.as_str().or_else(|| input["text"].as_str()).map(str::to_owned);
     let texts: Vec<String> = body["input"].as_array()?.iter().map(text).collect::<Option<_>>()?;
-    shared.texts.lock().expect("nobody panicked").extend(texts.iter().cloned());
+    shared.texts.lock().expect("no thread panicked").extend(texts.iter().cloned());
     let holds = |word: Option<&str>| word.is_some_and(|word| texts.iter().any(|text| text.contains(word)));
-    let manner = shared.manner.lock().expect("nobody panicked");
-    let manner = shared.changed.wait_while(manner, |manner| holds(manner.holds)).expect("nobody panicked");
+    let manner = shared.manner.lock().expect("no thread panicked");
+    let manner = shared.changed.wait_while(manner, |manner| holds(manner.holds)).expect("no thread panicked");
     let status = manner.status.unwrap_or(if holds(manner.refuses) { 400 } else { 200 });
     let dimensions = manner.dimensions.unwrap_or(2);
     drop(manner);

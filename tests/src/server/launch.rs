@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The options, and those that make the server tell the collector of its use.
+/// The options, and those that make the server report its use to the collector.
 pub(super) fn watched(options: &[&str], watch: &Watch) -> Vec<String> {
     let mut all: Vec<String> = options.iter().map(|option| option.to_string()).collect();
     let says = |prefix: &str| options.iter().any(|option| option.starts_with(prefix));
@@ -44,8 +44,8 @@ pub(crate) fn command(folder: &Path, options: &[String]) -> Command {
     command
 }
 
-/// Nobody listens there.
-pub(crate) const NOBODY: &str = "http://127.0.0.1:1";
+/// No process listens there.
+pub(crate) const UNREACHABLE: &str = "http://127.0.0.1:1";
 
 /// Starts a server with its log in `folder/log`, and waits until it says where it listens, which it does last: what
 /// connects from then on is answered. Ports are never chosen here, because another test could take them first.

@@ -54,7 +54,7 @@ compiled_twice! {
     next_within, next_within_avx2, (words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize
 }
 compiled_twice! {
-    /// Which keys may stand for a group with the value, as bits of the first answer: too many are told, never too few.
+    /// Which keys may stand for a group with the value, as bits of the first answer: it may have too many, never too few.
     /// `keys`: at most [`FIELD_KEYS_MAX`], whose groups follow each other from bit `first` of `bits` on, which is below 8.
     /// `starts`: replaced by where the groups begin. The second answer is where the last one ends.
     fields_holding, fields_holding_avx2,

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_rows_are_told() {
+    fn broken_rows_are_reported() {
         let refused = |payload: &[u8]| read(payload, b',').unwrap_err();
         assert_eq!(
             refused(b"id,title\n1,a,b\n"),

@@ -8,7 +8,7 @@ use super::BLOCK_BYTES;
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A place as parsers tell it: lines from 1, and the bytes before it in its line.
+/// A place as parsers report it: lines from 1, and the bytes before it in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: u64,

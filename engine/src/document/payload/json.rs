@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_json_is_told_in_known_words() {
+    fn broken_json_is_reported_in_known_words() {
         refused(Json, b"", "EOF while parsing a value at line 1 column 0");
         refused(Json, b"{\"id\": 1, \"doggo\": \"a\"", "EOF while parsing an object at line 1 column 22");
         refused(Json, b"doggo", "expected value at line 1 column 1");

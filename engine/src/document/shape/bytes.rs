@@ -9,7 +9,7 @@ const LINE: u64 = 1;
 const AREA: u64 = 2;
 
 const POSITION_BYTES: usize = 16;
-/// Positions that a line has at least; whoever measures one relies on the first.
+/// Positions that a line has at least; code that measures one relies on the first.
 const LINE_POSITIONS_MIN: usize = 2;
 /// Positions that a ring has at least.
 const RING_POSITIONS_MIN: usize = 3;

@@ -1,7 +1,7 @@
 //! Shapes on the globe: what `_geojson` of a document describes.
 //!
 //! A shape is flat: x is the longitude and y the latitude, both in degrees, and lines between positions are straight on
-//! that map. It does not wrap around at the antimeridian; whoever means a shape beyond it sends two parts.
+//! that map. It does not wrap around at the antimeridian; a shape beyond it is sent in two parts.
 
 mod bytes;
 mod geojson;

@@ -44,7 +44,7 @@ fn every_kind_of_geometry_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     for (value, message) in [
         (json!([1]), "expected an object, found `[1]`"),
         (json!({"coordinates": [1, 2]}), "missing member `type`"),
@@ -68,7 +68,7 @@ fn what_is_wrong_is_told() {
     assert_eq!(read(deep), Err(GeoJsonError::TooDeep));
 }
 
-/// Whoever compares shapes looks at the first position of a line and of a ring.
+/// Comparisons of shapes look at the first position of a line and of a ring.
 #[test]
 fn parts_of_too_few_positions_are_refused() {
     let encoded = |part: Part| {

@@ -11,7 +11,7 @@ pub enum Fault {
     User,
     /// The provider's.
     Runtime,
-    /// Nobody can tell.
+    /// The cause is not known.
     Undecided,
     /// Ours.
     Bug,
@@ -50,12 +50,12 @@ impl EmbedFailure {
         EmbedFailure { fault: Fault::Runtime, message: message.into(), is_of_text: false }
     }
 
-    /// Somebody does not.
+    /// One of both does not, and which is not known.
     pub fn undecided(message: impl Into<String>) -> EmbedFailure {
         EmbedFailure { fault: Fault::Undecided, message: message.into(), is_of_text: false }
     }
 
-    /// Told to give up.
+    /// The caller has canceled it.
     pub fn cancelled() -> EmbedFailure {
         EmbedFailure::undecided("cancelled")
     }

@@ -1,6 +1,6 @@
-//! Vectors made from texts: what the engine asks of whoever can make them, and what can go wrong.
+//! Vectors made from texts: what the engine asks of those that can make them, and what can go wrong.
 //!
-//! The engine knows neither models nor networks. Whoever opens an index hands in an [`EmbedderProvider`]; for each
+//! The engine knows neither models nor networks. The caller that opens an index hands in an [`EmbedderProvider`]; for each
 //! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
 
 mod bounded;

@@ -229,7 +229,7 @@ impl TextTemplate {
         Ok(TextTemplate { program, bytes_max })
     }
 
-    /// The text of a document. `is_searchable` tells of top-level fields. Costs a parsed copy of the document.
+    /// The text of a document. `is_searchable` is asked for top-level fields. Costs a parsed copy of the document.
     ///
     /// # Errors
     /// A field that the template reads and the document does not have, or a limit.

@@ -1,4 +1,4 @@
-//! Repair of an index that nobody has open: what is sound stays as it is, a damaged segment is written anew from the
+//! Repair of an index that no process has open: what is sound stays as it is, a damaged segment is written anew from the
 //! documents that can be read, and what was damaged is kept aside.
 //!
 //! Terms, postings, tokens, columns, points, shapes and keys are made of the documents: losing them loses nothing. Of the

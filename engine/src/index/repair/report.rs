@@ -28,7 +28,7 @@ pub enum ManifestFound {
     /// An older one: the newest is damaged, for this reason.
     Older { reason: String },
     /// None can be read: the segments say what they hold, but settings, the dates, and what was deleted are lost. The primary
-    /// key is the one that the keys of the documents tell, if any.
+    /// key is the one that follows from the keys of the documents, if any.
     Lost { reason: String, primary_key: Option<String> },
 }
 

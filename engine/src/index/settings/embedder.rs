@@ -113,7 +113,7 @@ fn made_by(configuration: &Map<String, Value>) -> Vec<(&'static str, Option<&Val
     let fields = ["model", "revision", "pooling", "request", "response", INDEXING_FRAGMENTS];
     let mut made_by: Vec<_> = fields.into_iter().map(|field| (field, indexing.get(field))).collect();
     made_by.push(("source", source.or_else(|| indexing.get("source"))));
-    // The provider's own service answers alike wherever it is reached, and is the only one that is told a size.
+    // The provider's own service answers alike wherever it is reached, and is the only one that takes a size.
     made_by.push(if name == "openAi" {
         ("dimensions", indexing.get("dimensions"))
     } else {

@@ -144,7 +144,7 @@ fn the_primary_key_is_named_inferred_or_refused() {
     let results = apply(
         &index,
         &[
-            add(&[json!({"name": "nobody"})]),
+            add(&[json!({"name": "no one"})]),
             add(&[json!({"a_id": 1, "b_id": 2})]),
             add(&[]),
             add(&[json!({"uuID": "x"}), json!({"uuID": "not valid!"})]),
@@ -410,7 +410,7 @@ fn readers_never_see_half_of_a_batch() {
 }
 
 #[test]
-fn somebody_is_told_when_nothing_is_left_to_merge() {
+fn the_callback_runs_when_nothing_is_left_to_merge() {
     static SEEN: AtomicUsize = AtomicUsize::new(usize::MAX);
     let when_merged = Some((|snapshot: &Snapshot| SEEN.store(snapshot.segments.len(), Relaxed)) as fn(&Snapshot));
     let options = IndexOptions { background_merges: true, when_merged, ..options() };
@@ -421,9 +421,9 @@ fn somebody_is_told_when_nothing_is_left_to_merge() {
         apply_one(&index, add(&[json!({ "id": id })])).expect("added");
     }
     let patience = Instant::now() + Duration::from_secs(60);
-    // It may have been told in between too.
+    // It may have been called in between too.
     while index.snapshot().segments.len() > 10 || SEEN.load(Relaxed) != index.snapshot().segments.len() {
-        assert!(Instant::now() < patience, "nobody was told");
+        assert!(Instant::now() < patience, "it was not called");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

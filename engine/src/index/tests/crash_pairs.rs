@@ -54,11 +54,11 @@ struct Checked {
 
 /// Compares the documents that each listed pair names with those that hold it.
 fn check(snapshot: &Snapshot) -> Checked {
-    let mut told =
+    let mut counts =
         Checked { documents: snapshot.document_count(), segments: snapshot.segments.len(), segments_with_pairs: 0 };
     for segment in &snapshot.segments {
         let (reader, neighbours) = (&segment.reader, segment.reader.neighbours());
-        told.segments_with_pairs += usize::from(!neighbours.words().is_empty());
+        counts.segments_with_pairs += usize::from(!neighbours.words().is_empty());
         let mut held: BTreeMap<[String; 2], BTreeSet<u32>> = BTreeMap::new();
         for doc in 0..reader.doc_count() {
             let mut json = Vec::new();
@@ -81,7 +81,7 @@ fn check(snapshot: &Snapshot) -> Checked {
         }
         assert!(neighbours.words().is_empty() || listed >= 40, "{listed} pairs: the test shows little");
     }
-    told
+    counts
 }
 
 #[test]

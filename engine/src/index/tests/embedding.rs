@@ -126,17 +126,17 @@ fn documents_wait_for_their_vectors() {
 }
 
 #[test]
-fn refused_texts_are_told_and_tried_again() {
+fn refused_texts_are_reported_and_tried_again() {
     let model = Model::default();
     let index = index(&MemoryDirectory::default(), &model);
     let documents: Vec<Value> =
         (0..3000).map(|i| json!({"id": i, "t": if i % 1000 == 7 { "no!" } else { "yes" }})).collect();
     apply_first(&index, &documents);
-    let told = embed(&index);
-    assert_eq!((told.made, told.failed, told.lasting.len()), (2997, 3, 0));
-    let ids: Vec<&str> = told.documents.iter().map(|failed| failed.document_id.as_str()).collect();
+    let report = embed(&index);
+    assert_eq!((report.made, report.failed, report.lasting.len()), (2997, 3, 0));
+    let ids: Vec<&str> = report.documents.iter().map(|failed| failed.document_id.as_str()).collect();
     assert_eq!(ids, ["7", "1007", "2007"]);
-    assert_eq!(told.documents[0].failure.to_string(), "user error: no");
+    assert_eq!(report.documents[0].failure.to_string(), "user error: no");
     assert!(index.snapshot().waits_for_vectors());
     model.asked();
     model.be(TOLERANT);
@@ -153,9 +153,9 @@ fn a_model_that_is_away_keeps_no_document_from_being_written() {
     model.be(AWAY);
     apply_first(&index, &[json!({"id": 2, "t": "two"}), json!({"id": 3, "t": "three"})]);
     let before = index.snapshot();
-    let told = embed(&index);
-    assert_eq!((told.made, told.failed), (0, 2));
-    assert_eq!(told.lasting["m"].to_string(), "runtime error: away");
+    let report = embed(&index);
+    assert_eq!((report.made, report.failed), (0, 2));
+    assert_eq!(report.lasting["m"].to_string(), "runtime error: away");
     assert_eq!(index.snapshot().generation, before.generation);
     model.be(PICKY);
     assert_eq!(embed(&index).made, 2);
@@ -214,8 +214,8 @@ fn a_text_that_is_refused_again_costs_its_neighbours_no_copy() {
     apply_one(&index, settings(json!({"embedders": {"other": other}}))).unwrap();
     model.be(PICKY);
     apply_first(&index, &[json!({"id": 50, "t": "new"}), json!({"id": 3, "t": "more!"})]);
-    let told = embed(&index);
-    assert_eq!((told.made, told.failed), (1, 4), "`m` of document 50; both of 3, `other` of 50, `m` of 7");
+    let report = embed(&index);
+    assert_eq!((report.made, report.failed), (1, 4), "`m` of document 50; both of 3, `other` of 50, `m` of 7");
     model.be(TOLERANT);
     assert_eq!(embed(&index).made, 4);
     index.compact(&AtomicBool::new(false)).unwrap();
@@ -279,7 +279,7 @@ fn vectors_that_do_not_fit_into_memory_are_put_into_files() {
     let syncs = |memory_bytes: usize| {
         let directory = FaultyDirectory::new(Fault::None);
         let options = |memory_bytes| IndexOptions { indexing_memory_bytes: memory_bytes, ..options() };
-        // One segment, whose vectors are plain data of an embedder that nobody knows yet.
+        // One segment, whose vectors are plain data of an embedder that the settings do not know yet.
         let roomy = Index::create_in(Arc::new(directory.clone()), options(64 << 20)).unwrap();
         let documents: Vec<Value> = (0..1000).map(|id| json!({"id": id, "_vectors": {"e": vector(id)}})).collect();
         apply_one(&roomy, add(&documents)).unwrap();

@@ -89,7 +89,7 @@ fn documents(snapshot: &Snapshot) -> Vec<Map<String, Value>> {
     snapshot.documents(0, u64::MAX).into_iter().map(read).collect()
 }
 
-/// What a reader can tell about a state.
+/// What a reader sees of a state.
 #[derive(Clone, Debug, PartialEq)]
 struct Observed {
     documents: Vec<Map<String, Value>>,

@@ -91,7 +91,7 @@ fn a_rare_field_keeps_its_column_through_merges() {
 fn positions_are_read_once_they_are_wanted() {
     let index = create(&MemoryDirectory::default());
     apply_one(&index, add(&[json!({"id": 1, "_geo": {"lat": 1.5, "lng": "2"}}), json!({"id": 2, "_geo": {"lat": 1}})]))
-        .expect("nobody looks at positions yet");
+        .expect("positions are not looked at yet");
     let points = |index: &Index| -> Vec<Option<(f64, f64)>> {
         let snapshot = index.snapshot();
         let read = |segment: &super::super::SegmentView| {

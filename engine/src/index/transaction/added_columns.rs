@@ -107,7 +107,7 @@ fn read_columns(
         if segment.is_live(doc) {
             documents.write_columns(&mut log, json)
         } else {
-            // Keeps the count; what is wrong with a deleted document concerns nobody.
+            // Keeps the count; what is wrong with a deleted document does not matter.
             log.begin_document();
             Ok(())
         }

@@ -139,7 +139,7 @@ struct Paths<'a> {
     /// Paths that are wanted or lead to one that is; `None`: all.
     of_use: Option<HashSet<Box<str>>>,
     known: Vec<PathUse>,
-    /// Number of documents so far: tells a top-level key met twice in one document.
+    /// Number of documents so far: distinguishes a top-level key met twice in one document.
     document_count: u64,
 }
 

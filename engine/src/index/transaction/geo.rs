@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_told_apart() {
+    fn each_mistake_is_distinguished() {
         let document_id = || "7".to_owned();
         assert_eq!(
             parse("[1,2]"),

@@ -1,6 +1,6 @@
 //! Upper bounds of the scores of all documents of a segment at once, and the documents with the largest ones.
 //!
-//! Postings tell which words a document holds, not how often. So what a word can add to the score of a document is
+//! Postings know which words a document holds, not how often. So what a word can add to the score of a document is
 //! bounded by what it is worth times `K1 + 1`, and the sum over the words that are there is a bound of the score.
 //! Bounds are kept as one byte per document: adding a dense list is eight documents per 64-bit addition, and looking for
 //! large ones reads a megabyte per million documents.

@@ -3,7 +3,7 @@
 //! Without it, a word that stands in a document once, as most do, is taken for one that fills it, and a document with half
 //! of a question's words for one that may beat those with all of them. The ceilings of a segment are made once and kept
 //! as long as the weights of its fields and, roughly, the average lengths stay the same. Very frequent words stand in
-//! many documents several times and tell little: they have no part in this.
+//! many documents several times and weigh little: they have no part in this.
 
 use std::sync::Arc;
 

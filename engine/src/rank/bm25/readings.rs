@@ -3,7 +3,7 @@
 //! A word may be read as itself (or a synonym), as the beginning of a word if it is the last one, as a part of the word
 //! that it makes with its neighbours, or as a misspelling.
 //! The readings of a word are ordered: a document counts with the one that gives it most. A later reading has the
-//! documents of the earlier ones too when its frequency is taken, so it never tells more than the word itself, and a
+//! documents of the earlier ones too when its frequency is taken, so it never weighs more than the word itself, and a
 //! discount on top.
 
 use hashbrown::HashMap;

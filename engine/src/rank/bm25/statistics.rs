@@ -46,7 +46,7 @@ impl Statistics {
         self.documents
     }
 
-    /// What a word that `docs` documents hold tells: much when they are few, and never nothing.
+    /// The weight of a word that `docs` documents hold: much when they are few, and never nothing.
     pub(crate) fn idf(&self, docs: u64) -> f64 {
         let (all, docs) = (self.documents as f64, docs as f64);
         ((all - docs + 0.5).max(0.5) / (docs + 0.5)).ln_1p()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_tell_more_and_none_tells_nothing() {
+    fn rare_words_weigh_more_and_none_weighs_nothing() {
         let statistics = Statistics { documents: 100, fields: Vec::new() };
         let idf: Vec<f64> = [0, 1, 50, 99, 100].iter().map(|&docs| statistics.idf(docs)).collect();
         assert!(idf.is_sorted_by(|one, next| one > next) && idf[4] > 0.0, "{idf:?}");

@@ -77,7 +77,7 @@ fn frequent_words_that_are_seldom_near_read_few_documents() {
             4_400 => "a sea story of a ship",
             4_300..4_320 => "a sea and a story of a ship",
             4_100..4_120 => "a story and sea of a ship",
-            _ => "the sea is not what is told by the story of a ship",
+            _ => "the sea is not what is meant by the story of a ship",
         };
         json!({"id": id, "text": text})
     };

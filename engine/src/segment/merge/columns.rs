@@ -139,7 +139,7 @@ fn join(
     loop {
         equal.clear();
         for input in 0..rest.len() {
-            // Values that nobody has any more are passed over.
+            // Values that no document has any more are passed over.
             while !rest[input].is_empty() && ordinals[input][rest[input].start as usize] == UNUSED {
                 rest[input].start += 1;
             }

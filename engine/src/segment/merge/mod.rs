@@ -76,7 +76,7 @@ pub struct Merged {
 /// shapes. The content of the new file is synced; the caller syncs the directory.
 ///
 /// # Errors
-/// An input is damaged, which its checksums tell before anything is written; the file cannot be written; there would be
+/// An input is damaged, which its checksums show before anything is written; the file cannot be written; there would be
 /// too many documents; or it was cancelled. The inputs stay as they are, and no file is left.
 pub fn merge(
     inputs: &[MergeInput<'_>],

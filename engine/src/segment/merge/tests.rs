@@ -146,11 +146,11 @@ fn a_cancelled_or_failed_merge_leaves_no_file() {
     }
 }
 
-/// The steps with their units and how many of them were told.
+/// The steps with their units and how many of them were reported.
 #[derive(Debug, Default)]
-struct Told(Mutex<Vec<(MergeStep, u64, u64)>>);
+struct Recorded(Mutex<Vec<(MergeStep, u64, u64)>>);
 
-impl MergeWatch for Told {
+impl MergeWatch for Recorded {
     fn enter(&self, step: MergeStep, total: u64) {
         self.0.lock().unwrap().push((step, total, 0));
     }
@@ -161,7 +161,7 @@ impl MergeWatch for Told {
 }
 
 #[test]
-fn a_merge_tells_how_far_it_is() {
+fn a_merge_reports_how_far_it_is() {
     let directory = MemoryDirectory::new();
     let docs = many_docs(2_000);
     let metas = [write_segment(&directory, 1, &docs[..1_500]), write_segment(&directory, 2, &docs[1_500..])];
@@ -169,11 +169,11 @@ fn a_merge_tells_how_far_it_is() {
     let deleted = DocSet::from_sorted((0..100).collect());
     let mut inputs = segments.each_ref().map(|segment| MergeInput { segment, deleted: None });
     inputs[0].deleted = Some(&deleted);
-    let told = Told::default();
-    merge(&inputs, &directory, SegmentId(3), &MergeOptions { watch: Some(&told), ..small_lists() }).unwrap();
-    let told = told.0.into_inner().unwrap();
-    assert_eq!(told.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), MergeStep::ALL);
-    for (step, total, units) in &told {
+    let recorded = Recorded::default();
+    merge(&inputs, &directory, SegmentId(3), &MergeOptions { watch: Some(&recorded), ..small_lists() }).unwrap();
+    let recorded = recorded.0.into_inner().unwrap();
+    assert_eq!(recorded.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), MergeStep::ALL);
+    for (step, total, units) in &recorded {
         assert_eq!(total, units, "{step:?}");
         match step {
             MergeStep::Keys | MergeStep::Documents | MergeStep::Tokens => assert_eq!(*total, 1_900, "{step:?}"),

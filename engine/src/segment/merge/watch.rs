@@ -31,11 +31,11 @@ impl MergeStep {
     ];
 }
 
-/// Is told how far a merge is, on the thread that merges: it should not wait for anything.
+/// Follows how far a merge is, on the thread that merges: it should not wait for anything.
 pub trait MergeWatch: Debug + Sync {
     /// A step of `total` units begins; the one before it has ended.
     fn enter(&self, step: MergeStep, total: u64);
 
-    /// More units of the step are done. In a merge that succeeds they are all told.
+    /// More units of the step are done. In a merge that succeeds they are all reported.
     fn advance(&self, units: u64);
 }

@@ -4,7 +4,7 @@ use crate::id::{FIRST_TERM, TermOrdinal};
 
 /// No more cells than this; the last one takes what is left.
 const CELLS_MAX: usize = 2048;
-/// Letters by which words are told apart.
+/// Letters that distinguish words.
 const LETTERS: usize = 3;
 /// A cell ends where the first or second letter changes once one document in this many holds its words, all counted,
 const CELL_SHARE: u32 = 1024;
@@ -71,7 +71,7 @@ fn is_cut(before: u64, group: &Group, doc_count: u32) -> bool {
     reaches(before.max(group.doc_freq), LETTER_SHARE) || (group.common < LETTERS - 1 && reaches(before, CELL_SHARE))
 }
 
-/// How many whole letters two texts have in common at the start, as far as their first eight bytes tell.
+/// How many whole letters two texts have in common at the start, as far as their first eight bytes go.
 fn common_letters(one: u64, other: u64) -> usize {
     let bytes = other.to_be_bytes();
     let common = (one ^ other).leading_zeros() as usize / 8;

@@ -66,9 +66,9 @@ impl FlaggedLists {
         for _ in 0..entry_count {
             let number = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&number| number < numbers)?;
             next = number + 1;
-            let told = read_varint(&bytes, &mut at)?;
-            let doc_freq = u32::try_from(told / 2).ok().filter(|&docs| docs <= doc_count)?;
-            entries.push(Entry { number: u32::try_from(number).ok()?, doc_freq, flag: told % 2 == 1, at: list_at });
+            let head = read_varint(&bytes, &mut at)?;
+            let doc_freq = u32::try_from(head / 2).ok().filter(|&docs| docs <= doc_count)?;
+            entries.push(Entry { number: u32::try_from(number).ok()?, doc_freq, flag: head % 2 == 1, at: list_at });
             if doc_freq > 0 {
                 list_at = list_at.checked_add(u32::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
             }

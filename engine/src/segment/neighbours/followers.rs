@@ -1,7 +1,7 @@
 //! "Which documents have a word that begins like this right after that frequent word?"
 //!
 //! A prefix of one to three letters behind a frequent word is the other case in which the order by proximity has to read
-//! nearly every document that holds both: few of the completions are frequent, so no pairs tell which documents have one
+//! nearly every document that holds both: few of the completions are frequent, so no pairs know which documents have one
 //! of them next to the word. The terms of a segment are therefore cut into *cells*, ranges of ordinals of which the words
 //! that begin with the same letters fill few, and for each of the most frequent words and each cell the documents are
 //! listed in which a word of the cell follows it. Lists are left out that would be long or hold most of the documents
@@ -26,9 +26,9 @@ use crate::storage::OwnedBytes;
 const WORDS_MAX: usize = 64;
 /// A list has at most this many documents,
 const SHORT: u32 = 8;
-/// or one in this many of those that hold both, as far as the words themselves tell.
+/// or one in this many of those that hold both, as far as the counts of the words go.
 const SPARING_SHARE: u32 = 16;
-/// Bytes that it takes to tell where a list is, about.
+/// Bytes of the place of a list, about.
 const BYTES_PER_LIST: usize = 1;
 
 /// Collects the lists while documents are written in order. Memory: eight bytes a document, two a term, and 36 for each word
@@ -79,7 +79,7 @@ impl FollowersBuilder {
         if !words.is_empty() {
             cell_of.reserve(ordinal_count as usize);
             let ends = cells.starts.iter().skip(1).copied().chain([ordinal_count]);
-            // Ordinals before the first term are asked for by nobody.
+            // Ordinals before the first term are not asked for.
             (0..).zip(ends).for_each(|(cell, end)| cell_of.resize(end as usize, cell));
         }
         let lists = vec![OpenList::default(); holding.len()];

@@ -62,7 +62,7 @@ pub(super) struct NearBuilder {
     costs: Box<[[u8; PLACES]; PLACES]>,
     /// By pair the documents of cost 1, and of cost 2; a document may be in both.
     lists: Vec<[OpenList; NEAR_COST_MAX as usize]>,
-    /// By pair how many documents hold both words, as far as the words themselves tell.
+    /// By pair how many documents hold both words, as far as the counts of the words go.
     holding: Vec<u32>,
     /// Of all lists.
     bytes: usize,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_little_is_not_listed() {
+    fn what_excludes_little_is_not_listed() {
         let near = |doc_count, run: &[TermOrdinal]| {
             built(&[3, 5], doc_count, (0..200).map(|doc| (doc, vec![run.to_vec()]))).near([5, 3])
         };

@@ -4,7 +4,7 @@
 //! two, and the order by proximity would have to scan the tokens of nearly every document. For the most frequent words of
 //! a segment the documents of each pair of neighbours are therefore kept as a list of their own. There are few such
 //! words, so the lists take one to two percent of the documents' size. Lists that would hold nearly all documents are
-//! left out: they tell little.
+//! left out: they exclude little.
 //!
 //! The layout is in `segment-format.md`.
 

@@ -1,6 +1,6 @@
 //! Unions of crowded prefixes, computed when the segment is written.
 //!
-//! While somebody types, the first letters match thousands of terms whose lists hold most of the documents. Joining them
+//! While a query is typed, the first letters match thousands of terms whose lists hold most of the documents. Joining them
 //! takes longer than the rest of the query. For the prefixes of one to three characters that would be the dearest to
 //! join, the union is stored, in a share of the segment that is bounded by bytes per document.
 //!

@@ -26,7 +26,7 @@ pub(crate) use writer::StoreParts;
 
 /// A block is closed before it grows past this many bytes of JSON (a larger document has a block of its own).
 ///
-/// Whoever reads a document decompresses all of its block, a microsecond a kilobyte. 2 KB pack catalogue documents to
+/// To read a document, all of its block is decompressed, a microsecond a kilobyte. 2 KB pack catalogue documents to
 /// 0.311 of their size, 1.5 KB to 0.316. (Before pieces had numbers 4 KB packed them to 0.333, 2 KB to 0.341, 1 KB to
 /// 0.358.)
 const BLOCK_BYTES: usize = 3 * 512;

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_begin_others_are_told_from_them() {
+    fn pieces_that_begin_others_are_distinguished_from_them() {
         // `","` between strings of an array begins `","b":"`; `,"n":` begins `,"n":"`.
         let documents: Vec<String> = (0..200)
             .map(|i| match i % 4 {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let pieces = learned(&(0..100).map(|i| format!(r#"{{"id":{i},"title":"A"}}"#)).collect::<Vec<_>>());
         let count = pieces.ends.len() as u8;
         assert_eq!(count, 3);

@@ -26,7 +26,7 @@ const ZSTD_BLOCK_BYTES: usize = 128 * 1024;
 /// The original JSON of the documents.
 pub struct Store {
     file: String,
-    /// Tells stores apart in the block cache of a thread.
+    /// Distinguishes stores in the block cache of a thread.
     identity: u64,
     blocks: OwnedBytes,
     index: OwnedBytes,
@@ -272,7 +272,7 @@ impl Store {
         let ends = self.index.get(self.ends_at..).unwrap_or_default();
         let (start, end) = (self.ends.get(ends, block) as usize, self.ends.get(ends, block + 1) as usize);
         match self.blocks.as_slice().get(start..end).and_then(BlockHead::read) {
-            // Whoever reads the block compares all of it with its checksum.
+            // A reader of the block compares all of it with its checksum.
             Some((head, _)) if head.json_bytes <= CACHED_BYTES_MAX => Ok(head.json_bytes),
             // Damage must not be taken for size.
             _ => Ok(self.block(block)?.0.json_bytes),

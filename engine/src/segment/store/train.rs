@@ -55,7 +55,7 @@ pub(super) fn train(samples: &[u8], lengths: &[usize]) -> io::Result<Vec<u8>> {
             PARAMETERS,
         )
     };
-    #[expect(unsafe_code, reason = "tells errors of the function above from sizes")]
+    #[expect(unsafe_code, reason = "distinguishes errors of the function above from sizes")]
     // SAFETY: it looks at a number.
     if unsafe { ZDICT_isError(written) } != 0 {
         return Err(failed(written));

@@ -83,7 +83,7 @@ impl StoreDictionary {
         self.trained.get().is_none() && self.is_in_training.swap(true, Ordering::Relaxed)
     }
 
-    /// The dictionary; trained now, on documents that lie one after the other in `samples`, if nobody did before.
+    /// The dictionary; trained now, on documents that lie one after the other in `samples`, if no thread did before.
     fn get_or_train(&self, samples: &[u8], lengths: &[usize]) -> Option<Arc<Dictionary>> {
         self.trained.get_or_init(|| Dictionary::train(samples, lengths).map(Arc::new)).clone()
     }

@@ -116,7 +116,7 @@ impl Terms {
     }
 
     /// Walks down the dictionary: `step` answers the state after a byte, or `None` to leave out all terms below, and
-    /// `found` is called with the state of each term that was reached, in order of the terms. `only` may tell of a state
+    /// `found` is called with the state of each term that was reached, in order of the terms. `only` may know of a state
     /// which bytes `step` accepts, at most, ascending: no other one is looked at then.
     pub fn walk<S: Copy, L: AsRef<[u8]>>(
         &self,

@@ -1,4 +1,4 @@
-//! "Where in this document is this word?", told from the codes of its tokens.
+//! "Where in this document is this word?", answered from the codes of its tokens.
 
 use super::codes::Code;
 use super::decoder::{Decoder, Packed, TOKENS_PER_BYTE};

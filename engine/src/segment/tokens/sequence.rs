@@ -1,4 +1,4 @@
-//! "Do these words follow each other in this document?", told from the codes of its tokens.
+//! "Do these words follow each other in this document?", answered from the codes of its tokens.
 
 use super::codes::Code;
 use super::decoder::{Decoder, Packed};

@@ -2,7 +2,7 @@
 //! reads an eighth, and in large segments lists of vectors that lie together, so it need not read them all.
 //!
 //! Codes only say who may be near; the vectors themselves say who is. A code is made of one vector alone: it is turned
-//! (by a rotation that is the same for all, so that every dimension tells equally much), divided by its length and
+//! (by a rotation that is the same for all, so that every dimension weighs equally much), divided by its length and
 //! rounded to sixteen steps. So nothing is trained, codes of segments that merge are those that were, and a filter costs
 //! no accuracy: whatever passes it is compared.
 //!

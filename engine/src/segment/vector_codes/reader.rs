@@ -154,7 +154,7 @@ impl VectorCodes {
     }
 
     /// The vectors that are among the `count` nearest to the query, and some more: those whose codes are so near that
-    /// they may be. What seems nearest comes first. `unit` has the length 1 and the right dimensions. `admits` tells of the number of a vector whether it
+    /// they may be. What seems nearest comes first. `unit` has the length 1 and the right dimensions. `admits` decides by the number of a vector whether it
     /// is looked at.
     ///
     /// Reads the codes of admitted vectors in lists that may hold near ones, which is a small part of them where vectors

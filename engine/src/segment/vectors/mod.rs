@@ -1,6 +1,6 @@
 //! The vectors of one embedder: for each document what is known of its vectors, then the vectors themselves.
 //!
-//! A section stands on its own: it names its embedder, tells the shape of its vectors and can be read without the
+//! A section stands on its own: it names its embedder, has the shape of its vectors and can be read without the
 //! settings. Vectors of a document follow each other, and those of the documents stand in their order, so a scan over
 //! all documents reads memory front to back. With `f32` vectors stand the inverses of their lengths, which turn a
 //! product into a cosine; vectors of one bit a dimension all have the same length and need none.

@@ -306,7 +306,7 @@ impl SegmentWriter {
             // Each half takes about as long as the other.
             let beside = || {
                 let text = Arc::new(sorted_text());
-                // Nobody takes it any more where the other half has failed.
+                // It is not taken any more where the other half has failed.
                 let _ = text_sender.send(Arc::clone(&text));
                 check()?;
                 let inverted = Arc::new(text.inverted(&order.docs));

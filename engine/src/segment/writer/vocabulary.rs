@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_of_all_lengths_are_told_apart_and_sorted(words in prop::collection::vec("[a-c\u{0}]{1,11}|[aé]{1,40}", 1..200)) {
+        fn words_of_all_lengths_are_distinguished_and_sorted(words in prop::collection::vec("[a-c\u{0}]{1,11}|[aé]{1,40}", 1..200)) {
             let mut vocabulary = Vocabulary::default();
             let ids: Vec<u32> = words.iter().map(|word| vocabulary.intern(word.as_bytes())).collect();
             ids.iter().for_each(|&id| vocabulary.count(id, 0));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_are_told_apart() {
+    fn short_words_are_distinguished() {
         let alphabet = [0, b'a', b'b'];
         let mut words: Vec<Vec<u8>> = vec![Vec::new()];
         for length in 1..=8 {

@@ -14,7 +14,7 @@ use super::super::resources::Resources;
 use super::super::threads::check;
 use super::Origin;
 use super::active::ActiveEmbedder;
-use super::missing::{Missing, Told};
+use super::missing::{Missing, WithoutVectors};
 use crate::document::{SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders};
 use crate::id::{DocId, InternalId};
 use crate::segment::{SegmentError, StoredVectors, VectorShape, VectorState, VectorsBuilder};
@@ -182,7 +182,9 @@ impl<'a> DocumentVectors<'a> {
                 target.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
             }
             (None, true, Some(_)) => self.generate(target, number, doc, &taken.json, earlier)?,
-            (None, true, None) => self.missing.note(embedder.name(), id, || self.told(taken, embedder.name())),
+            (None, true, None) => {
+                self.missing.note(embedder.name(), id, || self.without_vectors(taken, embedder.name()))
+            }
             (None, false, _) => {
                 let vectors = target.vectors(embedder.name(), embedder.shape);
                 match earlier {
@@ -218,7 +220,7 @@ impl<'a> DocumentVectors<'a> {
                 target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
             }
             (_, None) if matches!(origin, Origin::New | Origin::Replaces(..)) => {
-                self.missing.note(embedder.name(), id, || self.told(taken, embedder.name()));
+                self.missing.note(embedder.name(), id, || self.without_vectors(taken, embedder.name()));
             }
             (earlier, Some(_)) if !matches!(origin, Origin::Rewrites(..)) => {
                 self.generate(target, number, doc, &taken.json, earlier)?;
@@ -228,8 +230,8 @@ impl<'a> DocumentVectors<'a> {
         Ok(())
     }
 
-    /// What to say of a document without vectors that nobody can make.
-    fn told(&self, taken: &Taken<'_>, embedder: &str) -> Told {
+    /// What to say of a document without vectors that no embedder can make.
+    fn without_vectors(&self, taken: &Taken<'_>, embedder: &str) -> WithoutVectors {
         let is_like = |name: &str, meant: &str| {
             let typos = TypoPattern::new(meant, false, TYPOS_MAX).typos_of(name);
             typos.is_some_and(|typos| (1..meant.chars().count()).contains(&usize::from(typos)))
@@ -248,7 +250,10 @@ impl<'a> DocumentVectors<'a> {
                 field.map(|found| Misspelt { found, meant: VECTORS_FIELD.to_owned() })
             }
         };
-        Told { document_id: document_id_json(&taken.json, self.primary_key), misspelt: misspelt.map(Box::new) }
+        WithoutVectors {
+            document_id: document_id_json(&taken.json, self.primary_key),
+            misspelt: misspelt.map(Box::new),
+        }
     }
 
     /// The vector of the document's text: the earlier one if the text is the same, else a new one, later. A document

@@ -1,4 +1,4 @@
-//! Documents that came without vectors that nobody can make for them.
+//! Documents that came without vectors that no embedder can make for them.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ pub(in super::super) struct Missing(Mutex<BTreeMap<String, Noted>>);
 struct Noted {
     /// The first document.
     first: InternalId,
-    told: Told,
+    document: WithoutVectors,
     /// Documents.
     count: u64,
 }
 
-/// What is told of a document.
+/// What an error says of a document.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct WithoutVectors {
     /// The document's id as JSON: a number or a quoted text.
     pub(super) document_id: String,
     pub(super) misspelt: Option<Box<Misspelt>>,
@@ -31,14 +31,14 @@ pub(super) struct Told {
 
 impl Missing {
     /// Notes a document.
-    pub(super) fn note(&self, embedder: &str, id: InternalId, told: impl FnOnce() -> Told) {
+    pub(super) fn note(&self, embedder: &str, id: InternalId, describe: impl FnOnce() -> WithoutVectors) {
         let mut missing = self.0.lock();
         match missing.get_mut(embedder) {
-            None => drop(missing.insert(embedder.to_owned(), Noted { first: id, told: told(), count: 1 })),
+            None => drop(missing.insert(embedder.to_owned(), Noted { first: id, document: describe(), count: 1 })),
             Some(noted) => {
                 noted.count += 1;
                 if id < noted.first {
-                    (noted.first, noted.told) = (id, told());
+                    (noted.first, noted.document) = (id, describe());
                 }
             }
         }
@@ -49,7 +49,7 @@ impl Missing {
     pub(in super::super) fn check(self) -> Result<(), IndexError> {
         match self.0.into_inner().pop_first() {
             None => Ok(()),
-            Some((embedder, Noted { told: Told { document_id, misspelt }, count, .. })) => {
+            Some((embedder, Noted { document: WithoutVectors { document_id, misspelt }, count, .. })) => {
                 let document_id = document_id.trim_matches('"').to_owned();
                 Err(EmbeddingError::NotProvided { embedder, document_id, others: count - 1, misspelt }.into())
             }
