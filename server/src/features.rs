@@ -1,14 +1,14 @@
 //! Experimental features: switches that clients turn while the server runs. They survive restarts.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 
 use crate::error::ApiResult;
-use crate::instance::keep_unreadable;
+use crate::instance::{keep_unreadable, write_durably};
 pub use crate::options::Feature;
 use crate::wire::json::At;
 
@@ -105,16 +105,6 @@ fn read(path: &Path) -> io::Result<Switches> {
         on[*feature as usize] = stored.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
     }
     Ok(on)
-}
-
-/// All or nothing, also when the machine stops.
-pub(crate) fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]

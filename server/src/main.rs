@@ -1,19 +1,20 @@
-//! The `lamina` binary: reads the options, wires the parts together, serves until told to stop.
+//! The `lamina` binary: reads the options, wires the parts together, serves until a signal.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 
+use lamina_server::command_line::{self, Command, OptionsError};
 use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
-use lamina_server::options::{self, Command, LogsMode, OptionsError};
+use lamina_server::options::LogsMode;
 use lamina_server::{bus_error, console, evaluate, import, inspect, repair, run, verify};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
-    let (cli, config_file) = match options::parse(std::env::args_os()) {
+    let (cli, config_file) = match command_line::parse(std::env::args_os()) {
         Ok(parsed) => parsed,
         Err(error) => return refused(error),
     };
@@ -30,8 +31,8 @@ fn main() -> ExitCode {
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
         Some(Command::Repair(args)) => repair::run(&args),
-        Some(Command::Completions { shell }) => printed(options::completions(shell)),
-        Some(Command::Manual) => printed(options::manual()),
+        Some(Command::Completions { shell }) => printed(command_line::completions(shell)),
+        Some(Command::Manual) => printed(command_line::manual()),
         None => match run::serve(cli.options, config_file.as_deref()) {
             Ok(code) => code,
             Err(error) => {
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
 /// What is wrong with the options, in the form that they ask for as far as they can be read. `--help` and the like end here
 /// too.
 fn refused(error: OptionsError) -> ExitCode {
-    if options::asks_for_json(std::env::args_os()) {
+    if command_line::asks_for_json(std::env::args_os()) {
         console::say_json();
     }
     match error {

@@ -17,9 +17,11 @@ use uuid::Uuid;
 
 use crate::access::Holder;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::search::Snapshots;
 use crate::timestamp::Timestamp;
 use crate::wire::point_in_time::PointInTime;
+
+/// The snapshots that the queries of a multi-search work on; queries of one index share one.
+pub type Snapshots = HashMap<String, Arc<Snapshot>>;
 
 /// Views held at the same time: bounds the files that are kept for them. When there are so many, a key (or a tenant) that
 /// holds fewer than another one takes the place of the other's that was used least lately.

@@ -24,7 +24,8 @@ use crate::banner;
 use crate::crash_mark;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::error::ErrorDocs;
-use crate::http::{ConnectionLimits, Front, Origins, TlsError, listen, serve as accept, tls_acceptor};
+use crate::front::Front;
+use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION, check_ours};
 use crate::logs;
 use crate::memory;
@@ -36,7 +37,7 @@ use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
-use crate::telemetry;
+use crate::usage_report;
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 
@@ -364,7 +365,7 @@ fn schedule_snapshots(state: &Arc<AppState>) {
 fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHandle<()>)> {
     let url = state.options.service.collector()?.to_owned();
     let (stopped, receiver) = watch::channel(false);
-    Some((stopped, tokio::spawn(telemetry::run(Arc::clone(state), url, receiver))))
+    Some((stopped, tokio::spawn(usage_report::run(Arc::clone(state), url, receiver))))
 }
 
 /// Opens the indexes beside the first requests, as many as stay open, so that the first search of each does not wait for it,

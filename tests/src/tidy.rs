@@ -24,43 +24,41 @@ const ENGINE_LAYERS: [(&[&str], bool); 11] = [
     (&["search"], false),
 ];
 
-/// The server's modules from the bottom up, as [`ENGINE_LAYERS`].
-const SERVER_LAYERS: [(&[&str], bool); 11] = [
-    (
-        &["cancellation", "crash_mark", "memory", "process_limits", "secret", "stopping", "stored_names", "timestamp"],
-        false,
-    ),
-    (&["console"], false),
-    (&["bus_error", "error", "outbound"], false),
-    (&["engine_errors", "options"], false),
-    (&["budget", "embedders", "logs", "search_pool"], false),
-    (&["edition"], false),
-    // What a request meets on its way. Its modules still use each other in circles.
-    (
-        &[
-            "access",
-            "app",
-            "features",
-            "http",
-            "instance",
-            "network",
-            "observe",
-            "payload",
-            "points_in_time",
-            "routes",
-            "scrub",
-            "search",
-            "tasks",
-            "telemetry",
-            "webhooks",
-            "wire",
-        ],
-        true,
-    ),
-    (&["banner", "export", "object_storage"], false),
-    (&["backup", "evaluate", "import", "verify"], false),
-    (&["inspect", "repair", "worker"], false),
-    (&["run"], false),
+/// The server's modules from the bottom up. A module uses those of lower layers only, and itself: there is no circle.
+const SERVER_LAYERS: [&[&str]; 18] = [
+    // What knows nothing of the others.
+    &[
+        "cancellation",
+        "crash_mark",
+        "error",
+        "memory",
+        "process_limits",
+        "secret",
+        "stopping",
+        "stored_names",
+        "timestamp",
+    ],
+    &["console", "engine_errors", "outbound"],
+    &["bus_error", "options"],
+    // What bounds and carries requests, without knowing any.
+    &["budget", "embedders", "http", "logs", "search_pool"],
+    // The JSON of the protocol.
+    &["edition", "wire"],
+    &["tasks"],
+    &["access", "object_storage", "payload", "telemetry", "webhooks"],
+    &["instance", "observe", "points_in_time"],
+    &["export", "features", "scrub"],
+    &["search"],
+    &["network"],
+    &["app", "backup"],
+    // What carries tasks out, and what stands between HTTP and the routes.
+    &["banner", "requests", "usage_report", "worker"],
+    &["routes"],
+    &["front"],
+    // The server, and the commands beside it.
+    &["evaluate", "import", "run", "verify"],
+    &["inspect", "repair"],
+    &["command_line"],
 ];
 
 /// Crates that have no business in the engine.
@@ -134,12 +132,15 @@ fn none(violations: Vec<String>) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 
-/// The uses of modules of a crate that its layers do not allow.
-fn upward_uses(crate_folder: &str, layers: &[(&[&str], bool)], outside: &[&str]) -> Vec<String> {
+/// Layers from the bottom up, with whether the modules of one may use each other.
+type Layers<'a> = [(&'a [&'a str], bool)];
+
+/// The uses of modules of a crate that its layers do not allow, and modules without a layer.
+fn upward_uses(sources: &[Source], crate_folder: &str, layers: &Layers<'_>, outside: &[&str]) -> Vec<String> {
     let layer = |module: &str| layers.iter().position(|(modules, _)| modules.contains(&module));
     let mut violations = Vec::new();
     let mut unknown = BTreeSet::new();
-    for source in sources("rs").iter().filter(|source| !source.is_test()) {
+    for source in sources.iter().filter(|source| !source.is_test()) {
         let Some(rest) = source.path.strip_prefix(crate_folder) else { continue };
         let module = rest.split('/').next().unwrap().trim_end_matches(".rs");
         if outside.contains(&module) {
@@ -149,14 +150,11 @@ fn upward_uses(crate_folder: &str, layers: &[(&[&str], bool)], outside: &[&str])
             unknown.insert(module.to_owned());
             continue;
         };
-        for (number, line) in source.code() {
-            for used in line.split("crate::").skip(1) {
-                let used: String = used.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
-                let Some(other) = layer(&used) else { continue };
-                let among_themselves = other == own && layers[own].1;
-                if used != module && other >= own && !among_themselves {
-                    violations.push(format!("{}:{number}: `{module}` must not use `{used}`", source.path));
-                }
+        for (number, used) in modules_of_the_crate(source) {
+            let Some(other) = layer(&used) else { continue };
+            let among_themselves = other == own && layers[own].1;
+            if used != module && other >= own && !among_themselves {
+                violations.push(format!("{}:{number}: `{module}` must not use `{used}`", source.path));
             }
         }
     }
@@ -165,14 +163,73 @@ fn upward_uses(crate_folder: &str, layers: &[(&[&str], bool)], outside: &[&str])
     violations
 }
 
+/// The top modules that a source names, with the line that begins their path.
+fn modules_of_the_crate(source: &Source) -> Vec<(usize, String)> {
+    let lines: Vec<(usize, &str)> = source.code().collect();
+    let text: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
+    let mut used = Vec::new();
+    for (at, _) in text.match_indices("crate::") {
+        let mut paths = Vec::new();
+        collect_paths(&text[at..], &[], &mut paths);
+        let (number, _) = lines[text[..at].matches('\n').count()];
+        used.extend(paths.into_iter().filter_map(|path| Some((number, path.get(1)?.clone()))));
+    }
+    used
+}
+
 #[test]
 fn engine_modules_use_only_what_is_below_them() {
-    none(upward_uses("engine/src/", &ENGINE_LAYERS, &["lib", "error"]));
+    none(upward_uses(&sources("rs"), "engine/src/", &ENGINE_LAYERS, &["lib", "error"]));
 }
 
 #[test]
 fn server_modules_use_only_what_is_below_them() {
-    none(upward_uses("server/src/", &SERVER_LAYERS, &["lib", "main"]));
+    let sources = sources("rs");
+    let layers = SERVER_LAYERS.map(|modules| (modules, false));
+    none(upward_uses(&sources, "server/src/", &layers, &["lib", "main"]));
+    let is_there = |module: &&&str| {
+        let file = format!("server/src/{module}.rs");
+        sources.iter().any(|source| source.path == file || source.path == format!("server/src/{module}/mod.rs"))
+    };
+    let gone: Vec<String> =
+        SERVER_LAYERS.concat().iter().filter(|module| !is_there(module)).map(<_>::to_string).collect();
+    assert!(gone.is_empty(), "there are no such modules: {gone:?}");
+}
+
+#[test]
+fn upward_uses_are_found() {
+    let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+    let sources = [
+        source("server/src/low/mod.rs", "//! crate::high\nuse crate::{\n    low::A,\n    high::B,\n};\n"),
+        source("server/src/beside.rs", "fn f() { crate::low::g() }\n#[cfg(test)]\nmod tests { use crate::high; }\n"),
+        source("server/src/high.rs", "use crate::low::A;\n"),
+        source("server/src/new.rs", ""),
+    ];
+    let layers: [(&[&str], bool); 2] = [(&["low", "beside"], false), (&["high"], false)];
+    let found = upward_uses(&sources, "server/src/", &layers, &[]);
+    assert_eq!(
+        found,
+        [
+            "server/src/low/mod.rs:2: `low` must not use `high`",
+            "server/src/beside.rs:1: `beside` must not use `low`",
+            "server/src/new.rs: give it a layer in tests/src/tidy.rs",
+        ]
+        .map(|text| text.replace("new.rs", "new"))
+    );
+    assert_eq!(upward_uses(&sources[2..3], "server/src/", &layers, &[]), [""; 0]);
+}
+
+/// The map shows the same layers as the test, in the same order.
+#[test]
+fn the_map_shows_the_layers_of_the_server() {
+    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
+    let block = map.split("<!-- layers of the server -->").nth(1).expect("a marked block");
+    let rows = block.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
+    let shown: Vec<(usize, &str)> =
+        rows.map(|(layer, rest)| (layer.parse().expect("a number"), rest.split('`').next().unwrap())).collect();
+    let layers =
+        (1..).zip(SERVER_LAYERS).flat_map(|(layer, modules)| modules.iter().map(move |module| (layer, *module)));
+    assert_eq!(shown, layers.collect::<Vec<_>>(), "ARCHITECTURE.md shows SERVER_LAYERS, from the bottom up");
 }
 
 /// Files of these folders use each other in one direction only, but for a file and those in its folder.

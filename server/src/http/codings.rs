@@ -107,7 +107,7 @@ impl Choice {
 
 /// The client takes an answer in no form that there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NothingAcceptable;
+pub(crate) struct NothingAcceptable;
 
 #[cfg(test)]
 mod tests {

@@ -40,24 +40,24 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// How the answer to a request is to be encoded; made from the request, applied to the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Compressing(Option<Choice>);
+pub(crate) struct Compressing(Option<Choice>);
 
 impl Compressing {
     /// What the request allows.
     ///
     /// # Errors
     /// When it allows nothing; the request is not to be carried out then.
-    pub(super) fn wanted_by(headers: &HeaderMap) -> Result<Compressing, NothingAcceptable> {
+    pub(crate) fn wanted_by(headers: &HeaderMap) -> Result<Compressing, NothingAcceptable> {
         // Most programs ask for nothing; they should not pay for the look.
         let asks = headers.contains_key(header::ACCEPT_ENCODING);
         Ok(Compressing(if asks { Choice::of(headers)? } else { None }))
     }
 
     /// Answers are sent as they are.
-    pub(super) const NOTHING: Compressing = Compressing(None);
+    pub(crate) const NOTHING: Compressing = Compressing(None);
 
     /// The answer as it is sent.
-    pub(super) async fn apply<B>(self, answer: Response<B>) -> Response<AnswerBody>
+    pub(crate) async fn apply<B>(self, answer: Response<B>) -> Response<AnswerBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,

@@ -1,39 +1,32 @@
-//! Between the connection and the routes: requests with their bodies, answers, what every answer carries.
+//! HTTP without routes: connections, bodies, codings, answers, the web pages that may ask.
 
 mod answer;
-mod body_memory;
+mod body;
 mod busy;
 mod codings;
 mod compress;
 mod decode;
 mod etag;
 mod frames;
-mod front;
 mod listen;
-pub(crate) mod metadata;
 mod origins;
 mod received;
-mod replication;
-mod request;
 mod slow;
 mod tls;
 
 pub(crate) use answer::LIMITS_HEADER;
-pub use answer::{accepted, error_answer, json_answer, json_text, no_content, respond};
-pub use body_memory::{BodyMemory, Counted};
+pub use answer::{json_answer, json_text, no_content};
+#[cfg(test)]
+pub(crate) use body::BodyBroken;
+pub(crate) use body::{BodyStream, body_pieces, content_length};
+pub(crate) use compress::Compressing;
 pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use etag::EntityTag;
-pub(crate) use front::unrouted;
-pub use front::{Front, Routes};
 pub use listen::{ConnectionLimits, listen, serve};
 pub use origins::Origins;
+pub(crate) use origins::Verdict;
 pub use received::Received;
-pub(crate) use replication::Replication;
-#[cfg(test)]
-pub(crate) use request::BodyBroken;
-pub(crate) use request::{BodyStream, content_length};
-pub use request::{Request, request};
 pub use tls::TlsError;
 pub(crate) use tls::acceptor as tls_acceptor;

@@ -30,7 +30,7 @@ pub struct Origins {
 
 /// What is done about the origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// Any page may read the answer.
     Open,
     /// No page asks, or one of this server.
@@ -55,7 +55,7 @@ impl Origins {
         }
     }
 
-    pub(super) fn judge<B>(&self, request: &Request<B>) -> Verdict {
+    pub(crate) fn judge<B>(&self, request: &Request<B>) -> Verdict {
         if self.is_open {
             return Verdict::Open;
         }

@@ -30,7 +30,7 @@ pub struct Received {
 
 impl Received {
     /// Wraps the body of a request.
-    pub(super) fn of(request: Request<Incoming>) -> Request<Received> {
+    pub(crate) fn of(request: Request<Incoming>) -> Request<Received> {
         // HTTP/2 ends a request without its connection. Who asks before sending a body does not send it after an answer.
         let is_discarded = request.version() < Version::HTTP_2 && !request.headers().contains_key(header::EXPECT);
         request.map(|incoming| Received { incoming: Some(incoming), is_discarded })

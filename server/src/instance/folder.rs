@@ -244,26 +244,24 @@ pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
         Err(source) => return Err(InstanceError::Io { path, source }),
     }
     let uid = Uuid::new_v4();
-    write_durably(&path, &uid.to_string())?;
+    write_durably(&path, &uid.to_string()).map_err(io_error(&path))?;
     Ok(uid)
 }
 
 /// Gives a folder that nobody uses yet the uid of the database that it becomes.
 pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceError> {
-    write_durably(&folder.join("instance-uid"), &uid.to_string())
+    let path = folder.join("instance-uid");
+    write_durably(&path, &uid.to_string()).map_err(io_error(&path))
 }
 
-/// All or nothing, also when the machine stops: a half-written file never has the final name.
-pub(super) fn write_durably(path: &Path, text: &str) -> Result<(), InstanceError> {
+/// Replaces a file, all or nothing, also when the machine stops: a half-written file never has the final name.
+pub(crate) fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(io_error(path))
+    let mut file = File::create(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.

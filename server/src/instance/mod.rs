@@ -34,7 +34,7 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 pub use folder::InstanceError;
-pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid};
+pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid, write_durably};
 pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub(crate) use opening::{DATABASE, LOG, Opened};

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use lamina_engine::index::FORMAT;
 
-use super::folder::{InstanceError, write_durably};
+use super::folder::{InstanceError, io_error, write_durably};
 
 /// Version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -71,7 +71,8 @@ pub(crate) fn check_version(folder: &Path, may_upgrade: bool) -> Result<Written,
 /// # Errors
 /// What the file system says.
 pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
-    write_durably(&folder.join(VERSION_FILE), &text_of(VERSION, FORMAT))
+    let path = folder.join(VERSION_FILE);
+    write_durably(&path, &text_of(VERSION, FORMAT)).map_err(io_error(&path))
 }
 
 fn text_of(version: &str, format: u32) -> String {

@@ -20,8 +20,7 @@ pub(crate) use remote::{PROXY_HEADER, VALUES_HEADER, values_wanted};
 pub use search::{NetworkSearch, asks_network};
 
 use crate::error::{ApiError, ApiResult, Code};
-use crate::features::write_durably;
-use crate::instance::keep_unreadable;
+use crate::instance::{keep_unreadable, write_durably};
 use crate::outbound::parse_url;
 use crate::secret::{redacted, shown_url};
 use crate::wire::network::{NetworkPatch, RemotePatch};

@@ -77,7 +77,7 @@ type Given = (&'static str, bool);
 /// The options that only make sense together.
 impl ObjectStorageOptions {
     /// An option that is set, and one that it needs and that is not.
-    pub(super) fn incomplete(&self) -> Option<(&'static str, &'static str)> {
+    pub(crate) fn incomplete(&self) -> Option<(&'static str, &'static str)> {
         let mut parts: Vec<Given> = vec![
             ("--s3-bucket-url", self.s3_bucket_url.is_some()),
             ("--s3-bucket-region", self.s3_bucket_region.is_some()),

@@ -78,7 +78,7 @@ impl OutboundRequests {
 
     /// Whether what is sent along to the webhook can be sent. Not a check of the option alone, whose refusal would
     /// show the secret.
-    pub(super) fn authorization_is_sendable(&self) -> bool {
+    pub(crate) fn authorization_is_sendable(&self) -> bool {
         let value = self.task_webhook_authorization_header.as_deref();
         value.is_none_or(|value| reqwest::header::HeaderValue::from_str(value).is_ok())
     }

@@ -7,7 +7,7 @@ const OWN: &str = "SVC_";
 const TWIN: &str = "MEILI_";
 
 /// The variable to read for the option whose variable is `own`: that, or its twin where only the twin is set.
-pub(super) fn variable(own: String) -> String {
+pub(crate) fn variable(own: String) -> String {
     let is_set = |name: &str| env::var_os(name).is_some();
     match twin_of(&own) {
         Some(twin) if !is_set(&own) && is_set(&twin) => twin,
@@ -21,7 +21,7 @@ fn twin_of(own: &str) -> Option<String> {
 
 /// What the start has to say about variables of the other server that are set: which are taken, which are not, and why.
 pub fn twin_notices() -> Vec<String> {
-    let own: Vec<String> = super::Cli::own_variables();
+    let own: Vec<String> = super::own_variables();
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     notices(&own, set.collect())
 }

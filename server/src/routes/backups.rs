@@ -8,7 +8,8 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::http::{Request, Routes, request, respond};
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::{Content, NewTask};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

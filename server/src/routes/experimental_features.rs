@@ -8,7 +8,9 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::http::json_answer;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::blocking;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

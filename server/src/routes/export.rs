@@ -11,7 +11,8 @@ use crate::access::Action;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::features::Feature;
-use crate::http::{Request, Routes, request, respond};
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::{Content, Export, NewTask};
 use crate::wire::export::export;
 

@@ -7,7 +7,9 @@ use warp::Filter;
 use warp::http::StatusCode;
 
 use crate::app::AppState;
-use crate::http::{Routes, json_answer, request, respond};
+use crate::http::json_answer;
+use crate::requests::{request, respond};
+use crate::routes::Routes;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let health =

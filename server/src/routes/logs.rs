@@ -11,9 +11,10 @@ use warp::{Filter, Reply};
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::{Request, Routes, request, respond};
 use crate::logs::{self, Listening};
 use crate::options::LogsMode;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::wire::json::At;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

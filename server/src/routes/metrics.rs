@@ -10,8 +10,9 @@ use warp::reply::Response;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
-use crate::http::{Request, Routes, request, respond};
 use crate::observe::{Exposition, Kind};
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::blocking;
 use crate::timestamp::Timestamp;
 

@@ -25,22 +25,28 @@ mod unavailable;
 mod unreadable;
 mod webhooks;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::json;
-use warp::Filter;
+use warp::filters::BoxedFilter;
 use warp::http::StatusCode;
 use warp::reply::Response;
+use warp::{Filter, Rejection, Reply};
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Replication, Routes, accepted, json_answer, metadata, unrouted};
+use crate::http::json_answer;
 use crate::observe::Seen;
+use crate::requests::{Replication, accepted, metadata};
 use crate::tasks::{NewTask, Status};
 use crate::telemetry::Facts;
 use crate::timestamp::Timestamp;
 
 pub use table::{ROUTES, methods_of, route_of};
+
+/// Routes of any kind, boxed so that the type of all of them stays small.
+pub type Routes = BoxedFilter<(Response,)>;
 
 /// Every route of the server, the most frequent ones first; never rejects.
 pub fn routes(state: &Arc<AppState>) -> Routes {
@@ -57,6 +63,19 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest = rest.or(unavailable::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()
+}
+
+/// Answers what no route took: 404 or 405 without a body.
+async fn unrouted(rejection: Rejection) -> Result<Response, Infallible> {
+    let status = if rejection.find::<warp::reject::MethodNotAllowed>().is_some() {
+        StatusCode::METHOD_NOT_ALLOWED
+    } else if rejection.is_not_found() {
+        StatusCode::NOT_FOUND
+    } else {
+        tracing::error!(?rejection, "a filter rejected a request that its route had matched");
+        StatusCode::INTERNAL_SERVER_ERROR
+    };
+    Ok(status.into_response())
 }
 
 /// Registers a task and answers 202 with its short form.

@@ -9,8 +9,9 @@ use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
 use crate::app::AppState;
-use crate::http::{Routes, json_answer};
+use crate::http::json_answer;
 use crate::options::Environment;
+use crate::routes::Routes;
 
 /// One file, without a build step: its style and its script are inside, and it asks only this server.
 const PAGE: &str = include_str!("page.html");

@@ -10,7 +10,9 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::http::{Request, Routes, json_answer, request, respond};
+use crate::http::json_answer;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::settings::{self, SettingKind, WriteVerb};

@@ -17,8 +17,10 @@ use crate::app::AppState;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::{Request, Routes, json_answer, json_text, request, respond};
+use crate::http::{json_answer, json_text};
 use crate::options::human_size;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 use crate::tasks::{
     Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
     blocking, check_inline_payload, check_payload_file, task_not_found,

@@ -9,7 +9,8 @@ use warp::path::FullPath;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::http::{Request, Routes, request, respond};
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
 
 /// Why a route does nothing here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,13 @@
 //! Several searches answered one by one.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lamina_engine::highlight::append_field;
-use lamina_engine::index::Snapshot;
 
 use super::{Context, Form, Target};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::points_in_time::Held;
+use crate::points_in_time::{Held, Snapshots};
 use crate::wire::multi_search::IndexQuery;
-
-/// The snapshots that the queries of a multi-search work on; queries of one index share one.
-pub type Snapshots = std::collections::HashMap<String, Arc<Snapshot>>;
 
 /// The answer to several searches.
 #[derive(Debug, Default)]

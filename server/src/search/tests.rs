@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::ApiError;
+use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::MultiSearch;
 use crate::wire::settings;
 use crate::wire::similar::SimilarQuery;

@@ -1,14 +1,12 @@
 //! Anonymous usage figures, for an operator who wants to share them: counts and switches, never what is stored, asked
 //! for, or who asks. Off unless `--telemetry-url` names a collector. What is gathered is listed in `docs/telemetry.md`.
 //!
-//! Routes tell [`Facts`] beside their answers; the front passes them on with what every request has. They are added up
-//! as they come, so memory does not grow with the number of requests, and leave once an hour, or when they fill a batch.
+//! Routes report [`Facts`] beside their answers; the front passes them on with what every request has. They are added up
+//! as they come, so memory does not grow with the number of requests. `usage_report` sends them.
 
 mod aggregate;
 mod facts;
-mod send;
 mod settings;
-mod system;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,16 +17,15 @@ use tokio::sync::Notify;
 use warp::http::{HeaderMap, header};
 
 pub(crate) use facts::{Facts, SearchFacts};
-pub(crate) use send::run;
 
 use crate::timestamp::Timestamp;
 use aggregate::Aggregate;
 
 /// Most bytes of one batch.
-const BATCH_BYTES_MAX: usize = 500_000;
+pub(crate) const BATCH_BYTES_MAX: usize = 500_000;
 /// With this many bytes of figures a batch is full: there must be room for what surrounds them.
 const FULL_BYTES: usize = BATCH_BYTES_MAX / 5 * 4;
-/// Texts of a set that are told; user agents may be many.
+/// Texts of a set that are reported; user agents may be many.
 const TEXT_BYTES_MAX: usize = 200;
 
 /// What is gathered and not sent yet. Shared by reference.
@@ -37,8 +34,8 @@ pub struct Telemetry {
     is_on: bool,
     started: Instant,
     events: Mutex<BTreeMap<&'static str, Aggregate>>,
-    /// Told when a batch is full.
-    full: Notify,
+    /// Notified when a batch is full.
+    pub(crate) full: Notify,
 }
 
 /// What every request has.
@@ -95,7 +92,7 @@ impl Telemetry {
     }
 
     /// Days since the process started.
-    fn days(&self) -> u64 {
+    pub(crate) fn days(&self) -> u64 {
         self.started.elapsed().as_secs() / 86_400
     }
 
@@ -129,7 +126,7 @@ impl Telemetry {
     }
 
     /// Takes what was gathered, as events.
-    fn take(&self) -> Vec<Value> {
+    pub(crate) fn take(&self) -> Vec<Value> {
         let events = std::mem::take(&mut *self.events.lock());
         let now = Timestamp::now();
         events

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use warp::Filter;
 
 use crate::app::AppState;
-use crate::http::{Routes, request, respond};
+use crate::requests::{request, respond};
+use crate::routes::Routes;
 use crate::tasks::Method;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

@@ -14,7 +14,9 @@ use warp::Filter;
 
 use super::table::ROUTES;
 use crate::app::AppState;
-use crate::http::{Routes, json_text, request};
+use crate::http::json_text;
+use crate::requests::request;
+use crate::routes::Routes;
 use crate::wire::schema;
 use describe::{Answer, Body, Description, WRITE, describe};
 

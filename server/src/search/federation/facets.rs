@@ -8,11 +8,12 @@ use lamina_engine::index::settings::{FacetOrder, Faceting};
 use serde_json::{Map, Value, json};
 
 use super::super::Facets;
-use super::super::multi::{Snapshots, target};
+use super::super::multi::target;
 use super::at_facets;
 use super::merge::Candidates;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
+use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::{Federation, MergeFacets};
 
 /// How many values of each facet a server wants from the others, to merge them with its own.

@@ -31,10 +31,11 @@ use self::facets::{Counted, count_by_index, merged, unused_note};
 use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
 use super::answer::{paging, tell_degraded};
-use super::multi::{Snapshots, Written, at_query, target};
+use super::multi::{Written, at_query, target};
 use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window, total_of};
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::{Federation, IndexQuery};
 use crate::wire::search::{SearchQuery, Window};
 

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use clap::{Arg, ArgAction};
 
-use super::{Options, command, config_file};
+use super::{command, config_file};
+use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
 const VALUES: [(&str, &str); 59] = [
@@ -136,7 +137,7 @@ fn a_process_of_its_own() {
 /// As [`read`], in a process with these variables.
 fn read_by_another(variables: &[(String, &str)], args: &[String]) -> String {
     let mut this = Command::new(std::env::current_exe().unwrap());
-    this.args(["--exact", "options::sources::a_process_of_its_own", "--nocapture"]).env(ARGS, args.join("\n"));
+    this.args(["--exact", "command_line::sources::a_process_of_its_own", "--nocapture"]).env(ARGS, args.join("\n"));
     this.envs(variables.iter().map(|(name, value)| (name, value)));
     let output = this.output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();

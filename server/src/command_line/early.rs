@@ -7,7 +7,7 @@ use std::fs;
 use clap::CommandFactory;
 
 use super::Cli;
-use super::twins;
+use crate::options::read_variable;
 
 const FLAG: &str = "--experimental-logs-mode";
 const VARIABLE: &str = "SVC_EXPERIMENTAL_LOGS_MODE";
@@ -25,7 +25,7 @@ pub fn asks_for_json(args: impl IntoIterator<Item = OsString>) -> bool {
         let at = args.iter().rposition(|arg| arg == flag || arg.starts_with(&format!("{flag}=")))?;
         args[at].split_once('=').map(|(_, value)| value.to_owned()).or_else(|| args.get(at + 1).cloned())
     };
-    let variable = |name: &str| env::var(twins::variable(name.to_owned())).ok();
+    let variable = |name: &str| env::var(read_variable(name.to_owned())).ok();
     let mode = named(FLAG).or_else(|| variable(VARIABLE)).or_else(|| {
         let path = named("--config-file-path").or_else(|| variable("SVC_CONFIG_FILE_PATH"));
         mode_of(&fs::read_to_string(path.as_deref().unwrap_or("./config.toml")).ok()?)

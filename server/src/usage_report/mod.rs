@@ -1,4 +1,6 @@
-//! Sending what was gathered: every hour, when it fills a batch, and what is left at the end.
+//! Sends the usage figures that `telemetry` gathers to the collector of the operator: every hour, when it fills a batch, and what is left at the end.
+
+mod system;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::{BATCH_BYTES_MAX, system};
 use crate::app::AppState;
+use crate::telemetry::BATCH_BYTES_MAX;
 use crate::timestamp::Timestamp;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
@@ -61,7 +63,7 @@ async fn send(state: &Arc<AppState>, url: &str, time: Duration) {
             Ok(request) => request.timeout(time).json(&body),
             Err(error) => return tracing::debug!(%error, "telemetry cannot be sent"),
         };
-        // Whoever serves searches should not be told that a stranger is not at home.
+        // A collector that is away is no concern of a server of searches: no warning.
         match state.outbound.send(request, ANSWER_BYTES_MAX).await {
             Ok(reply) if reply.status.is_success() => {}
             Ok(reply) => tracing::debug!(status = reply.status.as_u16(), "telemetry was refused"),

@@ -1,4 +1,4 @@
-//! What the machine and the launch options tell.
+//! Figures of the machine and the launch options.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::app::AppState;
 use crate::features::Feature;
 use crate::options::{Options, core_count};
 
-/// The properties of the event that tells of the instance itself.
+/// The properties of the event about the instance itself.
 pub(super) fn identity(state: &AppState, days: u64) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut add = |name: &str, value: Value| drop(properties.insert(name.to_owned(), value));
@@ -39,7 +39,7 @@ pub(super) fn identity(state: &AppState, days: u64) -> Map<String, Value> {
     properties
 }
 
-/// Options of which only is told whether they were given.
+/// Options of which is only reported whether they were given.
 const SPECIFIED: [&str; 21] = [
     "db_path",
     "import_dump",

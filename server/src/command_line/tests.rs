@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::options::*;
 
 fn parse_with(file: Option<&str>, args: &[&str]) -> Result<(Options, Option<PathBuf>), OptionsError> {
     let mut config = tempfile::NamedTempFile::new().unwrap();

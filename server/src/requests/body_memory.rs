@@ -6,10 +6,10 @@ use std::ops::Deref;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::decode::incomplete_body;
 use crate::app::AppState;
 use crate::budget::{Lease, VALUE_BYTES, all_taken, json_heap_bytes, request_too_large};
 use crate::error::ApiResult;
+use crate::http::incomplete_body;
 use crate::wire::body::parse_json;
 
 /// What takes no more is not counted: that is most requests.

@@ -1,33 +1,26 @@
 //! A request as the routes see it.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
 use serde_json::Value;
 use warp::http::{HeaderMap, Method, header};
 use warp::path::FullPath;
 use warp::{Filter, Rejection};
 
 use super::body_memory::{BodyMemory, Counted};
-use super::decode::{Encoding, LimitedReader, ReadFailure, incomplete_body, payload_too_large};
 use crate::access::Rights;
 use crate::app::AppState;
 use crate::budget::request_too_large;
 use crate::error::ApiResult;
+use crate::http::{
+    BodyStream, Encoding, LimitedReader, ReadFailure, body_pieces, content_length, incomplete_body, payload_too_large,
+};
 use crate::tasks::blocking;
 use crate::wire::body::check_json_content_type;
 use crate::wire::query_string::QueryString;
 use crate::wire::wait::Wait;
-
-/// Pieces of a body as they arrive.
-pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyBroken>> + Send + Sync>>;
-
-/// The connection ended before the body did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BodyBroken;
 
 /// Everything of a request but its path.
 pub struct Request {
@@ -64,29 +57,9 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
             headers,
             query,
             wait,
-            body: pieces(body, state.options.service.client_timeout),
+            body: body_pieces(body, state.options.service.client_timeout),
         }
     })
-}
-
-/// `patience`: how long the client may take for each piece.
-fn pieces(
-    body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
-    patience: Duration,
-) -> BodyStream {
-    let pieces = futures_util::stream::unfold(Some(Box::pin(body)), move |body| async move {
-        let mut body = body?;
-        let broken = match tokio::time::timeout(patience, body.next()).await {
-            // The pieces are `Bytes` underneath, so taking all that remains copies nothing.
-            Ok(Some(Ok(mut piece))) => return Some((Ok(piece.copy_to_bytes(piece.remaining())), Some(body))),
-            Ok(None) => return None,
-            Ok(Some(Err(error))) => error.to_string(),
-            Err(_) => "the client sends nothing".to_owned(),
-        };
-        tracing::debug!(reason = broken, "a request body broke off");
-        Some((Err(BodyBroken), None))
-    });
-    Box::pin(pieces)
 }
 
 impl Request {
@@ -105,7 +78,7 @@ impl Request {
         self.path.as_str()
     }
 
-    /// What whoever asks may touch; nothing before that was checked.
+    /// What the key of the request may touch; nothing before that was checked.
     pub fn rights(&self) -> &Rights {
         &self.rights
     }
@@ -202,9 +175,4 @@ impl Request {
         check_json_content_type(self.header(header::CONTENT_TYPE))?;
         self.bytes().await?.parsed().await
     }
-}
-
-/// The declared length of the (encoded) body.
-pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

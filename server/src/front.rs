@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use warp::filters::BoxedFilter;
+use warp::Reply;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use warp::reply::Response;
-use warp::{Rejection, Reply};
 
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -19,14 +18,11 @@ use uuid::Uuid;
 use crate::app::AppState;
 use crate::error::{ApiError, Code};
 use crate::features::Feature;
+use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict};
 use crate::observe::Seen;
+use crate::requests::error_answer;
 use crate::routes::{methods_of, route_of};
 use crate::telemetry::RequestFacts;
-
-use super::answer::error_answer;
-use super::compress::{AnswerBody, Compressing};
-use super::origins::{Origins, Verdict};
-use super::received::Received;
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
@@ -34,12 +30,14 @@ pub struct Front<S> {
     routes: S,
     state: Arc<AppState>,
     origins: Arc<Origins>,
+    /// Whether the log has a line on a refused page.
+    has_warned: Arc<AtomicBool>,
 }
 
 impl<S> Front<S> {
     /// Puts the front before `routes`.
     pub fn new(routes: S, state: Arc<AppState>, origins: Origins) -> Front<S> {
-        Front { routes, state, origins: Arc::new(origins) }
+        Front { routes, state, origins: Arc::new(origins), has_warned: Arc::default() }
     }
 
     /// The answer to what never reaches a route: a page that may not ask, a target that no route can have. Otherwise, what the
@@ -55,7 +53,7 @@ impl<S> Front<S> {
         }
         let verdict = self.origins.judge(request);
         if let Verdict::Refused(reason) = verdict {
-            return Err(Box::new(refused_origin(&self.state, &reason)));
+            return Err(Box::new(self.refused_origin(&reason)));
         }
         if is_preflight(request) {
             let mut response = preflight(request.headers());
@@ -63,6 +61,18 @@ impl<S> Front<S> {
             return Err(Box::new(response));
         }
         Ok(verdict)
+    }
+
+    /// The answer to a page that may not ask. No page may read it; the operator reads of it once.
+    fn refused_origin(&self, reason: &str) -> Response {
+        let message = format!(
+            "{reason} Without a master key this server answers only web pages of the machine that it runs on. Set one with \
+             `--master-key`, or name the page with `--allowed-origins`, as in `--allowed-origins https://example.org`."
+        );
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!("refused a request. {message} Others like it are refused without another line.");
+        }
+        error_answer(&self.state, &ApiError::new(Code::ForeignOrigin, message))
     }
 }
 
@@ -102,7 +112,7 @@ where
         let route = (is_measured || state.telemetry.is_on())
             .then(|| route_of(request.method().as_str(), request.uri().path()))
             .flatten();
-        let told = route
+        let facts = route
             .filter(|_| state.telemetry.is_on())
             .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
         let log = tracing::enabled!(tracing::Level::DEBUG)
@@ -123,9 +133,9 @@ where
             if let Some((method, path)) = route.filter(|_| is_measured) {
                 state.observations.request(method, path, answer.status().as_u16(), start.elapsed());
             }
-            if let Some(told) = told {
+            if let Some(request) = facts {
                 let facts = seen.as_ref().and_then(|seen| seen.facts.as_deref());
-                state.telemetry.request(&told, answer.status().as_u16(), start.elapsed(), facts);
+                state.telemetry.request(&request, answer.status().as_u16(), start.elapsed(), facts);
             }
             if let Some((method, path)) = log {
                 let (status, micros) = (answer.status().as_u16(), start.elapsed().as_micros());
@@ -189,7 +199,7 @@ fn is_preflight<B>(request: &Request<B>) -> bool {
 /// Says which pages may read an answer.
 fn name_reader(answer: &mut HeaderMap, verdict: &Verdict) {
     let reader = match verdict {
-        // The same to everybody: an answer that depends on `Origin` could not be cached.
+        // The same to all: an answer that depends on `Origin` could not be cached.
         Verdict::Open => HeaderValue::from_static("*"),
         Verdict::Named(origin) => {
             answer.append(header::VARY, HeaderValue::from_static("origin"));
@@ -201,19 +211,6 @@ fn name_reader(answer: &mut HeaderMap, verdict: &Verdict) {
         }
     };
     answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
-}
-
-/// The answer to a page that may not ask. No page may read it; the operator reads of it once.
-fn refused_origin(state: &AppState, reason: &str) -> Response {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-    let message = format!(
-        "{reason} Without a master key this server answers only web pages of the machine that it runs on. Set one with \
-         `--master-key`, or name the page with `--allowed-origins`, as in `--allowed-origins https://example.org`."
-    );
-    if !WARNED.swap(true, Ordering::Relaxed) {
-        tracing::warn!("refused a request. {message} Others like it are refused without another line.");
-    }
-    error_answer(state, &ApiError::new(Code::ForeignOrigin, message))
 }
 
 /// Any method and header; no key is needed to ask.
@@ -231,22 +228,6 @@ fn preflight(headers: &HeaderMap) -> Response {
     answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }
-
-/// Answers what no route took: 404 or 405 without a body.
-pub(crate) async fn unrouted(rejection: Rejection) -> Result<Response, Infallible> {
-    let status = if rejection.find::<warp::reject::MethodNotAllowed>().is_some() {
-        StatusCode::METHOD_NOT_ALLOWED
-    } else if rejection.is_not_found() {
-        StatusCode::NOT_FOUND
-    } else {
-        tracing::error!(?rejection, "a filter rejected a request that its route had matched");
-        StatusCode::INTERNAL_SERVER_ERROR
-    };
-    Ok(status.into_response())
-}
-
-/// Routes of any kind, boxed so that the type of all of them stays small.
-pub type Routes = BoxedFilter<(Response,)>;
 
 #[cfg(test)]
 mod tests {

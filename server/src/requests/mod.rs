@@ -1,0 +1,12 @@
+//! Between HTTP and the routes: requests with their bodies and the rights of their keys, and the way to an answer.
+
+mod body_memory;
+pub(crate) mod metadata;
+mod replication;
+mod request;
+mod respond;
+
+pub use body_memory::{BodyMemory, Counted};
+pub(crate) use replication::Replication;
+pub use request::{Request, request};
+pub use respond::{accepted, error_answer, respond};
