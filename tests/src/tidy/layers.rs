@@ -1,0 +1,280 @@
+//! Which modules may use which: layers of each crate, and no circles between files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::{Source, none, sources};
+use crate::server::repository;
+
+/// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
+/// `true` says so.
+const ENGINE_LAYERS: [(&[&str], bool); 11] = [
+    (&["id", "runtime"], false),
+    (&["bits", "storage"], true),
+    (&["text", "document", "filter"], true),
+    (&["segment"], false),
+    (&["caches"], false),
+    (&["index"], false),
+    (&["geo", "vector"], false),
+    (&["condition", "facet", "sort", "highlight"], false),
+    (&["query"], false),
+    (&["rank"], false),
+    (&["search"], false),
+];
+
+/// The server's modules from the bottom up. A module uses those of lower layers only, and itself: there is no circle.
+const SERVER_LAYERS: [&[&str]; 18] = [
+    // What knows nothing of the others.
+    &[
+        "cancellation",
+        "crash_mark",
+        "error",
+        "memory",
+        "process_limits",
+        "secret",
+        "stopping",
+        "stored_names",
+        "timestamp",
+    ],
+    &["console", "engine_errors", "outbound"],
+    &["bus_error", "options"],
+    // What bounds and carries requests, without knowing any.
+    &["budget", "embedders", "http", "logs", "search_pool"],
+    // The JSON of the protocol.
+    &["edition", "wire"],
+    &["tasks"],
+    &["access", "object_storage", "payload", "telemetry", "webhooks"],
+    &["instance", "observe", "points_in_time"],
+    &["export", "features", "scrub"],
+    &["search"],
+    &["network"],
+    &["app", "backup"],
+    // What carries tasks out, and what stands between HTTP and the routes.
+    &["banner", "requests", "usage_report", "worker"],
+    &["routes"],
+    &["front"],
+    // The server, and the commands beside it.
+    &["evaluate", "import", "run", "verify"],
+    &["inspect", "repair"],
+    &["command_line"],
+];
+
+/// Layers from the bottom up, with whether the modules of one may use each other.
+type Layers<'a> = [(&'a [&'a str], bool)];
+
+/// The uses of modules of a crate that its layers do not allow, and modules without a layer.
+fn upward_uses(sources: &[Source], crate_folder: &str, layers: &Layers<'_>, outside: &[&str]) -> Vec<String> {
+    let layer = |module: &str| layers.iter().position(|(modules, _)| modules.contains(&module));
+    let mut violations = Vec::new();
+    let mut unknown = BTreeSet::new();
+    for source in sources.iter().filter(|source| !source.is_test()) {
+        let Some(rest) = source.path.strip_prefix(crate_folder) else { continue };
+        let module = rest.split('/').next().unwrap().trim_end_matches(".rs");
+        if outside.contains(&module) {
+            continue;
+        }
+        let Some(own) = layer(module) else {
+            unknown.insert(module.to_owned());
+            continue;
+        };
+        for (number, used) in modules_of_the_crate(source) {
+            let Some(other) = layer(&used) else { continue };
+            let among_themselves = other == own && layers[own].1;
+            if used != module && other >= own && !among_themselves {
+                violations.push(format!("{}:{number}: `{module}` must not use `{used}`", source.path));
+            }
+        }
+    }
+    violations.extend(
+        unknown.iter().map(|module| format!("{crate_folder}{module}: give it a layer in tests/src/tidy/layers.rs")),
+    );
+    violations
+}
+
+/// The top modules that a source names, with the line that begins their path.
+fn modules_of_the_crate(source: &Source) -> Vec<(usize, String)> {
+    let lines: Vec<(usize, &str)> = source.code().collect();
+    let text: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
+    let mut used = Vec::new();
+    for (at, _) in text.match_indices("crate::") {
+        let mut paths = Vec::new();
+        collect_paths(&text[at..], &[], &mut paths);
+        let (number, _) = lines[text[..at].matches('\n').count()];
+        used.extend(paths.into_iter().filter_map(|path| Some((number, path.get(1)?.clone()))));
+    }
+    used
+}
+
+#[test]
+fn engine_modules_use_only_what_is_below_them() {
+    none(upward_uses(&sources("rs"), "engine/src/", &ENGINE_LAYERS, &["lib", "error"]));
+}
+
+#[test]
+fn server_modules_use_only_what_is_below_them() {
+    let sources = sources("rs");
+    let layers = SERVER_LAYERS.map(|modules| (modules, false));
+    none(upward_uses(&sources, "server/src/", &layers, &["lib", "main"]));
+    let is_there = |module: &&&str| {
+        let file = format!("server/src/{module}.rs");
+        sources.iter().any(|source| source.path == file || source.path == format!("server/src/{module}/mod.rs"))
+    };
+    let gone: Vec<String> =
+        SERVER_LAYERS.concat().iter().filter(|module| !is_there(module)).map(<_>::to_string).collect();
+    assert!(gone.is_empty(), "there are no such modules: {gone:?}");
+}
+
+#[test]
+fn upward_uses_are_found() {
+    let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+    let sources = [
+        source("server/src/low/mod.rs", "//! crate::high\nuse crate::{\n    low::A,\n    high::B,\n};\n"),
+        source("server/src/beside.rs", "fn f() { crate::low::g() }\n#[cfg(test)]\nmod tests { use crate::high; }\n"),
+        source("server/src/high.rs", "use crate::low::A;\n"),
+        source("server/src/new.rs", ""),
+    ];
+    let layers: [(&[&str], bool); 2] = [(&["low", "beside"], false), (&["high"], false)];
+    let found = upward_uses(&sources, "server/src/", &layers, &[]);
+    assert_eq!(
+        found,
+        [
+            "server/src/low/mod.rs:2: `low` must not use `high`",
+            "server/src/beside.rs:1: `beside` must not use `low`",
+            "server/src/new.rs: give it a layer in tests/src/tidy/layers.rs",
+        ]
+        .map(|text| text.replace("new.rs", "new"))
+    );
+    assert_eq!(upward_uses(&sources[2..3], "server/src/", &layers, &[]), [""; 0]);
+}
+
+/// The map shows the same layers as the test, in the same order.
+#[test]
+fn the_map_shows_the_layers_of_the_server() {
+    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
+    let block = map.split("<!-- layers of the server -->").nth(1).expect("a marked block");
+    let rows = block.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
+    let shown: Vec<(usize, &str)> =
+        rows.map(|(layer, rest)| (layer.parse().expect("a number"), rest.split('`').next().unwrap())).collect();
+    let layers =
+        (1..).zip(SERVER_LAYERS).flat_map(|(layer, modules)| modules.iter().map(move |module| (layer, *module)));
+    assert_eq!(shown, layers.collect::<Vec<_>>(), "ARCHITECTURE.md shows SERVER_LAYERS, from the bottom up");
+}
+
+/// Files of these folders use each other in one direction only, but for a file and those in its folder.
+const WITHOUT_CIRCLES: [&str; 14] = [
+    "engine/src/bits",
+    "engine/src/caches",
+    "engine/src/document",
+    "engine/src/filter",
+    "engine/src/geo",
+    "engine/src/highlight",
+    "engine/src/rank",
+    "engine/src/runtime",
+    "engine/src/search",
+    "engine/src/segment",
+    "engine/src/sort",
+    "engine/src/storage",
+    "engine/src/text",
+    "engine/src/vector",
+];
+
+/// The path of the module in a file, from that of the crate on.
+fn module_path(file: &str) -> Option<Vec<String>> {
+    let path = file.strip_prefix("engine/src/")?.strip_suffix(".rs")?;
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    (path != "lib").then(|| path.split('/').map(str::to_owned).collect())
+}
+
+/// Collects the paths of a `use` tree, or a single path: `a::{b, c::d}` is `a::b` and `a::c::d`. Answers what comes behind.
+fn collect_paths<'t>(text: &'t str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'t str {
+    let mut rest = text.trim_start();
+    if let Some(group) = rest.strip_prefix('{') {
+        rest = group.trim_start();
+        while !rest.is_empty() && !rest.starts_with('}') {
+            let behind = collect_paths(rest, prefix, found);
+            let skipped = if behind.len() == rest.len() {
+                &rest[rest.chars().next().map_or(0, char::len_utf8)..]
+            } else {
+                behind
+            };
+            rest = skipped.trim_start_matches([',', ' ', '\n']);
+        }
+        return rest.strip_prefix('}').unwrap_or(rest);
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    if end == 0 {
+        return rest;
+    }
+    let path = [prefix, &[rest[..end].to_owned()]].concat();
+    match rest[end..].strip_prefix("::") {
+        Some(inner) => collect_paths(inner, &path, found),
+        None => {
+            found.push(path);
+            &rest[end..]
+        }
+    }
+}
+
+/// The modules that a source names, of those that there are.
+fn used_modules(source: &Source, own: &[String], modules: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String>> {
+    let text: String = source.code().map(|(_, line)| format!("{line}\n")).collect();
+    let mut paths = Vec::new();
+    for root in ["crate::", "super::", "self::"] {
+        for (at, _) in text.match_indices(root) {
+            let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+            if !is_inside {
+                collect_paths(&text[at..], &[], &mut paths);
+            }
+        }
+    }
+    let mut used = BTreeSet::new();
+    for path in paths {
+        let mut base = if path[0] == "crate" { Vec::new() } else { own.to_vec() };
+        for name in &path {
+            match name.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(base.pop()),
+                name => base.push(name.to_owned()),
+            }
+        }
+        let module = (1..=base.len()).rev().map(|len| base[..len].to_vec()).find(|module| modules.contains(module));
+        used.extend(module.filter(|module| !module.starts_with(own) && !own.starts_with(module)));
+    }
+    used
+}
+
+#[test]
+fn files_use_each_other_in_one_direction() {
+    let sources = sources("rs");
+    let is_checked = |source: &&Source| {
+        let stands_apart = source.is_test() || source.path.ends_with("_tests.rs");
+        !stands_apart && WITHOUT_CIRCLES.iter().any(|folder| source.path.starts_with(folder))
+    };
+    let checked: Vec<(Vec<String>, &Source)> =
+        sources.iter().filter(is_checked).filter_map(|source| Some((module_path(&source.path)?, source))).collect();
+    let modules: BTreeSet<Vec<String>> = checked.iter().map(|(module, _)| module.clone()).collect();
+    let mut uses: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> =
+        checked.iter().map(|(module, source)| (module.clone(), used_modules(source, module, &modules))).collect();
+    assert!(uses.values().any(|used| used.len() > 3), "paths are found");
+    // What uses nothing that is left is in no circle.
+    loop {
+        let done: Vec<Vec<String>> =
+            uses.iter().filter(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()).collect();
+        if done.is_empty() {
+            break;
+        }
+        done.iter().for_each(|module| drop(uses.remove(module)));
+        uses.values_mut().for_each(|used| used.retain(|module| !done.contains(module)));
+    }
+    none(uses.iter().map(|(module, used)| format!("{module:?} uses {used:?}, in or before a circle")).collect());
+}
+
+#[test]
+fn use_trees_are_read() {
+    let mut found = Vec::new();
+    collect_paths("crate::a::{b, c::{d, self}, E as F};", &[], &mut found);
+    let found: Vec<String> = found.iter().map(|path| path.join("::")).collect();
+    for path in ["crate::a::b", "crate::a::c::d", "crate::a::c::self", "crate::a::E"] {
+        assert!(found.iter().any(|found| found == path), "{path} of {found:?}");
+    }
+}
