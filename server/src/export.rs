@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use crate::access::matches;
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, Code};
 use crate::instance::Instance;
 use crate::outbound::{Outbound, OutboundError, Reply};
@@ -191,12 +192,12 @@ fn matching(
         ExportError::Api(ApiError::new(Code::InvalidExportIndexFilter, format!("Index `{uid}`: {reason}")))
     };
     let filter = match filter {
-        Some(filter) => Filter::from_json(filter).map_err(|error| refuse(error.to_string()))?,
+        Some(filter) => Filter::from_json(filter).map_err(|error| refuse(error.sentence()))?,
         None => None,
     };
     let Some(filter) = filter else { return Ok(snapshot.documents(0, u64::MAX)) };
-    let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
-        .map_err(|error| refuse(error.to_string()))?;
+    let filter =
+        PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields).map_err(|error| refuse(error.sentence()))?;
     let limit = TimeLimit::unless(cancelled);
     let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
     let sets: Vec<DocSet> = sets.collect::<Result<_, _>>().map_err(|_| ExportError::Cancelled)?;

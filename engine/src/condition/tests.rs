@@ -20,63 +20,67 @@ fn select(corpus: &Corpus, filter: &Filter) -> Vec<DocSet> {
 }
 
 /// Why `filter` is refused under these `filterableAttributes`.
-fn refusal(filterable: Value, filter: &str) -> String {
+fn refusal(filterable: Value, filter: &str) -> ConditionError {
     let settings: Settings = serde_json::from_value(json!({
         "filterableAttributes": filterable,
         "embedders": { "rest": { "indexingFragments": { "basic": {}, "other": {} } }, "local": {} },
     }))
     .unwrap();
     let fields = FieldMap::default().snapshot();
-    PreparedFilter::new(&parse(filter), &settings, &fields).expect_err(filter).to_string()
+    PreparedFilter::new(&parse(filter), &settings, &fields).expect_err(filter)
+}
+
+/// The attribute that is refused, what is offered, and where.
+fn unfilterable(filterable: Value, filter: &str) -> (String, Vec<String>, String) {
+    match refusal(filterable, filter) {
+        ConditionError::NotFilterable { attribute, available, at } => {
+            (attribute, available.shown().to_vec(), at.to_string())
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn fields_must_be_filterable() {
+    let expected = |attribute: &str, offered: &[&str], at: &str| {
+        (attribute.to_owned(), offered.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), at.to_owned())
+    };
+    assert_eq!(unfilterable(json!([]), "many = Glass"), expected("many", &[], "1:5 many = Glass"));
     assert_eq!(
-        refusal(json!([]), "many = Glass"),
-        "Attribute `many` is not filterable. This index does not have configured filterable attributes.\n1:5 many = Glass"
+        unfilterable(json!(["title", { "attributePatterns": ["cat_*", "a"] }]), "title = 1 OR NOT many = Glass"),
+        expected("many", &["a", "cat_*", "title"], "18:22 title = 1 OR NOT many = Glass")
     );
     assert_eq!(
-        refusal(json!(["title", { "attributePatterns": ["cat_*", "a"] }]), "title = 1 OR NOT many = Glass"),
-        "Attribute `many` is not filterable. Available filterable attribute patterns are: `a`, `cat_*`, `title`.\n\
-         18:22 title = 1 OR NOT many = Glass"
+        unfilterable(json!(["title"]), "_geoRadius(1, 2, 3)"),
+        expected("_geo/_geojson", &["title"], "1:20 _geoRadius(1, 2, 3)")
     );
-    assert_eq!(
-        refusal(json!(["title"]), "_geoRadius(1, 2, 3)"),
-        "Attribute `_geo/_geojson` is not filterable. Available filterable attribute patterns are: `title`.\n\
-         1:20 _geoRadius(1, 2, 3)"
-    );
-    assert!(refusal(json!(["_geo"]), "_geoPolygon([0,0],[0,1],[1,1])").starts_with("Attribute `_geojson` is not"));
-    assert!(refusal(json!(["_geo"]), "'_geo' EXISTS").starts_with("`_geo` is a reserved keyword"));
+    assert_eq!(unfilterable(json!(["_geo"]), "_geoPolygon([0,0],[0,1],[1,1])").0, "_geojson");
+    assert!(matches!(refusal(json!(["_geo"]), "'_geo' EXISTS"), ConditionError::ReservedGeo { .. }));
 }
 
 #[test]
-fn hidden_names_are_not_reported() {
+fn hidden_names_are_not_shown() {
     let settings: Settings = serde_json::from_value(json!({
         "filterableAttributes": ["secret", "title", "other"],
         "displayedAttributes": ["title"],
     }))
     .unwrap();
-    assert_eq!(AvailableAttributes::filterable(&settings).each_quoted(), "`title`, `<..hidden-attributes>`");
-    assert_eq!(AvailableAttributes::filterable(&settings).quoted_together(), "`title, <..hidden-attributes>`");
+    let available = AvailableAttributes::filterable(&settings);
+    assert_eq!((available.shown(), available.has_hidden()), (&["title".to_owned()][..], true));
 }
 
 #[test]
 fn operators_must_be_enabled() {
     let rule = json!([{ "attributePatterns": ["a.b"] }]);
-    assert_eq!(
-        refusal(rule.clone(), "a.b > 1"),
-        "Filter operator `>` is not allowed for the attribute `a.b`.\n  - Note: allowed operators: OR, AND, NOT, =, !=, \
-         IN, IS EMPTY, IS NULL, EXISTS.\n  - Note: field `a.b` matched rule #0 in `filterableAttributes`\n  - Hint: \
-         enable comparison in rule #0 by modifying the features.filter object\n  - Hint: prepend another rule matching \
-         `a.b` with appropriate filter features before rule #0"
-    );
-    assert!(refusal(rule.clone(), "a.b 1 TO 2").starts_with("Filter operator `TO` is not allowed"));
+    let not_allowed = |filterable: &Value, filter: &str| match refusal(filterable.clone(), filter) {
+        ConditionError::OperatorNotAllowed { operator, rule, .. } => (operator, rule),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(not_allowed(&rule, "a.b > 1"), (">", 0));
+    assert_eq!(not_allowed(&rule, "a.b 1 TO 2"), ("TO", 0));
     let comparison_only = json!(["x", { "attributePatterns": ["*"], "features": { "filter": { "equality": false, "comparison": true } } }]);
     for (filter, operator) in [("y = 1", "="), ("y != 1", "!="), ("y NOT IN [1]", "IN")] {
-        let message = refusal(comparison_only.clone(), filter);
-        assert!(message.starts_with(&format!("Filter operator `{operator}` is not allowed")), "{message}");
-        assert!(message.contains("enable equality in rule #1"), "{message}");
+        assert_eq!(not_allowed(&comparison_only, filter), (operator, 1));
     }
     let settings: Settings = serde_json::from_value(json!({ "filterableAttributes": rule })).unwrap();
     for allowed in ["a.b = 1", "a.b IN [1]", "a.b EXISTS", "a.b IS NULL", "a.b IS EMPTY", "a.b STARTS WITH x"] {
@@ -86,16 +90,12 @@ fn operators_must_be_enabled() {
 
 #[test]
 fn embedders_must_exist() {
-    assert_eq!(
-        refusal(json!([]), "_vectors.rset EXISTS"),
-        "The embedder `rset` does not exist. Available embedders are: `local`, `rest`. Did you mean `rest`?\n\
-         10:14 _vectors.rset EXISTS"
-    );
-    assert_eq!(
-        refusal(json!([]), "_vectors.rest.fragments.nothing EXISTS"),
-        "The fragment `nothing` does not exist on embedder `rest`. Available fragments on this embedder are: `basic`, \
-         `other`.\n25:32 _vectors.rest.fragments.nothing EXISTS"
-    );
+    let ConditionError::UnknownEmbedder(unknown) = refusal(json!([]), "_vectors.rset EXISTS") else { panic!() };
+    assert_eq!((unknown.available.len(), unknown.suggestion.as_deref()), (2, Some("rest")));
+    let refused = refusal(json!([]), "_vectors.rest.fragments.nothing EXISTS");
+    let ConditionError::UnknownFragment { embedder, fragment } = refused else { panic!("{refused:?}") };
+    assert_eq!((embedder.as_str(), fragment.name.as_str()), ("rest", "nothing"));
+    assert_eq!(fragment.available, ["basic", "other"]);
 }
 
 #[test]

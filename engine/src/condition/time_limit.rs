@@ -14,10 +14,7 @@ pub struct TimeLimit<'a> {
 
 /// The filter was not evaluated: which documents pass is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "The filter takes too long to be evaluated. Use fewer conditions, or a list (`field IN [..]`) in the place of many \
-     conditions on one field."
-)]
+#[error("the filter was not evaluated in time")]
 pub struct OutOfTime;
 
 impl TimeLimit<'_> {

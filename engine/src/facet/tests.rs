@@ -18,10 +18,10 @@ fn names(facets: &[&str]) -> Vec<String> {
 }
 
 /// The names that `facets` selects among `known` under these `filterableAttributes`.
-fn selected(filterable: Value, known: &[&str], facets: &[&str]) -> Result<Vec<String>, String> {
+fn selected(filterable: Value, known: &[&str], facets: &[&str]) -> Result<Vec<String>, FacetError> {
     let settings: Settings = serde_json::from_value(json!({ "filterableAttributes": filterable })).unwrap();
     let fields = FieldMap::from_names(known).unwrap().snapshot();
-    let selected = select_facets(&names(facets), &settings, &fields).map_err(|error| error.to_string())?;
+    let selected = select_facets(&names(facets), &settings, &fields)?;
     Ok(selected.into_iter().map(|facet| facet.name).collect())
 }
 
@@ -41,20 +41,16 @@ fn facets_are_selected_by_name_pattern_or_parent() {
 
 #[test]
 fn facets_that_select_nothing_are_refused() {
-    assert_eq!(
-        selected(json!(["title", "genres"]), &[], &["doggo"]).unwrap_err(),
-        "Invalid facet distribution: Pattern `doggo` is not filterable. Available filterable attributes patterns are: \
-         `genres, title`."
-    );
-    assert_eq!(
-        selected(json!([]), &[], &["b", "a"]).unwrap_err(),
-        "Invalid facet distribution: Patterns `a, b` are not filterable. This index does not have configured filterable \
-         attributes."
-    );
+    let refused = |filterable: Value, facets: &[&str]| match selected(filterable, &[], facets) {
+        Err(FacetError::NotFilterable { patterns, available }) => (patterns, available.shown().to_vec()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(json!(["title", "genres"]), &["doggo"]), (names(&["doggo"]), names(&["genres", "title"])));
+    assert_eq!(refused(json!([]), &["b", "a"]), (names(&["a", "b"]), Vec::new()));
     let disabled =
         json!([{ "attributePatterns": ["x"], "features": { "filter": { "equality": false, "comparison": false } } }]);
-    let message = selected(disabled, &["x"], &["x"]).unwrap_err();
-    assert!(message.starts_with("Invalid facet distribution: Attribute `x` matched rule #0 in filterableAttributes,"));
+    let refused = selected(disabled, &["x"], &["x"]);
+    assert_eq!(refused, Err(FacetError::FilteringDisabled { attribute: "x".to_owned(), rule: 0 }));
 }
 
 fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
@@ -295,16 +291,15 @@ fn facet_search_folds_as_the_language_asks() {
 fn facet_search_needs_the_feature() {
     let refused = |settings: Value| {
         let corpus = Corpus::new(settings, &[], &[]);
-        search_facet(&corpus.snapshot, &[], "x", None, &[]).unwrap_err().to_string()
+        search_facet(&corpus.snapshot, &[], "x", None, &[]).unwrap_err()
     };
-    assert_eq!(refused(json!({ "facetSearch": false })), "The facet search is disabled for this index");
-    assert_eq!(
-        refused(json!({ "filterableAttributes": ["genres"] })),
-        "Attribute `x` is not facet-searchable. Available facet-searchable attributes patterns are: `genres`. To make \
-         it facet-searchable add it to the `filterableAttributes` index settings."
+    assert_eq!(refused(json!({ "facetSearch": false })), FacetSearchError::Disabled);
+    let unlisted = refused(json!({ "filterableAttributes": ["genres"] }));
+    assert!(
+        matches!(unlisted, FacetSearchError::NotFacetSearchable { available, .. } if available.shown() == ["genres"])
     );
-    let message = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
-    assert!(message.contains("matches rule #0"), "{message}");
+    let lacking = refused(json!({ "filterableAttributes": [{ "attributePatterns": ["x"] }] }));
+    assert!(matches!(lacking, FacetSearchError::FeatureDisabled { rule: 0, .. }), "{lacking:?}");
 }
 
 proptest! {

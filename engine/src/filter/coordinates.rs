@@ -13,12 +13,9 @@ pub struct Coordinates {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CoordinatesError {
-    #[error("Bad latitude `{0}`. Latitude must be contained between -90 and 90 degrees.")]
+    #[error("latitude {0} is not from -90 to 90 degrees")]
     Latitude(f64),
-    #[error(
-        "Bad longitude `{0}`. Longitude must be contained between -180 and 180 degrees. Hint: try using `{hint}` instead.",
-        hint = wrapped(*.0)
-    )]
+    #[error("longitude {0} is not from -180 to 180 degrees")]
     Longitude(f64),
 }
 
@@ -43,9 +40,4 @@ impl Coordinates {
     pub fn longitude(self) -> f64 {
         self.longitude
     }
-}
-
-/// The same meridian, written inside -180..=180.
-fn wrapped(longitude: f64) -> f64 {
-    (longitude + 180.0).rem_euclid(360.0) - 180.0
 }

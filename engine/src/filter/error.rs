@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::{CONDITIONS_MAX, CoordinatesError, Location, VALUES_MAX};
+use super::{CoordinatesError, Location};
 
-/// A syntax error. Displays as the sentence for the user, then (when the text is known) a new line and the
-/// [`Location`].
+/// A syntax error, with its [`Location`] when the text is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterError(Box<Details>);
 
@@ -95,129 +94,49 @@ impl std::error::Error for FilterError {}
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Line breaks of the filter are escaped so that the sentence stays on one line.
-        let text = self.location().map_or("", Location::text);
-        write_sentence(f, self.kind(), text)?;
-        self.location().map_or(Ok(()), |at| write!(f, "\n{at}"))
+        write!(f, "{}", self.kind())?;
+        self.location().map_or(Ok(()), |at| write!(f, ", at {at}"))
     }
 }
 
-fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str) -> fmt::Result {
-    use FilterErrorKind as Kind;
-    let nothing = text.trim().is_empty();
-    let escaped = text.escape_debug();
-    match kind {
-        Kind::JsonType { expected, found } => {
-            write!(f, "Invalid syntax for the filter parameter: `expected {expected}, found: {found}`.")
-        }
-        Kind::ExpectedOperation => {
-            f.write_str(
-                "Was expecting an operation `=`, `!=`, `>=`, `>`, `<=`, `<`, `IN`, `NOT IN`, `TO`, `EXISTS`, \
-                 `NOT EXISTS`, `IS NULL`, `IS NOT NULL`, `IS EMPTY`, `IS NOT EMPTY`, `CONTAINS`, `NOT CONTAINS`, \
-                 `STARTS WITH`, `NOT STARTS WITH`, `_geoRadius`, `_geoBoundingBox` or `_geoPolygon` ",
-            )?;
-            if nothing { f.write_str("but instead got nothing.") } else { write!(f, "at `{escaped}`.") }
-        }
-        Kind::ExpectedEnd => write!(
-            f,
-            "Found unexpected characters at the end of the filter: `{escaped}`. You probably forgot an `OR` or an \
-             `AND` rule."
-        ),
-        Kind::ExpectedValue if nothing => f.write_str("Was expecting a value but instead got nothing."),
-        Kind::ExpectedValue => write!(f, "Was expecting a value but instead got `{escaped}`."),
-        Kind::ReservedKeyword => write!(
-            f,
-            "Was expecting a value but instead got `{escaped}`, which is a reserved keyword. To use `{escaped}` as a \
-             field name or a value, surround it by quotes."
-        ),
-        Kind::MalformedValue => write!(f, "Malformed value: `{escaped}`."),
-        Kind::InvalidEscapedNumber => write!(f, "Found an invalid escaped sequence number: `{escaped}`."),
-        Kind::MissingClosingDelimiter(delimiter) => {
-            write!(f, "Expression `{escaped}` is missing the following closing delimiter: `{delimiter}`.")
-        }
-        Kind::InOpeningBracket => f.write_str("Expected `[` after `IN` keyword."),
-        Kind::InClosingBracket => f.write_str("Expected matching `]` after the list of field names given to `IN[`"),
-        Kind::InExpectedValue => {
-            write!(f, "Expected only comma-separated field names inside `IN[..]` but instead found `{escaped}`.")
-        }
-        Kind::DepthLimit => f.write_str(
-            "The filter exceeded the maximum depth limit. Try rewriting the filter so that it contains fewer nested \
-             conditions.",
-        ),
-        Kind::ConditionLimit => write!(
-            f,
-            "The filter has more than {CONDITIONS_MAX} conditions. Use a list (`field IN [..]`) in the place of many \
-             conditions on one field, or several requests."
-        ),
-        Kind::ValueLimit => write!(
-            f,
-            "The filter has more than {VALUES_MAX} values in its lists and polygons. Use several requests, or a field \
-             that many of the documents share."
-        ),
-        Kind::Foreign => f.write_str("The `_foreign` filter must be in the form: `_foreign(field, filter)`."),
-        Kind::VectorsOperation
-        | Kind::VectorsEmbedder
-        | Kind::VectorsKind(_)
-        | Kind::VectorsFragment
-        | Kind::VectorsLeftover => write_vectors_sentence(f, kind),
-        _ => write_geo_sentence(f, kind),
-    }
-}
-
-fn write_geo_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind) -> fmt::Result {
-    use FilterErrorKind as Kind;
-    match kind {
-        Kind::NonFiniteNumber => f.write_str("Non finite floats are not supported"),
-        Kind::GeoRadius => f.write_str(
-            "The `_geoRadius` filter must be in the form: `_geoRadius(latitude, longitude, radius, \
-             optionalResolution)`.",
-        ),
-        Kind::GeoRadiusArgumentCount(count) => {
-            write!(f, "Was expecting 3 or 4 arguments for `_geoRadius`, but instead found {count}.")
-        }
-        Kind::GeoBoundingBox => f.write_str(
-            "The `_geoBoundingBox` filter expects two pairs of arguments: `_geoBoundingBox([latitude, longitude], \
-             [latitude, longitude])`.",
-        ),
-        Kind::GeoPolygon => f.write_str(
-            "The `_geoPolygon` filter doesn't match the expected format: `_geoPolygon([latitude, longitude], \
-             [latitude, longitude])`.",
-        ),
-        Kind::GeoPolygonPointCount(count) => {
-            write!(f, "The `_geoPolygon` filter expects at least 3 points but only {count} were specified")
-        }
-        Kind::GeoPairCount(count) => write!(f, "Was expecting 2 coordinates but instead found {count}."),
-        Kind::Coordinates(error) => write!(f, "{error}"),
-        Kind::BoxUpsideDown { top, bottom } => {
-            write!(f, "The top latitude `{top}` is below the bottom latitude `{bottom}`.")
-        }
-        Kind::ReservedGeo(name) => write!(
-            f,
-            "`{name}` is a reserved keyword and thus can't be used as a filter expression. Use the \
-             `_geoRadius(latitude, longitude, distance)` or `_geoBoundingBox([latitude, longitude], [latitude, \
-             longitude])` built-in rules to filter on `_geo` coordinates."
-        ),
-        Kind::GeoOperationAsValue(name) => {
-            write!(f, "The `{name}` filter is an operation and can't be used as a value.")
-        }
-        other => unreachable!("the sentence of {other:?} is written elsewhere"),
-    }
-}
-
-fn write_vectors_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind) -> fmt::Result {
-    use FilterErrorKind as Kind;
-    match kind {
-        Kind::VectorsOperation => {
-            f.write_str("Was expecting an operation like `EXISTS` or `NOT EXISTS` after the vector filter.")
-        }
-        Kind::VectorsEmbedder => f.write_str("Was expecting embedder name but found nothing."),
-        Kind::VectorsKind(found) => write!(
-            f,
-            "Was expecting one of `fragments`, `userProvided`, `documentTemplate`, `regenerate` or nothing, but \
-             instead found `{found}`."
-        ),
-        Kind::VectorsFragment => f.write_str("The vector filter is missing a fragment name."),
-        Kind::VectorsLeftover => f.write_str("The vector filter has leftover tokens."),
-        other => unreachable!("the sentence of {other:?} is written elsewhere"),
+impl fmt::Display for FilterErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FilterErrorKind as Kind;
+        let text = match self {
+            Kind::JsonType { expected, found } => return write!(f, "JSON {found} where {expected} is expected"),
+            Kind::MissingClosingDelimiter(delimiter) => return write!(f, "`{delimiter}` is missing"),
+            Kind::GeoRadiusArgumentCount(count) => return write!(f, "{count} arguments of `_geoRadius`"),
+            Kind::GeoPolygonPointCount(count) => return write!(f, "a polygon of {count} points"),
+            Kind::GeoPairCount(count) => return write!(f, "a point of {count} numbers"),
+            Kind::Coordinates(error) => return write!(f, "{error}"),
+            Kind::BoxUpsideDown { top, bottom } => {
+                return write!(f, "a box whose top {top} is below its bottom {bottom}");
+            }
+            Kind::ReservedGeo(name) => return write!(f, "`{name}` is no field"),
+            Kind::GeoOperationAsValue(name) => return write!(f, "`{name}` is no value"),
+            Kind::VectorsKind(found) => return write!(f, "`{found}` is no kind of vectors"),
+            Kind::ExpectedOperation => "an operator is missing",
+            Kind::ExpectedEnd => "there is text behind the filter",
+            Kind::ExpectedValue => "a value is missing",
+            Kind::ReservedKeyword => "a keyword without quotes",
+            Kind::MalformedValue => "a value cannot be read",
+            Kind::InvalidEscapedNumber => "an escape is no character",
+            Kind::InOpeningBracket => "`[` is missing behind `IN`",
+            Kind::InClosingBracket => "`]` is missing behind a list",
+            Kind::InExpectedValue => "there is more than values in a list",
+            Kind::DepthLimit => "nested too deep",
+            Kind::ConditionLimit => "more than `CONDITIONS_MAX` conditions",
+            Kind::ValueLimit => "more than `VALUES_MAX` values",
+            Kind::NonFiniteNumber => "a number is not finite",
+            Kind::GeoRadius => "a malformed `_geoRadius`",
+            Kind::GeoBoundingBox => "a malformed `_geoBoundingBox`",
+            Kind::GeoPolygon => "a malformed `_geoPolygon`",
+            Kind::VectorsOperation => "an operator that vectors have is missing",
+            Kind::VectorsEmbedder => "the name of an embedder is missing",
+            Kind::VectorsFragment => "the name of a fragment is missing",
+            Kind::VectorsLeftover => "there is more behind a kind of vectors",
+            Kind::Foreign => "a malformed `_foreign`",
+        };
+        f.write_str(text)
     }
 }

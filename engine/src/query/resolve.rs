@@ -6,17 +6,17 @@ use thiserror::Error;
 use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
 use crate::index::settings::{
-    AttributeList, AttributePattern, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
+    AttributeList, AttributePattern, AvailableAttributes, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
 };
 use crate::text::Language;
 
 /// A name of `attributesToSearchOn` that matches no searchable attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("Attribute `{attribute}` is not searchable. Available searchable attributes are: `{}`.", available.join(", "))]
+#[error("`{attribute}` matches no searchable attribute")]
 pub struct NotSearchable {
     pub attribute: String,
-    /// Searchable attributes in order; those that are not displayed as one `<..hidden-attributes>` at the end.
-    pub available: Vec<String>,
+    /// The searchable attributes in order.
+    pub available: AvailableAttributes,
 }
 
 /// Options of one request. `search_on`: names or patterns (`*` at either end) of the attributes to search.
@@ -38,11 +38,7 @@ pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<Quer
                 fields.any(|field| pattern.matches(field) && settings.searchable_attributes.selects(field))
             };
             if name != "*" && !listed.iter().any(known) && !means_child() {
-                let (mut available, hidden): (Vec<_>, Vec<_>) =
-                    listed.iter().cloned().partition(|a| settings.displayed_attributes.selects(a));
-                if !hidden.is_empty() {
-                    available.push("<..hidden-attributes>".to_owned());
-                }
+                let available = AvailableAttributes::searchable(settings);
                 return Err(NotSearchable { attribute: name.clone(), available });
             }
         }

@@ -165,19 +165,6 @@ pub enum Limit {
     DamagedSegment,
 }
 
-impl Limit {
-    /// As answers name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Limit::TimeBudget => "searchCutoffMs",
-            Limit::QueryTerms => "queryTerms",
-            Limit::QueryReadings => "queryReadings",
-            Limit::Embedder => "embedder",
-            Limit::DamagedSegment => "damagedSegment",
-        }
-    }
-}
-
 /// Why a search could not run: the request asks for what the settings do not allow, or the index is damaged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -186,31 +173,21 @@ pub enum SearchError {
     Filter(#[from] ConditionError),
     #[error(transparent)]
     Sort(#[from] SortError),
-    /// `attributesToSearchOn` names an attribute that is not searchable.
+    /// The request names an attribute to search that is not searchable.
     #[error(transparent)]
     SearchOn(#[from] NotSearchable),
     /// The distinct attribute of the request is not filterable.
-    #[error(
-        "Attribute `{attribute}` is not filterable and thus, cannot be used as distinct attribute. {}",
-        filterable_text(available)
-    )]
+    #[error("`{attribute}` is not filterable, so hits cannot be made distinct by it")]
     NotDistinct { attribute: String, available: AvailableAttributes },
     /// The settings know no embedder of this name.
-    #[error("Cannot find embedder with name `{name}`.")]
+    #[error("there is no embedder `{name}`")]
     UnknownEmbedder { name: String },
     /// A query vector has not the embedder's size.
-    #[error("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")]
+    #[error("a query vector has {found} numbers, the embedder's have {expected}")]
     VectorDimensions { expected: usize, found: usize },
     /// A segment is damaged: what it says could be wrong.
     #[error(transparent)]
     Damaged(#[from] IndexError),
-}
-
-fn filterable_text(available: &AvailableAttributes) -> String {
-    if available.is_empty() {
-        return "This index does not have configured filterable attributes.".to_owned();
-    }
-    format!("Available filterable attributes patterns are: {}.", available.quoted_together())
 }
 
 /// Searches. Phases: resolve the settings, parse, find the candidates of each segment, rank, merge the segments.

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::filter::{Coordinates, CoordinatesError};
-use crate::index::settings::{RankingRule, Settings};
+use crate::index::settings::{AvailableAttributes, RankingRule, Settings};
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,37 +25,24 @@ pub struct SortCriterion {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SortError {
-    #[error("Invalid syntax for the sort parameter: expected expression ending by `:asc` or `:desc`, found `{found}`.")]
+    /// It does not end by `:asc` or `:desc`.
+    #[error("`{found}` has no direction")]
     MissingDirection { found: String },
-    #[error(
-        "`{name}` is a reserved keyword and thus can't be used as a sort expression. Use the _geoPoint(latitude, longitude) built-in rule to sort on _geo field coordinates."
-    )]
+    /// A name with a meaning in filters.
+    #[error("`{name}` cannot be sorted by")]
     ReservedGeo { name: String },
-    #[error("`_geoDistance` is a reserved keyword and thus can't be used as a sort expression.")]
+    #[error("`_geoDistance` cannot be sorted by")]
     ReservedGeoDistance,
-    #[error(
-        "Invalid syntax for the geo parameter: expected expression formated like `_geoPoint(latitude, longitude)` and ending by `:asc` or `:desc`, found `{found}`."
-    )]
+    /// It begins like a point.
+    #[error("`{found}` names no point")]
     BadGeoPoint { found: String },
     #[error(transparent)]
     Coordinates(#[from] CoordinatesError),
     /// `sort` is not among the ranking rules of the index.
-    #[error(
-        "You must specify where `sort` is listed in the rankingRules setting to use the sort parameter at search time."
-    )]
+    #[error("`sort` is not among the ranking rules")]
     NoSortRule,
-    /// `available`: displayed sortable attributes, sorted; `hidden`: there are others.
-    #[error("Attribute `{attribute}` is not sortable. {}", available_text(available, *hidden))]
-    NotSortable { attribute: String, available: Vec<String>, hidden: bool },
-}
-
-fn available_text(available: &[String], hidden: bool) -> String {
-    if available.is_empty() && !hidden {
-        return "This index does not have configured sortable attributes.".to_owned();
-    }
-    let hidden = hidden.then_some("<..hidden-attributes>");
-    let names: Vec<&str> = available.iter().map(String::as_str).chain(hidden).collect();
-    format!("Available sortable attributes are: `{}`.", names.join(", "))
+    #[error("`{attribute}` is not sortable")]
+    NotSortable { attribute: String, available: AvailableAttributes },
 }
 
 impl SortCriterion {
@@ -126,16 +113,8 @@ pub fn check_sortable(settings: &Settings, criteria: &[SortCriterion], need_rule
             SortTarget::GeoPoint { .. } => "_geo",
         };
         if !settings.is_sortable(attribute) {
-            let (available, hidden): (Vec<String>, Vec<String>) = settings
-                .sortable_attributes
-                .iter()
-                .cloned()
-                .partition(|name| settings.displayed_attributes.selects(name));
-            return Err(SortError::NotSortable {
-                attribute: attribute.to_owned(),
-                available,
-                hidden: !hidden.is_empty(),
-            });
+            let available = AvailableAttributes::sortable(settings);
+            return Err(SortError::NotSortable { attribute: attribute.to_owned(), available });
         }
     }
     if need_rule && !criteria.is_empty() && !settings.ranking_rules.contains(&RankingRule::Sort) {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Context, Found, HitWriter, Target, explanation, total_of};
+use crate::engine_errors::limit_name;
 use crate::error::ApiResult;
 use crate::wire::search::{SearchQuery, Window};
 
@@ -173,8 +174,9 @@ impl Answer<'_> {
 pub(super) fn tell_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
     let mut reasons: Vec<&str> = Vec::new();
     for limit in limits {
-        if !reasons.contains(&limit.name()) {
-            reasons.push(limit.name());
+        let reason = limit_name(*limit);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
         }
     }
     if !reasons.is_empty() {

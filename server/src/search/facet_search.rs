@@ -8,6 +8,7 @@ use super::answer::tell_degraded;
 use super::meaning::{check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
+use crate::engine_errors::{Sentence, limit_name};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 use crate::wire::search::SearchQuery;
@@ -85,7 +86,7 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
             FacetSearchError::Disabled => Code::FacetSearchDisabled,
             _ => Code::InvalidFacetSearchFacetName,
         };
-        ApiError::new(code, error.to_string())
+        ApiError::new(code, error.sentence())
     })?;
     let taken = found.hits.iter().map(|hit| HIT_BYTES + hit.value.len() * 3).sum();
     context.budget.take(taken)?;
@@ -97,7 +98,7 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
     answer.insert("processingTimeMs".into(), json!(millis));
     tell_degraded(&result.limits, &mut answer);
     let mut out = Written { degraded_searches: result.degraded.into(), ..Written::default() };
-    out.cut_by(result.limits.iter().map(|limit| limit.name().to_owned()));
+    out.cut_by(result.limits.iter().map(|limit| limit_name(*limit).to_owned()));
     out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{name}")));
     out.body = Value::Object(answer).to_string().into_bytes();
     Ok(out)

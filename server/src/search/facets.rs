@@ -6,6 +6,7 @@ use lamina_engine::index::Snapshot;
 use serde_json::{Map, Value, json};
 
 use crate::budget::AnswerBudget;
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// A value with its count: in a list, and as a member of an object.
@@ -45,7 +46,7 @@ impl Facets {
         budget: &AnswerBudget,
     ) -> ApiResult<Facets> {
         let fields = select_facets(names, &snapshot.settings, &snapshot.fields)
-            .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.to_string()))?;
+            .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.sentence()))?;
         let most: usize = fields.iter().map(|field| listed_values_max(snapshot, field, listing)).sum();
         let mut counting = budget.hold(most.saturating_mul(VALUE_BYTES))?;
         let facets = distributions(snapshot, candidates, &fields, listing);

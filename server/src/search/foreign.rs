@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::request::filter_time;
 use super::{Context, refusal};
 use crate::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::Instance;
 
@@ -81,23 +82,23 @@ impl Resolving<'_> {
             _ => error,
         })?;
         let Some(primary_key) = &snapshot.primary_key else { return Ok(Vec::new()) };
-        let refused = |error: &dyn std::fmt::Display| ApiError::new(code, format!("Index `{uid}`: {error}"));
+        let refused = |reason: String| ApiError::new(code, format!("Index `{uid}`: {reason}"));
         let filter = self.resolve(filter, &snapshot.settings)?;
         let filter = match context.imposed_filter(uid, code)? {
             Some(imposed) => imposed.and(filter),
             None => filter,
         };
-        let prepared =
-            PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields).map_err(|error| refused(&error))?;
+        let prepared = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
+            .map_err(|error| refused(error.sentence()))?;
         let passing: Vec<DocSet> = snapshot
             .segments
             .iter()
-            .map(|segment| prepared.evaluate(segment, self.limit).map_err(|error| refused(&error)))
+            .map(|segment| prepared.evaluate(segment, self.limit).map_err(|error| refused(error.sentence())))
             .collect::<ApiResult<_>>()?;
         snapshot.check_health()?;
         let count: u64 = passing.iter().map(|docs| u64::from(docs.len())).sum();
         if count > self.left {
-            return Err(refused(&format_args!(
+            return Err(refused(format!(
                 "`_foreign` stands for {count} documents, and may for {REFERRED_MAX} at most, all of a filter taken \
                  together. Make its filter narrower."
             )));
@@ -143,12 +144,12 @@ impl ForeignDocuments {
             let snapshot = instance.snapshot(uid)?;
             let visible = match context.imposed_filter(uid, Code::InvalidSearchFilter)? {
                 Some(imposed) => {
+                    let refused = |reason| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {reason}"));
                     let prepared = PreparedFilter::new(&imposed, &snapshot.settings, &snapshot.fields);
-                    let prepared = prepared
-                        .map_err(|error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}")))?;
-                    let refused = |error| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {error}"));
+                    let prepared = prepared.map_err(|error| refused(error.sentence()))?;
                     let passing = snapshot.segments.iter().map(|segment| prepared.evaluate(segment, filter_time()));
-                    let passing = passing.collect::<Result<_, OutOfTime>>().map_err(refused)?;
+                    let passing =
+                        passing.collect::<Result<_, OutOfTime>>().map_err(|error| refused(error.sentence()))?;
                     snapshot.check_health()?;
                     Some(passing)
                 }

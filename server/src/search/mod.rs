@@ -50,6 +50,7 @@ pub use similar::run_similar;
 
 use crate::access::Rights;
 use crate::budget::{AnswerBudget, Held};
+use crate::engine_errors::limit_name;
 use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
 use crate::wire::filter::parse_filter;
@@ -158,7 +159,7 @@ pub struct Reach {
 impl Found {
     /// The limits that changed the answer, by the name of the setting or of the thing that is limited.
     pub fn cuts(&self) -> Vec<String> {
-        let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit.name().to_owned()).collect();
+        let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit_name(*limit).to_owned()).collect();
         if self.window.is_cut && self.result.total > self.window.total_max as u64 {
             cuts.push("maxTotalHits".to_owned());
         }

@@ -6,6 +6,7 @@ use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::SearchError;
 use lamina_engine::sort::SortError;
 
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, Code};
 
 /// What the settings of the index `uid` do not allow, or its damage.
@@ -19,16 +20,16 @@ pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {
         // Not about the index but about the parameter, so the index is not named.
         SearchError::UnknownEmbedder { name } => return unknown_embedder(name, Code::InvalidSearchEmbedder),
         SearchError::VectorDimensions { .. } => {
-            return ApiError::new(Code::InvalidVectorDimensions, error.to_string());
+            return ApiError::new(Code::InvalidVectorDimensions, error.sentence());
         }
         other => return ApiError::internal(other.to_string()),
     };
-    ApiError::new(code, format!("Index `{uid}`: {error}"))
+    ApiError::new(code, format!("Index `{uid}`: {}", error.sentence()))
 }
 
 /// A sort that can't be read.
 pub(super) fn sort_syntax(error: &SortError) -> ApiError {
-    ApiError::new(Code::InvalidSearchSort, error.to_string())
+    ApiError::new(Code::InvalidSearchSort, error.sentence())
 }
 
 /// A stored document that can't be read back.

@@ -12,6 +12,7 @@ use super::answer::tell_degraded;
 use super::multi::Written;
 use super::request::{both, filter_time};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
@@ -52,7 +53,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     let held = context.budget.hold(hits_bytes(snapshot, &request))?;
     let start = Instant::now();
     let result = search_similar(snapshot, &request, &query.embedder, address).map_err(|error| match error {
-        SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.to_string()),
+        SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.sentence()),
         other => refusal::search(target.uid, &other),
     })?;
     let took = start.elapsed();

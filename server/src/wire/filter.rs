@@ -3,6 +3,7 @@
 use lamina_engine::filter::Filter;
 use serde_json::Value;
 
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// Reads the JSON form of a filter; `None` when it asks for nothing.
@@ -10,7 +11,7 @@ use crate::error::{ApiError, ApiResult, Code};
 /// # Errors
 /// `code` for what can't be read, `feature_not_enabled` for `CONTAINS` unless it is allowed.
 pub fn parse_filter(filter: &Value, code: Code, contains_allowed: bool) -> ApiResult<Option<Filter>> {
-    let filter = Filter::from_json(filter).map_err(|error| ApiError::new(code, error.to_string()))?;
+    let filter = Filter::from_json(filter).map_err(|error| ApiError::new(code, error.sentence()))?;
     if let Some(place) = filter.as_ref().filter(|_| !contains_allowed).and_then(Filter::first_contains) {
         let mut refusal = ApiError::feature_not_enabled("Using `CONTAINS` in a filter", "contains filter");
         refusal.message = format!("{}\n{place}", refusal.message);

@@ -1,15 +1,15 @@
-//! The attributes that an error message offers instead of the one that was refused.
+//! The attributes that a caller may offer instead of the one that was refused.
 
 use std::collections::BTreeSet;
 
 use super::{AttributeList, FilterableAttribute, Settings};
 
-/// Stands for the names that must not be shown.
-const HIDDEN: &str = "<..hidden-attributes>";
-
-/// Names or patterns in byte order; those that are not displayed are replaced by one marker at the end.
+/// Names or patterns, without those that are not displayed: of these it says only that there are any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AvailableAttributes(Vec<String>);
+pub struct AvailableAttributes {
+    shown: Vec<String>,
+    has_hidden: bool,
+}
 
 impl AvailableAttributes {
     /// The patterns of `filterableAttributes` that allow filtering.
@@ -29,6 +29,15 @@ impl AvailableAttributes {
         Self::new(settings.sortable_attributes.iter().map(String::as_str), &settings.displayed_attributes)
     }
 
+    /// `searchableAttributes`, in their order; none when that is all of them.
+    pub fn searchable(settings: &Settings) -> Self {
+        let names: &[String] = match &settings.searchable_attributes {
+            AttributeList::All => &[],
+            AttributeList::These(names) => names,
+        };
+        Self::in_order(names.iter().map(String::as_str), &settings.displayed_attributes)
+    }
+
     fn of_rules<'s>(rules: impl Iterator<Item = &'s FilterableAttribute>, settings: &Settings) -> Self {
         let patterns = rules.flat_map(|rule| match rule {
             FilterableAttribute::Field(name) => vec![name.as_str()],
@@ -39,24 +48,30 @@ impl AvailableAttributes {
         Self::new(patterns, &settings.displayed_attributes)
     }
 
+    /// In byte order, each once.
     fn new<'s>(names: impl Iterator<Item = &'s str>, displayed: &AttributeList) -> Self {
         let names: BTreeSet<&str> = names.collect();
-        let (shown, hidden): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| displayed.selects(name));
-        let marker = (!hidden.is_empty()).then_some(HIDDEN);
-        AvailableAttributes(shown.into_iter().chain(marker).map(str::to_owned).collect())
+        Self::in_order(names.into_iter(), displayed)
     }
 
+    fn in_order<'s>(names: impl Iterator<Item = &'s str>, displayed: &AttributeList) -> Self {
+        let (shown, hidden): (Vec<&str>, Vec<&str>) = names.partition(|name| displayed.selects(name));
+        let shown = shown.into_iter().map(str::to_owned).collect();
+        AvailableAttributes { shown, has_hidden: !hidden.is_empty() }
+    }
+
+    /// Whether there are none, hidden ones included.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.shown.is_empty() && !self.has_hidden
     }
 
-    /// `` `a`, `b` ``
-    pub fn each_quoted(&self) -> String {
-        self.0.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    /// Those that are displayed, in byte order unless said otherwise.
+    pub fn shown(&self) -> &[String] {
+        &self.shown
     }
 
-    /// `` `a, b` ``
-    pub fn quoted_together(&self) -> String {
-        format!("`{}`", self.0.join(", "))
+    /// Whether there are others, which are not displayed.
+    pub fn has_hidden(&self) -> bool {
+        self.has_hidden
     }
 }

@@ -13,6 +13,7 @@ use warp::reply::Response;
 
 use super::stream::{Begun, DocumentWriter, Listed, Page, SMALL_BYTES};
 use crate::app::AppState;
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_text;
@@ -145,10 +146,10 @@ fn matching(snapshot: &Snapshot, filter: &Value, context: &Context) -> ApiResult
     let Some(filter) = parse_filter(filter, code, context.contains_filter)? else { return Ok(None) };
     let filter = resolve_foreign(filter, &snapshot.settings, context, code)?;
     let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
-        .map_err(|error| ApiError::new(code, error.to_string()))?;
+        .map_err(|error| ApiError::new(code, error.sentence()))?;
     let limit = filter_time();
     let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
-    let sets = sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.to_string()))?;
+    let sets = sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.sentence()))?;
     snapshot.check_health()?;
     Ok(Some(sets))
 }
@@ -172,9 +173,9 @@ fn sort_criteria(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<SortCr
     let texts = query.sort.as_deref().unwrap_or_default();
     let criteria: Vec<SortCriterion> = texts
         .iter()
-        .map(|text| SortCriterion::parse(text).map_err(|error| refuse(error.to_string())))
+        .map(|text| SortCriterion::parse(text).map_err(|error| refuse(error.sentence())))
         .collect::<ApiResult<_>>()?;
-    check_sortable(&snapshot.settings, &criteria, false).map_err(|error| refuse(error.to_string()))?;
+    check_sortable(&snapshot.settings, &criteria, false).map_err(|error| refuse(error.sentence()))?;
     Ok(criteria)
 }
 

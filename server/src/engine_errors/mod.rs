@@ -1,12 +1,19 @@
 //! What the engine's errors are called in public: the one place that knows both.
 
-use lamina_engine::condition::ConditionError;
+mod filter;
+mod search;
+mod sentence;
+
+use lamina_engine::condition::{ConditionError, OutOfTime};
 use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError, VectorsError};
 use lamina_engine::filter::FilterError;
 use lamina_engine::index::embedding::EmbeddingError;
 use lamina_engine::index::settings::SettingsError;
 use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError, is_momentary};
 use lamina_engine::segment::SegmentError;
+
+pub use search::limit_name;
+pub use sentence::Sentence;
 
 use crate::error::{ApiError, Code};
 
@@ -116,6 +123,12 @@ fn coordinate(which: GeoCoordinates) -> (&'static str, &'static str) {
     }
 }
 
+/// The sentence about a filter, if the error is about one.
+fn of_filter(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Option<String> {
+    let condition = error.downcast_ref::<ConditionError>().map(Sentence::sentence);
+    condition.or_else(|| error.downcast_ref::<FilterError>().map(Sentence::sentence))
+}
+
 /// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
 pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
     let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
@@ -153,14 +166,16 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
             ),
         )),
         OperationError::Selection(source) => {
-            let is_about_the_filter = source.is::<ConditionError>() || source.is::<FilterError>();
+            let about_the_filter = of_filter(&**source);
             let is_damaged = || matches!(source.downcast_ref(), Some(IndexError::Segment(_)));
-            let code = match is_about_the_filter {
-                true => Code::InvalidDocumentFilter,
-                false if is_damaged() => Code::InvalidStoreFile,
-                false => Code::Internal,
-            };
-            named(ApiError::new(code, source.to_string()))
+            named(match about_the_filter {
+                Some(sentence) => ApiError::new(Code::InvalidDocumentFilter, sentence),
+                None if is_damaged() => ApiError::new(Code::InvalidStoreFile, source.to_string()),
+                None => match source.downcast_ref::<OutOfTime>() {
+                    Some(late) => ApiError::new(Code::Internal, late.sentence()),
+                    None => ApiError::new(Code::Internal, source.to_string()),
+                },
+            })
         }
         other => named(ApiError::internal(other.to_string())),
     }
