@@ -1,6 +1,7 @@
 //! The `_vectors` of a document: taken out of it, read, and put together when a document is updated.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -8,6 +9,8 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use simd_json::prelude::*;
+use simd_json::tape;
 use thiserror::Error;
 
 use super::DocumentError;
@@ -219,10 +222,41 @@ fn parse_fast(json: &str) -> Option<SuppliedVectors> {
     if json == "null" || json == "[]" {
         return given(Vec::new());
     }
-    match serde_json::from_str::<Vec<f32>>(json) {
-        Ok(vector) => given(vec![vector]),
-        Err(_) => given(serde_json::from_str::<Vec<Vec<f32>>>(json).ok()?),
+    PARSING.with_borrow_mut(|kept| {
+        let mut own = Parsing::default();
+        let (text, buffers) = if json.len() > KEPT_BYTES_MAX { &mut own } else { kept };
+        // Parsed in place.
+        text.clear();
+        text.extend_from_slice(json.as_bytes());
+        let tape = simd_json::to_tape_with_buffers(text, buffers).ok()?;
+        let outer = tape.as_value().as_array()?;
+        let first = outer.iter().next()?;
+        if first.is_array() { given(all(&outer, numbers)?) } else { given(vec![numbers(tape.as_value())?]) }
+    })
+}
+
+/// A text, and what simd-json works with.
+type Parsing = (Vec<u8>, simd_json::Buffers);
+
+/// A longer text gets buffers of its own, so that it does not stay with the thread.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    /// Kept between documents: vectors come by thousands.
+    static PARSING: RefCell<Parsing> = RefCell::default();
+}
+
+fn numbers(value: tape::Value<'_, '_>) -> Option<Vec<f32>> {
+    all(&value.as_array()?, |number| number.cast_f64().map(|number| number as f32))
+}
+
+/// What `read` finds in every element.
+fn all<'t, 'j, T>(elements: &tape::Array<'t, 'j>, read: impl Fn(tape::Value<'t, 'j>) -> Option<T>) -> Option<Vec<T>> {
+    let mut found = Vec::with_capacity(elements.len());
+    for element in elements {
+        found.push(read(element)?);
     }
+    Some(found)
 }
 
 /// Reads the general form and says what is wrong with it.
@@ -341,6 +375,10 @@ mod tests {
         };
         assert_eq!(parse("[0.5,-1]"), given(&[&[0.5, -1.0]], false));
         assert_eq!(parse("[[1,2],[3,4]]"), given(&[&[1.0, 2.0], &[3.0, 4.0]], false));
+        assert_eq!(parse("[1e-3, 123456789012345678901234567890]"), given(&[&[0.001, 1.234_567_9e29]], false));
+        assert_eq!(parse(" [ [ 0 ] ] "), given(&[&[0.0]], false));
+        let long = vec![0.125_f32; 40_000];
+        assert_eq!(parse(&serde_json::to_string(&long).unwrap()), given(&[&long], false));
         assert_eq!(parse("null"), given(&[], false));
         assert_eq!(parse("[]"), given(&[], false));
         assert_eq!(parse(r#"{"embeddings":[1],"regenerate":true}"#), given(&[&[1.0]], true));

@@ -216,9 +216,11 @@ async fn send(
         EmbedFailure::runtime(format!("{message}{quote}"))
     };
     // What is no JSON may have been cut off on its way.
-    let answer: Value = serde_json::from_slice(&reply.body)
+    let vectors = provider
+        .response
+        .read(&mut Vec::from(reply.body))
         .map_err(|error| Failed::Retry { failure: unreadable(error.to_string()), at_least: Duration::ZERO })?;
-    let vectors = provider.response.extract(&answer).and_then(|vectors| match vectors.len() {
+    let vectors = vectors.and_then(|vectors| match vectors.len() {
         count if count == text_count => Ok(vectors),
         count => Err(format!("it has {count} vectors for {text_count} texts")),
     });

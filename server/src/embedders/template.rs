@@ -5,6 +5,8 @@
 use std::fmt;
 
 use serde_json::Value;
+use simd_json::prelude::*;
+use simd_json::tape::Value as Node;
 
 /// Stands for "and so on".
 const REPEAT: &str = "{{..}}";
@@ -174,18 +176,25 @@ impl Template {
         json
     }
 
+    /// The vectors of an answer, which is JSON; its texts are unescaped in place.
+    ///
+    /// # Errors
+    /// What is no JSON.
+    pub(super) fn read(&self, answer: &mut [u8]) -> Result<Result<Vec<Vec<f32>>, String>, simd_json::Error> {
+        Ok(self.extract(simd_json::to_tape(answer)?.as_value()))
+    }
+
     /// The vectors of an answer.
     ///
     /// # Errors
     /// Where the answer differs from the template.
-    pub(super) fn extract(&self, answer: &Value) -> Result<Vec<Vec<f32>>, String> {
+    fn extract(&self, answer: Node<'_, '_>) -> Result<Vec<Vec<f32>>, String> {
         let outer = at(answer, &self.path, self.name, &[])?;
         match &self.repeated {
             None => Ok(vec![vector(outer).map_err(|reason| self.refusal(&self.path, reason))?]),
             Some(inner) => {
-                let Value::Array(elements) = outer else {
-                    return Err(self.refusal(&self.path, "expected an array".to_owned()));
-                };
+                let elements = outer.as_array();
+                let elements = elements.ok_or_else(|| self.refusal(&self.path, "expected an array".to_owned()))?;
                 let each = elements.iter().enumerate();
                 each.map(|(index, element)| {
                     let mut path = self.path.clone();
@@ -211,12 +220,12 @@ fn at_mut<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
     })
 }
 
-fn at<'v>(value: &'v Value, path: &[Step], name: &str, before: &[Step]) -> Result<&'v Value, String> {
+fn at<'t, 'v>(value: Node<'t, 'v>, path: &[Step], name: &str, before: &[Step]) -> Result<Node<'t, 'v>, String> {
     let mut value = value;
     for (depth, step) in path.iter().enumerate() {
         let part = match step {
-            Step::Key(key) => value.get(key),
-            Step::Index(index) => value.get(index),
+            Step::Key(key) => value.get(key.as_str()),
+            Step::Index(index) => value.get_idx(*index),
         };
         value = part.ok_or_else(|| {
             let place: Vec<Step> = before.iter().chain(&path[..depth]).cloned().collect();
@@ -230,10 +239,17 @@ fn at<'v>(value: &'v Value, path: &[Step], name: &str, before: &[Step]) -> Resul
     Ok(value)
 }
 
-fn vector(value: &Value) -> Result<Vec<f32>, String> {
-    let Value::Array(numbers) = value else { return Err("expected an array of numbers".to_owned()) };
-    let number = |number: &Value| number.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
-    numbers.iter().map(number).collect::<Option<_>>().ok_or_else(|| "expected an array of numbers".to_owned())
+fn vector(value: Node<'_, '_>) -> Result<Vec<f32>, String> {
+    let number =
+        |number: Node<'_, '_>| number.cast_f64().map(|number| number as f32).filter(|number| number.is_finite());
+    let numbers = value.as_array().and_then(|numbers| {
+        let mut vector = Vec::with_capacity(numbers.len());
+        for one in &numbers {
+            vector.push(number(one)?);
+        }
+        Some(vector)
+    });
+    numbers.ok_or_else(|| "expected an array of numbers".to_owned())
 }
 
 #[cfg(test)]
@@ -271,17 +287,30 @@ mod tests {
 
     #[test]
     fn vectors_come_out() {
+        let read = |template: &Template, answer: &Value| template.read(&mut answer.to_string().into_bytes()).unwrap();
         let one = Template::new(&json!({"a": [{"e": "{{embedding}}"}]}), "response", "{{embedding}}").unwrap();
-        assert_eq!(one.extract(&json!({"a": [{"e": [1, 2.5]}], "more": 1})), Ok(vec![vec![1.0, 2.5]]));
-        assert_eq!(one.extract(&json!({"a": []})), Err("in `response.a`: missing element #0".into()));
+        assert_eq!(read(&one, &json!({"a": [{"e": [1, 2.5]}], "more": 1})), Ok(vec![vec![1.0, 2.5]]));
+        assert_eq!(read(&one, &json!({"a": []})), Err("in `response.a`: missing element #0".into()));
         assert_eq!(
-            one.extract(&json!({"a": [{"e": ["x"]}]})),
+            read(&one, &json!({"a": [{"e": ["x"]}]})),
             Err("in `response.a[0].e`: expected an array of numbers".into())
         );
         let many = json!({"data": [{"e": "{{embedding}}"}, "{{..}}"]});
         let many = Template::new(&many, "response", "{{embedding}}").unwrap();
-        assert_eq!(many.extract(&json!({"data": [{"e": [1]}, {"e": [2]}]})), Ok(vec![vec![1.0], vec![2.0]]));
-        assert_eq!(many.extract(&json!({"data": [{}]})), Err("in `response.data[0]`: missing field \"e\"".into()));
+        assert_eq!(read(&many, &json!({"data": [{"e": [1]}, {"e": [2]}]})), Ok(vec![vec![1.0], vec![2.0]]));
+        assert_eq!(read(&many, &json!({"data": [{}]})), Err("in `response.data[0]`: missing field \"e\"".into()));
+        // Numbers of every form, and texts that are no numbers.
+        let wide = json!({"a": [{"e": [0, -3, 1e3, 18_446_744_073_709_551_615_u64]}]});
+        assert_eq!(read(&one, &wide), Ok(vec![vec![0.0, -3.0, 1000.0, 1.844_674_4e19]]));
+        let mut long = br#"{"a":[{"e":[123456789012345678901234567890]}]}"#.to_vec();
+        assert_eq!(one.read(&mut long).unwrap(), Ok(vec![vec![1.234_567_9e29]]));
+        for refused in [json!([null]), json!([true]), json!([[1]]), json!([1e39]), json!("1"), json!({"0": 1})] {
+            let found = read(&one, &json!({"a": [{"e": refused}]}));
+            assert_eq!(found, Err("in `response.a[0].e`: expected an array of numbers".into()), "{refused}");
+        }
+        for broken in ["", "{", "{\"a\":[{\"e\":[1,]}]}", "nul", "{\"a\":1} 2"] {
+            one.read(&mut broken.as_bytes().to_vec()).unwrap_err();
+        }
     }
 
     #[test]
