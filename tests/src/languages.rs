@@ -28,7 +28,7 @@ fn rows() -> Vec<Row> {
 
 /// Rules for some of the searched fields decide for queries, too, and what is found does not depend on who names a language.
 #[test]
-fn words_are_found_whoever_names_their_language() {
+fn words_are_found_with_any_source_of_their_language() {
     let server = Server::start();
     let rules = json!([
         {"attributePatterns": ["de"], "locales": ["deu"]},

@@ -41,7 +41,7 @@ impl Exactness {
     }
 
     /// Score of the rule as it is shown: the words count where no attribute starts with the query.
-    pub fn told_score(self) -> f64 {
+    pub fn shown_score(self) -> f64 {
         let [kind, words] = self.ranks();
         if self.kind == ExactMatch::None { Rank::combined(kind, words) } else { kind.local_score() }
     }
@@ -203,7 +203,7 @@ mod tests {
         let score = |kind, words| global_score(&[ScoreDetail::Exactness(of(kind, words))]);
         assert_eq!((score(ExactMatch::Exact, 2), score(ExactMatch::Starts, 2)), (1.0, 6.0 / 9.0));
         assert_eq!((score(ExactMatch::Starts, 1), score(ExactMatch::None, 2)), (5.0 / 9.0, 3.0 / 9.0));
-        assert_eq!(of(ExactMatch::Starts, 1).told_score(), 2.0 / 3.0);
-        assert_eq!(of(ExactMatch::None, 2).told_score(), 3.0 / 9.0);
+        assert_eq!(of(ExactMatch::Starts, 1).shown_score(), 2.0 / 3.0);
+        assert_eq!(of(ExactMatch::None, 2).shown_score(), 3.0 / 9.0);
     }
 }

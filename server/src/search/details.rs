@@ -93,7 +93,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
 }
 
 fn exactness(exactness: Exactness) -> Map<String, Value> {
-    let score = exactness.told_score();
+    let score = exactness.shown_score();
     match exactness.kind {
         ExactMatch::Exact => object(json!({ "matchType": "exactMatch", "score": score })),
         ExactMatch::Starts => object(json!({ "matchType": "matchesStart", "score": score })),
