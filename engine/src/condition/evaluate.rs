@@ -1,9 +1,9 @@
 //! A prepared filter over one segment.
 
 use super::blank::blank_documents;
+use super::node::Node;
 use super::ordinal_set::OrdinalSet;
 use super::ordinals::ValueQuestion;
-use super::prepare::Node;
 use super::{OutOfTime, PreparedFilter, TimeLimit};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::FieldId;

@@ -15,6 +15,7 @@ mod evaluate;
 mod exact;
 mod moment;
 mod needles;
+mod node;
 mod operand;
 mod ordinal_set;
 mod ordinals;

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use hashbrown::HashMap;
 
 use super::needles::Needles;
+use super::node::Node;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
 use super::repeated::{joined, without_repeated};
@@ -13,7 +14,6 @@ use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
 use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Region, ShapeRegion};
-use crate::id::FieldId;
 use crate::index::settings::{
     AvailableAttributes, FilterableFeatures, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name,
 };
@@ -26,30 +26,6 @@ const RESERVED_GEO: [&str; 3] = [GEO_FIELD, "_geoPoint", "_geoDistance"];
 #[derive(Debug)]
 pub struct PreparedFilter {
     pub(super) root: Node,
-}
-
-#[derive(Debug)]
-pub(super) enum Node {
-    /// Documents that pass all of `all` and none of `none`.
-    And {
-        all: Vec<Node>,
-        none: Vec<Node>,
-    },
-    Or(Vec<Node>),
-    Not(Box<Node>),
-    /// No document: the field is in none, or the value can't be.
-    Nothing,
-    Values(FieldId, ValueQuestion),
-    /// As `Values`, with the name of the field: floats alone cannot answer.
-    Digits(FieldId, String, ValueQuestion),
-    Exists(FieldId),
-    Null(FieldId),
-    Empty(FieldId),
-    /// An empty text is among the values of the field, whose name is given too.
-    Blank(FieldId, String),
-    Region(Box<dyn Region + Send + Sync>),
-    Shapes(ShapeRegion),
-    Vectors(VectorQuestion),
 }
 
 impl PreparedFilter {

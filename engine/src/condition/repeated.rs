@@ -3,8 +3,8 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::needles::Needles;
+use super::node::Node;
 use super::ordinals::ValueQuestion;
-use super::prepare::Node;
 use crate::filter::Filter;
 use crate::id::FieldId;
 

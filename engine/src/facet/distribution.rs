@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use rayon::prelude::*;
 
 use super::count::{count_values, number_extremes};
-use super::look_alikes::{LookAlikes, number_like};
+use super::look_alikes::{LookAlikes, NumberValue, number_like};
 use super::select::FacetField;
 use super::values::{columns, original_text, summed};
 use crate::bits::DocSet;
@@ -150,13 +150,6 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     };
     let values = values.into_iter().map(shown).collect();
     FieldFacet { name: facet.name.clone(), values, numbers, stats, is_cut }
-}
-
-/// A number, and how many candidates have it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NumberValue {
-    pub(super) value: f64,
-    pub(super) count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]

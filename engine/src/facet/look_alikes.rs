@@ -3,11 +3,17 @@
 //! Columns hold `308` and `"308"` apart, as sorting needs them. To a filter they are one value, and so they are to counts:
 //! sums of distinct values are joined at the end, and documents are looked at only where they have several values.
 
-use super::distribution::NumberValue;
 use crate::bits::DocSet;
 use crate::index::Snapshot;
 use crate::segment::Column;
 use crate::text::{facet_number, same_facet_number};
+
+/// A number, and how many candidates have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberValue {
+    pub(super) value: f64,
+    pub(super) count: u64,
+}
 
 /// The numbers and strings of one field.
 pub(super) struct LookAlikes<'c> {

@@ -11,7 +11,7 @@ use crate::id::TermOrdinal;
 use crate::segment::{Beginning, NearBeginnings};
 use crate::text::TypoPattern;
 
-use super::expand::visit_same_first;
+use super::walk::visit_same_first;
 
 /// Terms one typo away from `first` and `second` written as one (`prefix`: that begin like that), ascending. They begin
 /// with the same character.

@@ -16,6 +16,7 @@ pub mod phrase;
 pub mod resolve;
 pub mod split;
 pub(crate) mod vertex;
+mod walk;
 pub(crate) mod warm_up;
 
 pub use crate::index::settings::MatchingStrategy;

@@ -1,0 +1,31 @@
+//! A condition with what the columns are asked.
+
+use super::ordinals::ValueQuestion;
+use super::vectors::VectorQuestion;
+use crate::geo::{Region, ShapeRegion};
+use crate::id::FieldId;
+
+/// A filter whose fields are known and whose operands are normalised.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Documents that pass all of `all` and none of `none`.
+    And {
+        all: Vec<Node>,
+        none: Vec<Node>,
+    },
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    /// No document: the field is in none, or the value can't be.
+    Nothing,
+    Values(FieldId, ValueQuestion),
+    /// As `Values`, with the name of the field: floats alone cannot answer.
+    Digits(FieldId, String, ValueQuestion),
+    Exists(FieldId),
+    Null(FieldId),
+    Empty(FieldId),
+    /// An empty text is among the values of the field, whose name is given too.
+    Blank(FieldId, String),
+    Region(Box<dyn Region + Send + Sync>),
+    Shapes(ShapeRegion),
+    Vectors(VectorQuestion),
+}
