@@ -212,6 +212,11 @@ fn a_value_is_shown_once_though_no_one_shows_it() {
 fn who_fails_is_named_and_the_others_answer() {
     let stalling = Receiver::start([Behaviour::Stall]);
     let odd = Receiver::start([Behaviour::Answer(200)]);
+    // As a server answers that does not know who asks: without the values that sorts are merged by.
+    let hit =
+        json!({"id": 10, "_federation": {"indexUid": "films", "queriesPosition": 0, "weightedRankingScore": 1.0}});
+    let plain = json!({"hits": [hit], "processingTimeMs": 0, "limit": 20, "offset": 0, "estimatedTotalHits": 1});
+    let unaware = Receiver::start([Behaviour::Say(200, "content-type: application/json\r\n", plain.to_string())]);
     // Asked again, since that may pass.
     let failing = Receiver::start([500; 3].map(Behaviour::Answer));
     let far = member();
@@ -221,6 +226,7 @@ fn who_fails_is_named_and_the_others_answer() {
     let servers = [
         ("wrong_key", far.url.as_str(), "remote_invalid_api_key"),
         ("odd", odd.url.as_str(), "remote_bad_response"),
+        ("unaware", unaware.url.as_str(), "remote_bad_response"),
         ("failing", failing.url.as_str(), "remote_remote_error"),
         ("absent", UNREACHABLE, "remote_could_not_send_request"),
         ("private", "http://10.0.0.1", "remote_could_not_send_request"),

@@ -22,14 +22,27 @@ pub(super) struct Part {
 }
 
 /// The answer of a remote, if it has the shape of one.
+///
+/// # Errors
+/// No hits, or a hit without the values that hits of several servers are ordered by. A remote adds them for the header
+/// that says who asks. Where something on the way drops the header, sorts and distinct values would be merged wrongly.
 pub(super) fn check(answer: Value) -> ApiResult<Value> {
-    if answer["hits"].is_array() {
+    let Some(hits) = answer["hits"].as_array() else {
+        return Err(bad_response(
+            "could not parse response from the remote host: it has no hits of a federated search",
+        ));
+    };
+    if hits.iter().all(|hit| hit["_federation"]["weightedScoreValues"].is_array()) {
         return Ok(answer);
     }
-    Err(ApiError::new(
-        Code::RemoteBadResponse,
-        "could not parse response from the remote host: it has no hits of a federated search",
+    Err(bad_response(
+        "remote hit does not contain `._federation.weightedScoreValues`\n  - hint: check that the remote instance has the \
+         same version and that no proxy in between removes headers of requests",
     ))
+}
+
+fn bad_response(message: &str) -> ApiError {
+    ApiError::new(Code::RemoteBadResponse, message)
 }
 
 impl Part {
@@ -397,6 +410,18 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_refused() {
-        assert_eq!(check(json!({"results": []})).unwrap_err().code, Code::RemoteBadResponse);
+        let hit = |federation: Value| json!({"hits": [{"id": 1, "_federation": federation}]});
+        let values = json!([{"score": 0.5}]);
+        for bad in [
+            json!({"results": []}),
+            json!({"hits": [7]}),
+            json!({"hits": [{"id": 1}]}),
+            hit(json!({"weightedRankingScore": 0.5})),
+            hit(json!({"weightedScoreValues": null})),
+        ] {
+            assert_eq!(check(bad.clone()).expect_err(&bad.to_string()).code, Code::RemoteBadResponse);
+        }
+        assert!(check(hit(json!({"weightedRankingScore": 0.5, "weightedScoreValues": values}))).is_ok());
+        assert!(check(json!({"hits": []})).is_ok());
     }
 }

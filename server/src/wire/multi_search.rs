@@ -278,7 +278,7 @@ impl Federation {
                 }
                 "distinct" => distinct = field.code(InvalidMultiSearchDistinct).optional(|f| f.string())?,
                 "showPerformanceDetails" => {
-                    show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
+                    show_performance_details = field.code(InvalidMultiSearchQueryShowPerformanceDetails).boolean()?;
                 }
                 // The same shape and the same refusal as in a search.
                 _ => SearchQuery::default().read_field(name, field)?,
@@ -390,6 +390,7 @@ mod tests {
             (json!({"mergeFacets": 1}), Code::InvalidMultiSearchMergeFacets),
             (json!({"mergeFacets": {"maxValuesPerFacet": "x"}}), Code::InvalidMultiSearchMaxValuesPerFacet),
             (json!({"distinct": 1}), Code::InvalidMultiSearchDistinct),
+            (json!({"showPerformanceDetails": 1}), Code::InvalidMultiSearchQueryShowPerformanceDetails),
             (json!({"doggo": 1}), Code::BadRequest),
         ] {
             assert_eq!(refused(json!({"federation": federation, "queries": []})).0, code);
