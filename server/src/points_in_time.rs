@@ -1,7 +1,7 @@
 //! States of indexes that searches hold on to, so that several pages are pages of the same hits.
 //!
 //! A view is a snapshot of an index, or of each of the indexes of a multi-search: it costs no copy. What it holds back is disk: files that merges and updates have
-//! replaced stay until the last view of them ends. Views end when nobody used them for the time they asked for, and with
+//! replaced stay until the last view of them ends. Views end when they were not used for the time they asked for, and with
 //! the process; the next start removes the files that only they needed.
 
 use std::collections::HashMap;
@@ -32,15 +32,26 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// All views of a server.
 #[derive(Debug, Default)]
 pub struct PointsInTime {
-    views: Mutex<HashMap<Uuid, View>>,
+    views: Mutex<HashMap<Uuid, HeldView>>,
 }
 
 #[derive(Debug)]
-struct View {
+struct HeldView {
     snapshots: Snapshots,
     expires: Instant,
     used: Instant,
     holder: Holder,
+}
+
+/// What a search of one index asks to see.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// Of the index.
+    pub uid: &'a String,
+    /// The present state without.
+    pub point: Option<PointInTime>,
+    /// On whose behalf a new view is held.
+    pub holder: Holder,
 }
 
 /// What a search gets of a view.
@@ -52,7 +63,7 @@ pub struct Held {
     pub snapshots: Snapshots,
     /// When it ends unless it is used again; now, if it has just ended.
     pub expires_at: Timestamp,
-    /// Whether somebody has to see to its end: it is new.
+    /// It is new: its end is still to be watched.
     is_new: bool,
 }
 
@@ -96,7 +107,7 @@ impl PointsInTime {
                     views.remove(&given_up);
                 }
                 let (id, snapshots) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
-                views.insert(id, View { snapshots: snapshots.clone(), expires, used: now, holder });
+                views.insert(id, HeldView { snapshots: snapshots.clone(), expires, used: now, holder });
                 (id, snapshots)
             }
         };
@@ -116,14 +127,13 @@ impl PointsInTime {
     /// Those of [`PointsInTime::hold`], and those of `present` and `answer`.
     pub fn within<T>(
         self: &Arc<Self>,
-        uid: &String,
-        asked: Option<PointInTime>,
-        holder: Holder,
+        view: View<'_>,
         runtime: &Handle,
         present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
         answer: impl FnOnce(&Snapshot) -> ApiResult<(Vec<u8>, T)>,
     ) -> ApiResult<(Vec<u8>, T)> {
-        let Some(asked) = asked else { return answer(&*present()?) };
+        let View { uid, point, holder } = view;
+        let Some(asked) = point else { return answer(&*present()?) };
         let states = || Ok(Snapshots::from([(uid.clone(), present()?)]));
         let held = self.hold(std::iter::once(uid), asked, holder, states)?;
         let (mut body, rest) = answer(&held.snapshots[uid]).inspect_err(|_| self.give_up(&held))?;
@@ -140,7 +150,7 @@ impl PointsInTime {
         )
     }
 
-    /// Gives up a view that nobody will ask for: it is new, and the answer that was to name it is an error.
+    /// Gives up a view that no client will ask for: it is new, and the answer that was to name it is an error.
     pub fn give_up(&self, held: &Held) {
         if held.is_new {
             self.views.lock().remove(&held.id);
@@ -182,9 +192,9 @@ impl PointsInTime {
     }
 }
 
-/// The view that makes room for one of `holder`: the one used least lately of whoever holds most. Those who hold as many as
-/// anybody give up what they do not use; whoever holds none, what nobody uses.
-fn to_give_up(views: &HashMap<Uuid, View>, holder: &Holder, now: Instant) -> Option<Uuid> {
+/// The view that makes room for one of `holder`: the one used least lately of the holder of most. Holders of as many as
+/// any other give up what they do not use; a holder of none, what no other uses.
+fn to_give_up(views: &HashMap<Uuid, HeldView>, holder: &Holder, now: Instant) -> Option<Uuid> {
     let mut counts: HashMap<&Holder, usize> = HashMap::new();
     for view in views.values() {
         *counts.entry(&view.holder).or_default() += 1;
@@ -192,7 +202,7 @@ fn to_give_up(views: &HashMap<Uuid, View>, holder: &Holder, now: Instant) -> Opt
     let own = counts.get(holder).copied().unwrap_or(0);
     let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     let is_behind = own + 1 < count;
-    let may_go = |view: &View| match is_behind {
+    let may_go = |view: &HeldView| match is_behind {
         true => view.holder == *most,
         false => (own == 0 || view.holder == *holder) && now.saturating_duration_since(view.used) >= IDLE_TIME,
     };

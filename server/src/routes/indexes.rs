@@ -69,7 +69,7 @@ async fn list(request: Request) -> ApiResult<Response> {
         };
         let results: Vec<Value> = page.filter_map(read).collect();
         let mut body = json!({ "results": results, "offset": offset, "limit": limit, "total": uids.len() });
-        unreadable.tell(&mut body);
+        unreadable.report(&mut body);
         body
     });
     Ok(json_answer(StatusCode::OK, &body.await?))

@@ -1,4 +1,4 @@
-//! Telling which limits an answer met.
+//! The header that names the limits which an answer met.
 
 use warp::http::HeaderValue;
 use warp::reply::Response;
@@ -6,7 +6,7 @@ use warp::reply::Response;
 use crate::http::LIMITS_HEADER;
 
 /// Names them in the header, if there are any.
-pub(super) fn tell_limits(answer: &mut Response, cuts: &[String]) {
+pub(super) fn report_limits(answer: &mut Response, cuts: &[String]) {
     if !cuts.is_empty() {
         answer.headers_mut().insert(LIMITS_HEADER, header(cuts));
     }

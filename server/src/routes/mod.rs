@@ -93,7 +93,7 @@ async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) ->
     }
     let facts = state.telemetry.is_on().then(|| Facts::of_task(&task.content)).flatten();
     let mut answer = accepted(status, &state.queue.enqueue(task).await?);
-    tell(&mut answer, facts);
+    report(&mut answer, facts);
     Ok(answer)
 }
 
@@ -116,7 +116,7 @@ fn dry_run(status: StatusCode, state: &AppState, task: &NewTask) -> ApiResult<Re
 }
 
 /// Sends facts along with an answer.
-fn tell(answer: &mut Response, facts: Option<Facts>) {
+fn report(answer: &mut Response, facts: Option<Facts>) {
     if let Some(facts) = facts {
         answer.extensions_mut().get_or_insert_default::<Seen>().facts = Some(Box::new(facts));
     }

@@ -9,9 +9,9 @@ use warp::Filter;
 use warp::reply::Response;
 
 use super::embed::{check_media, embed, wanted};
-use super::limits::tell_limits;
+use super::limits::report_limits;
+use super::report;
 use super::search::{asks_metadata, context};
-use super::tell;
 use crate::access::Holder;
 use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
@@ -73,7 +73,7 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     } else {
         answer(local(&state, asked, context, with_metadata).await?, budget)
     };
-    tell(&mut answer, facts);
+    report(&mut answer, facts);
     Ok(answer)
 }
 
@@ -88,7 +88,7 @@ fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>)
 /// The response, with what is told beside its body.
 fn answer(written: Written, budget: AnswerBudget) -> Response {
     let mut answer = json_text(budget.body(written.body));
-    tell_limits(&mut answer, &written.cuts);
+    report_limits(&mut answer, &written.cuts);
     answer.extensions_mut().insert(Seen { degraded_searches: written.degraded_searches, ..Seen::default() });
     answer
 }

@@ -6,7 +6,7 @@ use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use super::tell;
+use super::report;
 use crate::access::{Action, Rights};
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
@@ -50,6 +50,6 @@ async fn change(request: Request) -> ApiResult<Response> {
     let topology = blocking(move || state.network.change(patch)).await??;
     let mut answer = json_answer(StatusCode::OK, &topology.show(may_see_keys(&rights)));
     let facts = || Facts::Network { has_self: topology.own_name.is_some(), size: topology.remotes.len() };
-    tell(&mut answer, is_told.then(facts));
+    report(&mut answer, is_told.then(facts));
     Ok(answer)
 }

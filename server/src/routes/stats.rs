@@ -56,7 +56,7 @@ async fn of_all(request: Request) -> ApiResult<Response> {
             "indexes": indexes,
             "scrubber": state.scrubber.show(|uid| rights.admits(uid)),
         });
-        unreadable.tell(&mut body);
+        unreadable.report(&mut body);
         Ok(body)
     });
     Ok(json_answer(StatusCode::OK, &body.await??))

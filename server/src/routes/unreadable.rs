@@ -24,7 +24,7 @@ impl Unreadable {
     }
 
     /// Adds the key `unreadable` where there are any: clients of servers that never had one see what they know.
-    pub(super) fn tell(self, body: &mut Value) {
+    pub(super) fn report(self, body: &mut Value) {
         if !self.0.is_empty() {
             body["unreadable"] = Value::Object(self.0);
         }

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::{Phase, Progress, Snapshot};
+use lamina_engine::index::{Phase, Progress};
 use serde_json::Map;
 
 use super::attempts::Attempts;
-use super::batch::{Growing, IndexFacts, Limits, Offer, Strategy};
+use super::batch::Limits;
 use super::cleanup::Retention;
 use super::run::{self, Context, Done, Embedding};
 use crate::backup::BackupPlaces;
-use crate::error::{ApiError, ApiResult, Code};
+use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
 use crate::memory;
 use crate::outbound::{Outbound, Tally};
@@ -32,6 +32,7 @@ use crate::tasks::uploads::Patience;
 use crate::tasks::write_stats;
 use crate::timestamp::Timestamp;
 use care::Care;
+use plan::Plan;
 
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -41,9 +42,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A batch that took longer may have needed much memory.
 const SHORT: Duration = Duration::from_millis(100);
-
-/// Types that are carried out before tasks about documents and settings, the most urgent one first.
-const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
 
 /// Why the scheduler did not start.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +53,7 @@ pub enum StartError {
     /// The database folder cannot be cleaned.
     #[error(transparent)]
     Instance(#[from] InstanceError),
-    /// The operating system does not let an index be opened: whether its last batch was committed cannot be told.
+    /// The operating system does not let an index be opened: whether its last batch was committed is not known.
     #[error("{error}")]
     Index {
         /// The index.
@@ -122,7 +120,7 @@ impl Scheduler {
         Ok(Scheduler { queue, stop, thread: Some(thread) })
     }
 
-    /// Somebody asked the process to end: if it is killed from now on, because it takes too long, it did not die of its tasks.
+    /// The process was asked to end: if it is killed from now on, because it takes too long, it did not die of its tasks.
     pub fn is_to_stop(&self) {
         if let Err(error) = self.queue.store().process_ends() {
             tracing::error!(%error, "cannot write down that the server ends");
@@ -151,20 +149,6 @@ impl Scheduler {
     }
 }
 
-/// A batch to be carried out.
-struct Plan {
-    tasks: Vec<Queued>,
-    strategy: String,
-    /// What it came to when its documents were written, if that was done before.
-    written: Option<FinishedBatch>,
-}
-
-impl Plan {
-    fn new(tasks: Vec<Queued>, strategy: &Strategy) -> Plan {
-        Plan { tasks, strategy: strategy.to_string(), written: None }
-    }
-}
-
 struct Worker {
     queue: Arc<TaskQueue>,
     instance: Arc<Instance>,
@@ -186,71 +170,6 @@ struct Worker {
 }
 
 impl Worker {
-    /// A batch whose commit an index remembers but whose end was not stored is recorded, not carried out again. Only
-    /// indexes with enqueued tasks can have one.
-    fn recover(&mut self) -> Result<(), StartError> {
-        let store = self.queue.store();
-        if let Some(uid) = store.retry_failed_upgrade()? {
-            tracing::info!(task = uid, "trying again to upgrade the database");
-        }
-        for uid in store.fail_unreadable()? {
-            tracing::error!(task = uid, "what the task is to do cannot be read: it has failed");
-        }
-        for uid in store.indexes_with_enqueued()? {
-            // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
-            // batch that it has committed would be carried out twice.
-            let snapshot = match self.snapshot_at_last(&uid) {
-                Ok(snapshot) => snapshot,
-                Err(error) if error.is_momentary() => return Err(StartError::Index { uid, error }),
-                Err(_) => continue,
-            };
-            // An index that was filled from a dump knows of no batch yet.
-            let Some((_, note)) = snapshot.last_outcome().filter(|(_, note)| !note.is_empty()) else { continue };
-            let batch: FinishedBatch =
-                serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
-            // Its end was stored, but for tasks that were canceled while it waited for vectors.
-            if self.waiting_tasks(&batch)?.is_empty() {
-                continue;
-            }
-            let done = Done { batch, created: Vec::new() };
-            let free = self.publish(&done);
-            if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
-                // There is one at most: batches come one after the other.
-                self.interrupted = Some(done.batch);
-                continue;
-            }
-            tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
-            let files = self.queue.store().finish(&done.batch)?;
-            self.instance.keep_names(&done.batch.index_changes);
-            self.remove(&free, files.iter());
-            self.queue.batch_ended(done.batch.uid);
-        }
-        self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
-        self.instance.remove_orphans(&store.payload_files()?)?;
-        Ok(())
-    }
-
-    /// A snapshot, after some attempts if need be.
-    fn snapshot_at_last(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
-        let mut attempts = Attempts::new();
-        loop {
-            match (self.instance.state(uid), attempts.next_pause()) {
-                (Err(error), Some(pause)) if error.is_momentary() => {
-                    tracing::warn!(index = uid, error = error.message, ?pause, "an index will be opened after a pause");
-                    std::thread::sleep(pause);
-                }
-                (other, _) => return other,
-            }
-        }
-    }
-
-    /// The tasks of a batch that are enqueued.
-    fn waiting_tasks(&self, batch: &FinishedBatch) -> Result<Vec<Queued>, StoreError> {
-        let store = self.queue.store();
-        let tasks = batch.tasks.iter().map(|task| store.queued(task.uid));
-        tasks.filter_map(Result::transpose).collect()
-    }
-
     fn work(&mut self) {
         while !self.stop.load(Ordering::Acquire) {
             match self.plan() {
@@ -290,103 +209,6 @@ impl Worker {
         Ok(())
     }
 
-    /// What comes next, if anything.
-    fn plan(&mut self) -> Result<Option<Plan>, StoreError> {
-        let queue = Arc::clone(&self.queue);
-        let store = queue.store();
-        if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
-            let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
-            return Ok(Some(Plan::new(vec![cancelation], &strategy)));
-        }
-        if let Some(written) = &self.interrupted {
-            let (tasks, strategy) = (self.waiting_tasks(written)?, written.strategy.clone());
-            let written = self.interrupted.take();
-            if !tasks.is_empty() {
-                return Ok(Some(Plan { tasks, strategy, written }));
-            }
-        }
-        for kind in [Kind::UpgradeDatabase, Kind::TaskDeletion] {
-            let tasks = store.enqueued_of_kind(kind)?;
-            if !tasks.is_empty() {
-                return Ok(Some(Plan::new(tasks, &Strategy::OwnKind { kind })));
-            }
-        }
-        let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
-        if let Some(kind) = first.first().map(|task| task.content.kind()) {
-            if kind == Kind::SnapshotCreation {
-                first.retain(|task| task.content.kind() == kind);
-                return Ok(Some(Plan::new(first, &Strategy::OwnKind { kind })));
-            }
-            first.truncate(1);
-            let strategy = Strategy::Alone { uid: first[0].uid, kind };
-            return Ok(Some(Plan::new(first, &strategy)));
-        }
-        match store.oldest_enqueued()? {
-            Some(first) => self.grow(first).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The batch that `first` starts.
-    fn grow(&self, first: Queued) -> Result<Plan, StoreError> {
-        let Some(index_uid) = first.index_uid.clone() else {
-            let strategy = Strategy::Alone { uid: first.uid, kind: first.content.kind() };
-            return Ok(Plan::new(vec![first], &strategy));
-        };
-        let facts = self.facts(&index_uid);
-        let mut batch = match Growing::start(&first, &facts, self.limits) {
-            Ok(batch) => batch,
-            Err(strategy) => return Ok(Plan::new(vec![first], &strategy)),
-        };
-        let store = self.queue.store();
-        let barrier = self.barrier(&index_uid)?;
-        let (mut tasks, mut strategy) = (vec![first], None);
-        store.walk_index_queue(&index_uid, tasks[0].uid + 1, |task| {
-            if let Some((uid, kind)) = barrier
-                && uid < task.uid
-            {
-                strategy = Some(Strategy::BeforeShared { uid, kind });
-                return false;
-            }
-            match batch.offer(&task) {
-                Offer::Joined => tasks.push(task),
-                Offer::JoinedLast(reason) => {
-                    tasks.push(task);
-                    strategy = Some(reason);
-                }
-                Offer::Stopped(reason) => strategy = Some(reason),
-            }
-            strategy.is_none()
-        })?;
-        let strategy = match strategy {
-            Some(strategy) => strategy,
-            None if store.has_others_enqueued(&index_uid)? => Strategy::IndexExhausted { index_uid },
-            None => Strategy::QueueExhausted,
-        };
-        Ok(Plan::new(tasks, &strategy))
-    }
-
-    fn facts(&self, index_uid: &str) -> IndexFacts {
-        let snapshot = self.instance.state(index_uid).ok();
-        let primary_key = snapshot.and_then(|snapshot| snapshot.primary_key.as_deref().map(str::to_owned));
-        IndexFacts { exists: self.instance.contains(index_uid), primary_key }
-    }
-
-    /// The first enqueued task of another queue that also touches this index.
-    fn barrier(&self, index_uid: &str) -> Result<Option<(u32, Kind)>, StoreError> {
-        let store = self.queue.store();
-        let mut first: Option<(u32, Kind)> = None;
-        for kind in [Kind::IndexSwap, Kind::IndexUpdate] {
-            let involved = store.enqueued_of_kind(kind)?.into_iter().find(|task| task.content.involves(index_uid));
-            if let Some(task) = involved
-                && first.is_none_or(|(uid, _)| task.uid < uid)
-            {
-                first = Some((task.uid, kind));
-            }
-        }
-        Ok(first)
-    }
-
     fn process(&mut self, plan: Plan) {
         let started = Instant::now();
         let Plan { tasks, strategy, written } = plan;
@@ -402,7 +224,7 @@ impl Worker {
         let live = Arc::new(live);
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
-        self.cancel_if_told_before(&live);
+        self.cancel_if_asked_before(&live);
         let done = match written {
             Some(batch) => Some(Done { batch, created: Vec::new() }),
             None => self.carry_out(&live, &tasks),
@@ -415,8 +237,8 @@ impl Worker {
         self.holds_memory |= started.elapsed() > SHORT;
     }
 
-    /// A cancelation that was registered after the batch was planned and before it could be seen found nobody to tell.
-    fn cancel_if_told_before(&self, live: &LiveBatch) {
+    /// A cancelation that was registered after the batch was planned and before it could be seen found no batch to cancel.
+    fn cancel_if_asked_before(&self, live: &LiveBatch) {
         match self.queue.store().enqueued_of_kind(Kind::TaskCancelation) {
             Ok(cancelations) => cancelations.iter().for_each(|task| live.cancel_if_named(&task.content)),
             Err(error) => tracing::error!(%error, "cannot read the cancelations"),
@@ -436,7 +258,7 @@ impl Worker {
             done.batch.written = written.filter(|task| canceled.contains(task.uid)).cloned().collect();
         }
         let trace = Trace::of(live, tasks, &done.batch);
-        // A snapshot holds its own batch, whose end must not be told differently by the original.
+        // A snapshot holds its own batch, whose end must be the same in the original.
         if done.batch.progress_trace.is_empty() {
             done.batch.progress_trace = trace.show();
         }
@@ -484,7 +306,7 @@ impl Worker {
     }
 
     /// Keeps a batch whose documents are written but not embedded: the server stops, and the next start goes on with it,
-    /// or tasks of it were canceled, and those that are left go on after the cancelation. If none is left, nothing tells of the
+    /// or tasks of it were canceled, and those that are left go on after the cancelation. If none is left, nothing shows the
     /// batch: what changes names of indexes makes no vectors.
     fn interrupt(&mut self, batch: FinishedBatch) {
         if self.stop.load(Ordering::Acquire) {
@@ -506,7 +328,7 @@ impl Worker {
     }
 
     /// Carries out a batch; one that met a failure which may be over in a moment is tried again as a whole, since it has
-    /// changed nothing. `None` when it was told to give up.
+    /// changed nothing. `None` when it had to give up.
     fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
         let mut attempts = Attempts::new();
         loop {
@@ -605,7 +427,7 @@ impl Worker {
     }
 
     /// Removes the payloads of a batch that its index has committed: from there on it is recorded, never carried out again.
-    /// So whoever sees its tasks finished finds their space free. A batch that makes an index, or gives it another name, keeps
+    /// So a client that sees its tasks finished finds their space free. A batch that makes an index, or gives it another name, keeps
     /// them: what leads to the index is stored with the end of the batch, and without that all of it is done again.
     fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued], done: &Done) {
         if !done.batch.index_changes.is_empty() || !done.created.is_empty() {
@@ -639,23 +461,12 @@ impl Worker {
 }
 
 fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
-    FinishedBatch {
-        uid: live.uid,
-        started_at: live.started_at.nanos(),
-        finished_at: Timestamp::now().nanos(),
-        strategy: live.strategy.clone(),
-        tasks: live.tasks.iter().map(|&uid| FinishedTask { uid, result: TaskResult::Failed(error.into()) }).collect(),
-        index_changes: Vec::new(),
-        canceled: None,
-        written: Vec::new(),
-        deleted: Vec::new(),
-        embeds: None,
-        progress_trace: Default::default(),
-        write_stats: Default::default(),
-        embedder_requests: None,
-    }
+    let failed = |&uid| FinishedTask { uid, result: TaskResult::Failed(error.into()) };
+    FinishedBatch::now(live.uid, live.started_at, live.strategy.clone(), live.tasks.iter().map(failed).collect())
 }
 
 mod care;
+mod plan;
+mod recovery;
 #[cfg(test)]
 mod tests;

@@ -18,8 +18,8 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_text;
 use crate::requests::Request;
+use crate::routes::report;
 use crate::routes::search::context;
-use crate::routes::tell;
 use crate::search::{Context, check_list, filter_time, resolve_foreign};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
@@ -87,7 +87,7 @@ async fn answer(uid: String, query: ListQuery, state: &AppState, context: Contex
         Listed::Whole(body) => json_text(budget.body(body)),
         Listed::Begun(begun) => begun.into_answer(budget, Arc::clone(state.budgets.writing())),
     };
-    tell(&mut answer, facts);
+    report(&mut answer, facts);
     Ok(answer)
 }
 

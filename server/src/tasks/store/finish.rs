@@ -11,6 +11,7 @@ use crate::tasks::details::{self, Progress};
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::task::StoredError;
 use crate::tasks::uid_set::UidSet;
+use crate::timestamp::Timestamp;
 
 /// What a batch did, complete enough to be stored by another process: the engine keeps it with its commit, so that a
 /// crash between that commit and this transaction loses nothing.
@@ -50,6 +51,27 @@ pub struct FinishedBatch {
     /// What became of its requests for vectors, if there were any; unknown after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder_requests: Option<Value>,
+}
+
+impl FinishedBatch {
+    /// A batch that ends now and did no more than finish these tasks.
+    pub fn now(uid: u32, started_at: Timestamp, strategy: String, tasks: Vec<FinishedTask>) -> FinishedBatch {
+        FinishedBatch {
+            uid,
+            started_at: started_at.nanos(),
+            finished_at: Timestamp::now().nanos(),
+            strategy,
+            tasks,
+            index_changes: Vec::new(),
+            canceled: None,
+            written: Vec::new(),
+            deleted: Vec::new(),
+            embeds: None,
+            progress_trace: Map::new(),
+            write_stats: Map::new(),
+            embedder_requests: None,
+        }
+    }
 }
 
 /// A task of a finished batch.

@@ -60,21 +60,10 @@ impl Fixture {
 }
 
 fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
-    FinishedBatch {
-        uid,
-        started_at: 1_000 * i64::from(uid + 1),
-        finished_at: 1_000 * i64::from(uid + 1) + 500,
-        strategy: "because".into(),
-        tasks: tasks.iter().map(|(uid, result)| FinishedTask { uid: *uid, result: result.clone() }).collect(),
-        index_changes: Vec::new(),
-        canceled: None,
-        written: Vec::new(),
-        deleted: Vec::new(),
-        embeds: None,
-        progress_trace: Default::default(),
-        write_stats: Default::default(),
-        embedder_requests: None,
-    }
+    let started_at = Timestamp::from_nanos(1_000 * i64::from(uid + 1));
+    let tasks = tasks.iter().map(|(uid, result)| FinishedTask { uid: *uid, result: result.clone() }).collect();
+    let batch = FinishedBatch::now(uid, started_at, "because".into(), tasks);
+    FinishedBatch { finished_at: batch.started_at + 500, ..batch }
 }
 
 fn live(uid: u32, tasks: &[u32]) -> LiveBatch {

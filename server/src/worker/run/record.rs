@@ -19,20 +19,7 @@ impl Record {
 
     /// The batch ended now.
     pub(super) fn finish(&self, tasks: &[FinishedTask], index_changes: &[IndexChange]) -> FinishedBatch {
-        FinishedBatch {
-            uid: self.uid,
-            started_at: self.started_at.nanos(),
-            finished_at: Timestamp::now().nanos(),
-            strategy: self.strategy.clone(),
-            tasks: tasks.to_vec(),
-            index_changes: index_changes.to_vec(),
-            canceled: None,
-            written: Vec::new(),
-            deleted: Vec::new(),
-            embeds: None,
-            progress_trace: Default::default(),
-            write_stats: Default::default(),
-            embedder_requests: None,
-        }
+        let batch = FinishedBatch::now(self.uid, self.started_at, self.strategy.clone(), tasks.to_vec());
+        FinishedBatch { index_changes: index_changes.to_vec(), ..batch }
     }
 }

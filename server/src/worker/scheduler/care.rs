@@ -194,22 +194,8 @@ pub(super) fn note(queue: &TaskQueue, attempt: Option<&Attempt>) {
 }
 
 fn undone(batch: u32, task: u32) -> FinishedBatch {
-    let now = Timestamp::now().nanos();
-    FinishedBatch {
-        uid: batch,
-        started_at: now,
-        finished_at: now,
-        strategy: Strategy::AfterCrash { uid: task }.to_string(),
-        tasks: vec![FinishedTask { uid: task, result: TaskResult::Failed((&reason(false)).into()) }],
-        index_changes: Vec::new(),
-        canceled: None,
-        written: Vec::new(),
-        deleted: Vec::new(),
-        embeds: None,
-        progress_trace: Default::default(),
-        write_stats: Default::default(),
-        embedder_requests: None,
-    }
+    let failed = FinishedTask { uid: task, result: TaskResult::Failed((&reason(false)).into()) };
+    FinishedBatch::now(batch, Timestamp::now(), Strategy::AfterCrash { uid: task }.to_string(), vec![failed])
 }
 
 /// The documents of the batch were written before; it died while it made their vectors.

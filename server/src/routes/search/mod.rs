@@ -1,0 +1,120 @@
+//! `/indexes/{uid}/search`, `/facet-search`, `/similar`.
+
+mod one;
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use warp::Filter;
+use warp::reply::Response;
+
+use super::embed::{embed, wanted};
+use super::limits::report_limits;
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::features::Feature;
+use crate::http::json_text;
+use crate::observe::Seen;
+use crate::points_in_time::View;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
+use crate::search::{Context, FacetSearch, Target, run_facet_search, run_similar};
+use crate::telemetry::Facts;
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::similar::SimilarQuery;
+use one::Search;
+
+/// Header that asks for `metadata` in answers.
+pub(super) const METADATA_HEADER: &str = "meili-include-metadata";
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
+    let get = warp::path!("indexes" / String / "search").and(warp::get()).and(request(state));
+    let facets = warp::path!("indexes" / String / "facet-search").and(warp::post()).and(request(state));
+    let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
+    let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
+
+    let post =
+        post.then(|uid, request| respond(request, async |request| Search::by_body(uid, request).await?.answer().await));
+    let get =
+        get.then(|uid, request| respond(request, async |request| Search::by_parameters(uid, &request)?.answer().await));
+    let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
+    let post_similar =
+        post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
+    let get_similar =
+        get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
+    post.or(get).unify().or(facets).unify().or(post_similar).unify().or(get_similar).unify().boxed()
+}
+
+/// Whether the client asks for `metadata`.
+pub(super) fn asks_metadata(request: &Request) -> bool {
+    request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// What surrounds a search that comes in now.
+pub(super) fn context(request: &Request) -> Context {
+    let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
+    let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
+    let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
+    let kept = Arc::clone(&request.state().kept_answers);
+    let budget = request.state().budgets.answer();
+    Context { contains_filter, foreign, rights: request.rights().clone(), kept, budget, ..Context::now() }
+}
+
+async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
+    let mut context = context(&request);
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let asked = FacetSearch::from_body(&*request.json().await?)?;
+    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received)?;
+    context.embedded = embed(&state, texts).await;
+    let instance = Arc::clone(&state.instance);
+    let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
+    let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
+    let budget = context.budget.clone();
+    let found = state.answer(&budget, move || {
+        let view = View { uid: &uid, point: asked.query.point_in_time, holder: context.rights.holder() };
+        points.within(
+            view,
+            &runtime,
+            || instance.searchable(&uid),
+            |snapshot| {
+                let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
+                Ok((std::mem::take(&mut written.body), written))
+            },
+        )
+    });
+    let (body, written) = found.await?;
+    let mut answer = json_text(budget.body(body));
+    report_limits(&mut answer, &written.cuts);
+    let seen = Seen { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
+    answer.extensions_mut().insert(seen);
+    Ok(answer)
+}
+
+async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
+    let context = context(&request);
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let query = SimilarQuery::from_body(&*request.json().await?)?;
+    similar(&state, uid, query, context).await
+}
+
+async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(&uid)?;
+    let query = SimilarQuery::from_parameters(&request.query())?;
+    similar(request.state(), uid, query, context(&request)).await
+}
+
+async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
+    let instance = Arc::clone(&state.instance);
+    let budget = context.budget.clone();
+    let written = state.answer(&budget, move || {
+        let snapshot = instance.searchable(&uid)?;
+        run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
+    });
+    let written = written.await?;
+    let mut answer = json_text(budget.body(written.body));
+    report_limits(&mut answer, &written.cuts);
+    Ok(answer)
+}

@@ -1,0 +1,124 @@
+//! What the scheduler carries out next.
+
+use std::sync::Arc;
+
+use super::super::batch::{Growing, IndexFacts, Offer, Strategy};
+use super::Worker;
+use crate::tasks::kind::Kind;
+use crate::tasks::store::{FinishedBatch, Queued, StoreError};
+
+/// Types that are carried out before tasks about documents and settings, the most urgent one first.
+const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
+
+/// A batch to be carried out.
+pub(super) struct Plan {
+    pub(super) tasks: Vec<Queued>,
+    pub(super) strategy: String,
+    /// What it came to when its documents were written, if that was done before.
+    pub(super) written: Option<FinishedBatch>,
+}
+
+impl Plan {
+    pub(super) fn new(tasks: Vec<Queued>, strategy: &Strategy) -> Plan {
+        Plan { tasks, strategy: strategy.to_string(), written: None }
+    }
+}
+
+impl Worker {
+    /// What comes next, if anything.
+    pub(super) fn plan(&mut self) -> Result<Option<Plan>, StoreError> {
+        let queue = Arc::clone(&self.queue);
+        let store = queue.store();
+        if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
+            let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
+            return Ok(Some(Plan::new(vec![cancelation], &strategy)));
+        }
+        if let Some(written) = &self.interrupted {
+            let (tasks, strategy) = (self.waiting_tasks(written)?, written.strategy.clone());
+            let written = self.interrupted.take();
+            if !tasks.is_empty() {
+                return Ok(Some(Plan { tasks, strategy, written }));
+            }
+        }
+        for kind in [Kind::UpgradeDatabase, Kind::TaskDeletion] {
+            let tasks = store.enqueued_of_kind(kind)?;
+            if !tasks.is_empty() {
+                return Ok(Some(Plan::new(tasks, &Strategy::OwnKind { kind })));
+            }
+        }
+        let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
+        if let Some(kind) = first.first().map(|task| task.content.kind()) {
+            if kind == Kind::SnapshotCreation {
+                first.retain(|task| task.content.kind() == kind);
+                return Ok(Some(Plan::new(first, &Strategy::OwnKind { kind })));
+            }
+            first.truncate(1);
+            let strategy = Strategy::Alone { uid: first[0].uid, kind };
+            return Ok(Some(Plan::new(first, &strategy)));
+        }
+        match store.oldest_enqueued()? {
+            Some(first) => self.grow(first).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The batch that `first` starts.
+    fn grow(&self, first: Queued) -> Result<Plan, StoreError> {
+        let Some(index_uid) = first.index_uid.clone() else {
+            let strategy = Strategy::Alone { uid: first.uid, kind: first.content.kind() };
+            return Ok(Plan::new(vec![first], &strategy));
+        };
+        let facts = self.facts(&index_uid);
+        let mut batch = match Growing::start(&first, &facts, self.limits) {
+            Ok(batch) => batch,
+            Err(strategy) => return Ok(Plan::new(vec![first], &strategy)),
+        };
+        let store = self.queue.store();
+        let barrier = self.barrier(&index_uid)?;
+        let (mut tasks, mut strategy) = (vec![first], None);
+        store.walk_index_queue(&index_uid, tasks[0].uid + 1, |task| {
+            if let Some((uid, kind)) = barrier
+                && uid < task.uid
+            {
+                strategy = Some(Strategy::BeforeShared { uid, kind });
+                return false;
+            }
+            match batch.offer(&task) {
+                Offer::Joined => tasks.push(task),
+                Offer::JoinedLast(reason) => {
+                    tasks.push(task);
+                    strategy = Some(reason);
+                }
+                Offer::Stopped(reason) => strategy = Some(reason),
+            }
+            strategy.is_none()
+        })?;
+        let strategy = match strategy {
+            Some(strategy) => strategy,
+            None if store.has_others_enqueued(&index_uid)? => Strategy::IndexExhausted { index_uid },
+            None => Strategy::QueueExhausted,
+        };
+        Ok(Plan::new(tasks, &strategy))
+    }
+
+    fn facts(&self, index_uid: &str) -> IndexFacts {
+        let snapshot = self.instance.state(index_uid).ok();
+        let primary_key = snapshot.and_then(|snapshot| snapshot.primary_key.as_deref().map(str::to_owned));
+        IndexFacts { exists: self.instance.contains(index_uid), primary_key }
+    }
+
+    /// The first enqueued task of another queue that also touches this index.
+    fn barrier(&self, index_uid: &str) -> Result<Option<(u32, Kind)>, StoreError> {
+        let store = self.queue.store();
+        let mut first: Option<(u32, Kind)> = None;
+        for kind in [Kind::IndexSwap, Kind::IndexUpdate] {
+            let involved = store.enqueued_of_kind(kind)?.into_iter().find(|task| task.content.involves(index_uid));
+            if let Some(task) = involved
+                && first.is_none_or(|(uid, _)| task.uid < uid)
+            {
+                first = Some((task.uid, kind));
+            }
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,78 @@
+//! What a process that ended left half done.
+
+use std::sync::Arc;
+
+use lamina_engine::index::Snapshot;
+
+use super::super::attempts::Attempts;
+use super::super::run::Done;
+use super::{StartError, Worker};
+use crate::error::ApiResult;
+use crate::tasks::store::{FinishedBatch, Queued, StoreError};
+
+impl Worker {
+    /// A batch whose commit an index remembers but whose end was not stored is recorded, not carried out again. Only
+    /// indexes with enqueued tasks can have one.
+    pub(super) fn recover(&mut self) -> Result<(), StartError> {
+        let store = self.queue.store();
+        if let Some(uid) = store.retry_failed_upgrade()? {
+            tracing::info!(task = uid, "trying again to upgrade the database");
+        }
+        for uid in store.fail_unreadable()? {
+            tracing::error!(task = uid, "what the task is to do cannot be read: it has failed");
+        }
+        for uid in store.indexes_with_enqueued()? {
+            // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
+            // batch that it has committed would be carried out twice.
+            let snapshot = match self.snapshot_at_last(&uid) {
+                Ok(snapshot) => snapshot,
+                Err(error) if error.is_momentary() => return Err(StartError::Index { uid, error }),
+                Err(_) => continue,
+            };
+            // An index that was filled from a dump knows of no batch yet.
+            let Some((_, note)) = snapshot.last_outcome().filter(|(_, note)| !note.is_empty()) else { continue };
+            let batch: FinishedBatch =
+                serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
+            // Its end was stored, but for tasks that were canceled while it waited for vectors.
+            if self.waiting_tasks(&batch)?.is_empty() {
+                continue;
+            }
+            let done = Done { batch, created: Vec::new() };
+            let free = self.publish(&done);
+            if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
+                // There is one at most: batches come one after the other.
+                self.interrupted = Some(done.batch);
+                continue;
+            }
+            tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
+            let files = self.queue.store().finish(&done.batch)?;
+            self.instance.keep_names(&done.batch.index_changes);
+            self.remove(&free, files.iter());
+            self.queue.batch_ended(done.batch.uid);
+        }
+        self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
+        self.instance.remove_orphans(&store.payload_files()?)?;
+        Ok(())
+    }
+
+    /// A snapshot, after some attempts if need be.
+    fn snapshot_at_last(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+        let mut attempts = Attempts::new();
+        loop {
+            match (self.instance.state(uid), attempts.next_pause()) {
+                (Err(error), Some(pause)) if error.is_momentary() => {
+                    tracing::warn!(index = uid, error = error.message, ?pause, "an index will be opened after a pause");
+                    std::thread::sleep(pause);
+                }
+                (other, _) => return other,
+            }
+        }
+    }
+
+    /// The tasks of a batch that are enqueued.
+    pub(super) fn waiting_tasks(&self, batch: &FinishedBatch) -> Result<Vec<Queued>, StoreError> {
+        let store = self.queue.store();
+        let tasks = batch.tasks.iter().map(|task| store.queued(task.uid));
+        tasks.filter_map(Result::transpose).collect()
+    }
+}
