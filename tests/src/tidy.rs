@@ -224,6 +224,28 @@ fn links_between_pages_lead_somewhere() {
     none(violations);
 }
 
+/// Paths that the map gives as examples of what a newcomer adds.
+const ADDED_BY_EXAMPLE: [&str; 3] =
+    ["engine/src/index/settings/word_forms.rs", "server/src/wire/settings/word_forms.rs", "server/src/routes/terms.rs"];
+
+#[test]
+fn the_map_names_files_that_are_there() {
+    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
+    let names = map.split('`').skip(1).step_by(2);
+    let is_path = |name: &&str| {
+        ["engine/", "server/", "tests/", "docs/", "benches/", "fuzz/"].iter().any(|folder| name.starts_with(folder))
+    };
+    let paths: Vec<&str> = names.filter(is_path).collect();
+    assert!(paths.len() > 20, "the map names files: {paths:?}");
+    let absent = |path: &&str| {
+        // `server/engine_errors` is short for the module of that name.
+        let in_sources = path.replacen('/', "/src/", 1);
+        let names = [(*path).to_owned(), in_sources.clone(), format!("{in_sources}.rs")];
+        !ADDED_BY_EXAMPLE.contains(path) && !names.iter().any(|name| repository().join(name).exists())
+    };
+    none(paths.into_iter().filter(absent).map(|path| format!("ARCHITECTURE.md: no {path}")).collect());
+}
+
 #[test]
 fn the_index_of_decisions_has_all_of_them() {
     let folder = repository().join("docs/decisions");

@@ -18,6 +18,7 @@
 //! # assert_eq!(limit("limit=3"), Ok(3));
 //! ```
 
+use percent_encoding::percent_decode_str;
 use std::fmt;
 
 use super::{identifier, suggest};
@@ -114,33 +115,12 @@ impl QueryString {
 
 /// Percent-decoding with `+` as a space.
 fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => match tail.split_first_chunk::<2>().and_then(|(hex, after)| Some((hex_byte(hex)?, after))) {
-                Some((decoded, after)) => {
-                    bytes.push(decoded);
-                    rest = after;
-                }
-                None => bytes.push(b'%'),
-            },
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-fn hex_byte(hex: &[u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(hex[0])? * 16 + digit(hex[1])?).ok()
+    decode_path_segment(&text.replace('+', " "))
 }
 
 /// Percent-decodes one segment of a path (`+` stays itself).
 pub fn decode_path_segment(segment: &str) -> String {
-    decode(&segment.replace('+', "%2B"))
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
 impl<'a> Parameter<'a> {
