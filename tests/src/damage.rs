@@ -210,7 +210,7 @@ fn large_films() -> serde_json::Value {
 }
 
 /// Where the sections of a segment file are, by their kind: the table at its end says so.
-fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>)> {
+pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>)> {
     let number = |at: usize, length: usize| {
         let mut number = [0; 8];
         number[..length].copy_from_slice(&bytes[at..at + length]);

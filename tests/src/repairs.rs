@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
+use crate::damage::sections;
 use crate::server::{Server, binary};
 
 /// All files below a folder with their contents, but for empty ones.
@@ -45,12 +46,8 @@ fn segments(server: &Server) -> Vec<PathBuf> {
 /// Flips a bit in the section of a kind.
 fn damage(segment: &Path, kind: u16) {
     let mut bytes = std::fs::read(segment).unwrap();
-    let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
-    let footer = bytes.len() - 24;
-    let is_asked = |entry: &usize| u16::from_le_bytes([bytes[*entry], bytes[*entry + 1]]) == kind;
-    let entry = (u64_at(footer)..footer).step_by(24).find(is_asked).expect("the section is there");
-    let at = u64_at(entry + 8) + u64_at(entry + 16) / 2;
-    bytes[at] ^= 0x10;
+    let section = sections(&bytes).into_iter().find(|section| section.0 == kind).expect("the section is there").1;
+    bytes[section.start + section.len() / 2] ^= 0x10;
     std::fs::write(segment, bytes).unwrap();
 }
 

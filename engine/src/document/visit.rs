@@ -93,11 +93,6 @@ impl DocumentParser {
         DocumentParser::default()
     }
 
-    /// The dotted name of a path that was given to a visitor.
-    pub fn path_name(&self, path: PathId) -> &str {
-        self.paths.name(path)
-    }
-
     /// Visits the object in `line`. Errors of the visitor end the visit; the parser can be used again.
     pub fn visit<V: DocumentVisitor>(&mut self, line: &[u8], visitor: &mut V) -> Result<(), V::Error> {
         let line = std::str::from_utf8(line).map_err(|error| DocumentError::Utf8 { at: error.valid_up_to() })?;

@@ -17,8 +17,8 @@ use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
 use super::transaction::{Reading, rewrite};
 use crate::document::FieldMap;
-use crate::id::{DocId, InternalId};
-use crate::segment::{SegmentReader, StoreDictionary};
+use crate::id::InternalId;
+use crate::segment::StoreDictionary;
 use crate::text::TEXT_RULES;
 
 impl Shared {
@@ -70,7 +70,7 @@ pub(super) fn publish(
     let deleted: Vec<InternalId> =
         deleted_since(source, current).into_iter().map(|doc| source.reader.internal_id(doc)).collect();
     for segment in &mut written {
-        let gone: RoaringBitmap = deleted.iter().filter_map(|&id| doc_of(&segment.reader, id)).collect();
+        let gone: RoaringBitmap = deleted.iter().filter_map(|&id| segment.reader.doc_of_internal_id(id)).collect();
         if !gone.is_empty() {
             segment.deleted = Some(Arc::new(Tombstones::new(gone)));
         }
@@ -81,16 +81,6 @@ pub(super) fn publish(
     new.segments.splice(place..=place, written);
     writer.publish(new)?;
     Ok(true)
-}
-
-/// The document with an internal id; these ascend.
-fn doc_of(reader: &SegmentReader, id: InternalId) -> Option<DocId> {
-    let (mut low, mut high) = (0, reader.doc_count());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if reader.internal_id(middle) < id { low = middle + 1 } else { high = middle }
-    }
-    (low < reader.doc_count() && reader.internal_id(low) == id).then_some(low)
 }
 
 #[cfg(test)]

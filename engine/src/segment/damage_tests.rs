@@ -134,7 +134,7 @@ fn every_flipped_byte_is_found() {
 }
 
 /// Kind and place of each section, and where its entry in the table is.
-fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
+pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
     use crate::bits::little_endian::{read_u16, read_u32, read_u64};
     let footer = bytes.len() - format::FOOTER_BYTES;
     let table = read_u64(bytes, footer).unwrap() as usize;

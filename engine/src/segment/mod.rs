@@ -56,6 +56,9 @@ mod writer;
 /// Version of the format that is written, and the newest that is read.
 pub(crate) const FORMAT: u32 = format::VERSION;
 
+#[cfg(test)]
+pub(crate) use damage_tests::sections;
+
 pub use boxes::{BoxRelation, GeoBox};
 pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
 pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};

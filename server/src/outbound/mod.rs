@@ -240,14 +240,6 @@ impl Outbound {
         Ok(Reply { status, headers, body: body.freeze() })
     }
 
-    /// As [`Outbound::send`], for threads outside of the runtime: indexing, searches. Blocks.
-    ///
-    /// # Errors
-    /// As [`Outbound::send`].
-    pub fn send_blocking(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
-        self.runtime.block_on(self.send(request, body_bytes_max))
-    }
-
     /// The runtime that requests run on.
     pub fn runtime(&self) -> &tokio::runtime::Handle {
         &self.runtime

@@ -166,7 +166,7 @@ fn a_parser_remembers_paths_but_not_documents() {
         parser.visit(line.as_bytes(), &mut visitor).unwrap();
     }
     assert_eq!(visitor.names, ["a", "b", "b.c", "x"]);
-    assert_eq!(parser.path_name(PathId(2)), "b.c");
+    assert_eq!(parser.paths.name(PathId(2)), "b.c");
     assert!(visitor.notes.iter().all(|note| !note.contains('+')), "no text was there before in its document");
 }
 

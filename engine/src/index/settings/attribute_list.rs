@@ -22,10 +22,6 @@ pub enum AttributeList {
 }
 
 impl AttributeList {
-    pub fn is_all(&self) -> bool {
-        matches!(self, AttributeList::All)
-    }
-
     /// Whether `field` (dotted path) or one of its ancestors is in the list.
     pub fn selects(&self, field: &str) -> bool {
         self.position(field).is_some()

@@ -11,6 +11,7 @@ use super::{add, apply, options, settings};
 use crate::filter::Filter;
 use crate::index::{Index, IndexError, IndexOptions, Snapshot, verify_folder};
 use crate::search::{SearchRequest, SemanticQuery, search, search_semantic};
+use crate::segment::sections;
 use crate::sort::SortCriterion;
 use crate::storage::{Directory, MemoryDirectory};
 
@@ -123,18 +124,6 @@ fn answers(snapshot: &Snapshot) -> Vec<Result<String, IndexError>> {
     answers
 }
 
-/// Place of each section of a file by its kind.
-fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>)> {
-    let number = |at: usize, length: usize| {
-        let mut number = [0; 8];
-        number[..length].copy_from_slice(&bytes[at..at + length]);
-        u64::from_le_bytes(number) as usize
-    };
-    let footer = bytes.len() - 24;
-    let entries = (0..number(footer + 8, 4)).map(|entry| number(footer, 8) + 24 * entry);
-    entries.map(|at| (number(at, 2) as u16, number(at + 8, 8)..number(at + 8, 8) + number(at + 16, 8))).collect()
-}
-
 /// Sections whose blocks are compared when they are read.
 const IN_BLOCKS: [u16; 3] = [20, 32, 33];
 
@@ -183,7 +172,7 @@ fn a_flipped_bit_gives_right_answers_or_errors() {
     let (mut seen, mut refused) = (BTreeMap::new(), 0);
     for name in directory.list().unwrap().into_iter().filter(|name| name.starts_with("seg-")) {
         let whole = directory.open_read(&name).unwrap().to_vec();
-        for (kind, section) in sections(&whole).into_iter().filter(|(_, section)| !section.is_empty()) {
+        for (kind, section, _) in sections(&whole).into_iter().filter(|(_, section, _)| !section.is_empty()) {
             for flip in 0..flips {
                 // Spread over the section, never twice the same bit.
                 let at = section.start + section.len() * (2 * flip + 1) / (2 * flips);
@@ -227,7 +216,7 @@ fn verifying_finds_all_damage_of_an_index() {
     // Three sections of two files.
     for (file, kinds) in files.iter().zip([&[5u16, 20][..], &[8]]) {
         let mut bytes = std::fs::read(file).unwrap();
-        for (_, section) in sections(&bytes).into_iter().filter(|(kind, _)| kinds.contains(kind)) {
+        for (_, section, _) in sections(&bytes).into_iter().filter(|(kind, ..)| kinds.contains(kind)) {
             bytes[section.start] ^= 1;
         }
         std::fs::write(file, bytes).unwrap();

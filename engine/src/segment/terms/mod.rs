@@ -15,8 +15,8 @@ use super::error::Damage;
 use super::format::TERM_BYTES_MAX;
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::storage::OwnedBytes;
+use fst::Streamer;
 use fst::raw::{Fst, Node};
-use fst::{IntoStreamer, Streamer};
 use std::ops::Range;
 
 /// The term dictionary of a segment. Ordinals `FIRST_TERM..FIRST_TERM + len()` follow the byte order of the terms.
@@ -184,16 +184,6 @@ impl Terms {
                     term.pop();
                     path.pop();
                 }
-            }
-        }
-    }
-
-    /// Calls `f` with each term from `start` on, in order, until it answers false.
-    pub fn for_each_from(&self, start: &[u8], mut f: impl FnMut(&[u8], TermOrdinal) -> bool) {
-        let mut stream = self.fst.range().ge(start).into_stream();
-        while let Some((term, rank)) = stream.next() {
-            if !f(term, FIRST_TERM + rank.value() as u32) {
-                return;
             }
         }
     }
