@@ -16,21 +16,21 @@ pub enum PayloadError {
     Malformed(PayloadReason),
 }
 
-/// What is wrong with a payload, worded for the person who sent it.
+/// What is wrong with a payload.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadReason {
     /// Broken JSON: the parser's words with line and column, shortened when long.
-    #[error("Couldn't serialize document value: {reason}")]
+    #[error("broken JSON: {reason}")]
     Json { reason: String },
     /// Rows of different lengths, text that is not UTF-8…
     #[error("{reason}")]
     Csv { reason: String },
     /// A cell of a `:number` column; `row` counts data rows from 1.
-    #[error("Error parsing number {cell:?} at line {row}: {reason}")]
+    #[error("{cell:?} in row {row} is no number: {reason}")]
     CsvNumber { cell: String, row: u64, reason: String },
     /// A cell of a `:boolean` column; `row` counts data rows from 1.
-    #[error("Error parsing boolean {cell:?} at line {row}: provided string was not `true` or `false`")]
+    #[error("{cell:?} in row {row} is no boolean")]
     CsvBoolean { cell: String, row: u64 },
 }
 
@@ -38,17 +38,13 @@ pub enum PayloadReason {
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdError {
-    #[error("Document doesn't have a `{primary_key}` attribute: `{document}`.")]
+    #[error("no field `{primary_key}` in {document}")]
     Missing { primary_key: String, document: String },
     /// A dotted key that is there twice: literally and nested.
-    #[error("Document have too many matching `{primary_key}` attribute: `{document}`.")]
+    #[error("more than one field `{primary_key}` in {document}")]
     Ambiguous { primary_key: String, document: String },
     /// `value` as JSON.
-    #[error(
-        "Document identifier `{value}` is invalid. A document identifier can be of type integer or string, only \
-         composed of alphanumeric characters (a-z A-Z 0-9), hyphens (-) and underscores (_), and can not be more than \
-         511 bytes."
-    )]
+    #[error("{value} is no document id")]
     Invalid { value: String },
     #[error(transparent)]
     Document(#[from] DocumentError),
@@ -58,16 +54,9 @@ pub enum IdError {
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InferError {
-    #[error(
-        "The primary key inference failed as the engine did not find any field ending with `id` in its name. Please \
-         specify the primary key manually using the `primaryKey` query parameter."
-    )]
+    #[error("no name of a field ends with `id`")]
     NoCandidate,
-    #[error(
-        "The primary key inference failed as the engine found {} fields ending with `id` in their names: '{}' and \
-         '{}'. Please specify the primary key manually using the `primaryKey` query parameter.",
-        candidates.len(), candidates[0], candidates[1]
-    )]
+    #[error("several names of fields end with `id`: {candidates:?}")]
     /// At least two, sorted.
     ManyCandidates { candidates: Vec<String> },
     #[error(transparent)]

@@ -13,7 +13,7 @@ pub const FIELD_COUNT_MAX: usize = 65_535;
 
 /// The index has [`FIELD_COUNT_MAX`] fields already.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
-#[error("A document cannot contain more than 65,535 fields.")]
+#[error("an index has at most {FIELD_COUNT_MAX} fields")]
 #[non_exhaustive]
 pub struct TooManyFields;
 

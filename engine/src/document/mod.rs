@@ -26,7 +26,7 @@ pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
 pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
 pub use vectors::{
-    SuppliedVectors, VECTORS_MAX, VectorsError, append_member, embedders_of, merge_with_vectors, split_vectors,
-    write_embedders,
+    SuppliedVectors, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart, append_member, embedders_of,
+    merge_with_vectors, split_vectors, write_embedders,
 };
 pub use visit::{DocumentParser, DocumentVisitor, Leaf, PathId};

@@ -23,29 +23,56 @@ const VECTORS_KEY: &str = "_vectors";
 /// Vectors of one document and embedder, at most.
 pub const VECTORS_MAX: usize = 256;
 
-/// What is wrong with the `_vectors` of a document.
+/// What is wrong with the `_vectors` of a document. Ids of documents are JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VectorsError {
     /// `value` as JSON.
-    #[error(
-        "The `_vectors` field in the document with id: `{document_id}` is not an object. Was expecting an object with \
-         a key for each embedder with manually provided vectors, but instead got `{value}`"
-    )]
+    #[error("the vectors of document {document_id} are no object but {value}")]
     NotAnObject { document_id: String, value: String },
-    /// `document_id` as JSON.
-    #[error("Bad embedder configuration in the document with id: `{document_id}`. {reason}")]
-    Malformed { document_id: String, reason: String },
-    #[error("Too many vectors for document with id {document_id}: found {found}, but limited to {VECTORS_MAX}.")]
+    /// `place`: below the embedder, as in `.embeddings[0]`.
+    #[error("the vectors of document {document_id} for embedder `{embedder}` at `{place}`: {fault}")]
+    Malformed { document_id: String, embedder: String, place: String, fault: VectorsFault },
+    #[error("document {document_id} has {found} vectors of one embedder, and may have {VECTORS_MAX}")]
     TooMany { document_id: String, found: usize },
     #[error(
-        "Invalid vector dimensions in document with id `{document_id}` in `._vectors.{embedder}`.\n  - note: embedding \
-         #{position} has dimensions {found}\n  - note: embedder `{embedder}` requires {expected}"
+        "vector {position} of document {document_id} for embedder `{embedder}` has {found} numbers, not {expected}"
     )]
     Dimensions { document_id: String, embedder: String, position: usize, found: usize, expected: usize },
     /// The vectors that are stored have another size than the embedder has now.
-    #[error("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")]
+    #[error("stored vectors have {found} numbers, the embedder's {expected}")]
     Stored { expected: usize, found: usize },
+}
+
+/// Why what a document says for an embedder are no vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum VectorsFault {
+    #[error("{0}")]
+    Syntax(String),
+    #[error("{found} where there should be {expected:?}")]
+    WrongType { expected: VectorsPart, found: Box<Value> },
+    #[error("unknown field `{0}`")]
+    UnknownField(String),
+    /// An object has to say whether its vectors are made anew.
+    #[error("there is no `regenerate`")]
+    MissingRegenerate,
+    /// A number as it is written.
+    #[error("{0} is too large for 32 bits")]
+    TooLarge(String),
+}
+
+/// What should be at a place of the vectors of one embedder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VectorsPart {
+    /// Vectors, null, or an object with them.
+    All,
+    /// One vector or several, or null.
+    Vectors,
+    Vector,
+    Number,
+    /// Whether vectors are made anew.
+    Switch,
 }
 
 /// What a document says about its vectors for one embedder.
@@ -184,9 +211,12 @@ impl SuppliedVectors {
     ) -> Result<SuppliedVectors, VectorsError> {
         let supplied = match parse_fast(json) {
             Some(supplied) => supplied,
-            None => Reading { embedder }
-                .supplied(json)
-                .map_err(|reason| VectorsError::Malformed { document_id: document_id(), reason })?,
+            None => supplied(json).map_err(|Misplaced { place, fault }| VectorsError::Malformed {
+                document_id: document_id(),
+                embedder: embedder.to_owned(),
+                place,
+                fault,
+            })?,
         };
         match supplied.vectors.as_ref().map_or(0, Vec::len) {
             found if found > VECTORS_MAX => Err(VectorsError::TooMany { document_id: document_id(), found }),
@@ -259,105 +289,78 @@ fn all<'t, 'j, T>(elements: &tape::Array<'t, 'j>, read: impl Fn(tape::Value<'t, 
     Some(found)
 }
 
-/// Reads the general form and says what is wrong with it.
-struct Reading<'e> {
-    embedder: &'e str,
+/// A fault and where it is, below the embedder.
+struct Misplaced {
+    place: String,
+    fault: VectorsFault,
 }
 
-impl Reading<'_> {
-    fn supplied(&self, json: &str) -> Result<SuppliedVectors, String> {
-        let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        let place = format!("._vectors.{}", self.embedder);
-        match value {
-            Value::Null => Ok(SuppliedVectors { vectors: Some(Vec::new()), regenerate: false }),
-            Value::Array(_) => Ok(SuppliedVectors { vectors: Some(self.vectors(&value, &place)?), regenerate: false }),
-            Value::Object(fields) => self.explicit(&fields, &place),
-            other => Err(format!(
-                "Invalid value type at `{place}`: expected null, an array, or an object, but found {}",
-                found(&other)
-            )),
-        }
-    }
+fn at(place: impl Into<String>, fault: VectorsFault) -> Misplaced {
+    Misplaced { place: place.into(), fault }
+}
 
-    fn explicit(&self, fields: &Map<String, Value>, place: &str) -> Result<SuppliedVectors, String> {
-        if let Some(unknown) = fields.keys().find(|name| !matches!(name.as_str(), "embeddings" | "regenerate")) {
-            return Err(format!(
-                "Unknown field `{unknown}` inside `{place}`: expected one of `embeddings`, `regenerate`"
-            ));
-        }
-        let vectors = match fields.get("embeddings") {
-            None => None,
-            Some(Value::Null) => Some(Vec::new()),
-            Some(given) => Some(self.vectors(given, &format!("{place}.embeddings"))?),
-        };
-        match fields.get("regenerate") {
-            // `null` says as little as nothing does; an empty list says that there are none as long as the text stays.
-            Some(Value::Bool(true)) if fields.get("embeddings") == Some(&Value::Null) => {
-                Ok(SuppliedVectors { vectors: None, regenerate: true })
-            }
-            Some(Value::Bool(regenerate)) => Ok(SuppliedVectors { vectors, regenerate: *regenerate }),
-            None => Err(format!(
-                "Missing field `{place}.regenerate`\n  - note: `{place}` must be an array of floats, an array of \
-                 arrays of floats, or an object with field `regenerate`"
-            )),
-            Some(other) => Err(format!(
-                "Invalid value type at `{place}.regenerate`: expected a boolean, but found {}",
-                found(other)
-            )),
-        }
-    }
+fn wrong_type(place: impl Into<String>, expected: VectorsPart, found: &Value) -> Misplaced {
+    at(place, VectorsFault::WrongType { expected, found: Box::new(found.clone()) })
+}
 
-    /// One vector or several; the first element decides which.
-    fn vectors(&self, value: &Value, place: &str) -> Result<Vec<Vec<f32>>, String> {
-        let Value::Array(elements) = value else {
-            return Err(format!(
-                "Invalid value type at `{place}`: expected null, an array, but found {}",
-                found(value)
-            ));
-        };
-        match elements.first() {
-            None => Ok(Vec::new()),
-            Some(Value::Array(_)) => {
-                let each = elements.iter().enumerate();
-                each.map(|(position, element)| match element {
-                    Value::Array(numbers) => vector(numbers, &format!("{place}[{position}]")),
-                    other => Err(format!(
-                        "Invalid value type at `{place}[{position}]`: expected an array, but found {}",
-                        found(other)
-                    )),
-                })
-                .collect()
-            }
-            Some(_) => Ok(vec![vector(elements, place)?]),
-        }
+/// Reads the general form.
+fn supplied(json: &str) -> Result<SuppliedVectors, Misplaced> {
+    let value: Value = serde_json::from_str(json).map_err(|error| at("", VectorsFault::Syntax(error.to_string())))?;
+    match value {
+        Value::Null => Ok(SuppliedVectors { vectors: Some(Vec::new()), regenerate: false }),
+        Value::Array(_) => Ok(SuppliedVectors { vectors: Some(vectors(&value, "")?), regenerate: false }),
+        Value::Object(fields) => explicit(&fields),
+        other => Err(wrong_type("", VectorsPart::All, &other)),
     }
 }
 
-fn vector(numbers: &[Value], place: &str) -> Result<Vec<f32>, String> {
+fn explicit(fields: &Map<String, Value>) -> Result<SuppliedVectors, Misplaced> {
+    const EMBEDDINGS: &str = ".embeddings";
+    const REGENERATE: &str = ".regenerate";
+    if let Some(unknown) = fields.keys().find(|name| !matches!(name.as_str(), "embeddings" | "regenerate")) {
+        return Err(at("", VectorsFault::UnknownField(unknown.clone())));
+    }
+    let vectors = match fields.get("embeddings") {
+        None => None,
+        Some(Value::Null) => Some(Vec::new()),
+        Some(given) => Some(vectors(given, EMBEDDINGS)?),
+    };
+    match fields.get("regenerate") {
+        // `null` says as little as nothing does; an empty list says that there are none as long as the text stays.
+        Some(Value::Bool(true)) if fields.get("embeddings") == Some(&Value::Null) => {
+            Ok(SuppliedVectors { vectors: None, regenerate: true })
+        }
+        Some(Value::Bool(regenerate)) => Ok(SuppliedVectors { vectors, regenerate: *regenerate }),
+        None => Err(at(REGENERATE, VectorsFault::MissingRegenerate)),
+        Some(other) => Err(wrong_type(REGENERATE, VectorsPart::Switch, other)),
+    }
+}
+
+/// One vector or several, as the first element says.
+fn vectors(value: &Value, place: &str) -> Result<Vec<Vec<f32>>, Misplaced> {
+    let Value::Array(elements) = value else { return Err(wrong_type(place, VectorsPart::Vectors, value)) };
+    match elements.first() {
+        None => Ok(Vec::new()),
+        Some(Value::Array(_)) => {
+            let each = elements.iter().enumerate();
+            each.map(|(position, element)| match element {
+                Value::Array(numbers) => vector(numbers, &format!("{place}[{position}]")),
+                other => Err(wrong_type(format!("{place}[{position}]"), VectorsPart::Vector, other)),
+            })
+            .collect()
+        }
+        Some(_) => Ok(vec![vector(elements, place)?]),
+    }
+}
+
+fn vector(numbers: &[Value], place: &str) -> Result<Vec<f32>, Misplaced> {
     let each = numbers.iter().enumerate();
     each.map(|(position, number)| match number.as_f64().map(|number| number as f32) {
         Some(number) if number.is_finite() => Ok(number),
-        Some(_) => Err(format!("Invalid value at `{place}[{position}]`: `{number}` is too large for 32 bits")),
-        None => {
-            Err(format!("Invalid value type at `{place}[{position}]`: expected a number, but found {}", found(number)))
-        }
+        Some(_) => Err(at(format!("{place}[{position}]"), VectorsFault::TooLarge(number.to_string()))),
+        None => Err(wrong_type(format!("{place}[{position}]"), VectorsPart::Number, number)),
     })
     .collect()
-}
-
-/// ``a boolean: `true` ``
-fn found(value: &Value) -> String {
-    let kind = match value {
-        Value::Null => return "null".to_owned(),
-        Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_u64() => "a positive integer",
-        Value::Number(number) if number.is_i64() => "a negative integer",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    format!("{kind}: `{value}`")
 }
 
 #[cfg(test)]
@@ -392,32 +395,34 @@ mod tests {
 
     #[test]
     fn every_mistake() {
-        let bad = |json: &str| {
-            let message = parse(json).unwrap_err();
-            let lead = "Bad embedder configuration in the document with id: `7`. ";
-            message.strip_prefix(lead).unwrap_or_else(|| panic!("{message}")).to_owned()
+        let bad = |json: &str| match SuppliedVectors::parse("e", json, || "7".into()).unwrap_err() {
+            VectorsError::Malformed { place, fault, .. } => (place, fault),
+            other => panic!("{other}"),
         };
-        assert_eq!(
-            bad(r#"{"embeddings":[1]}"#),
-            "Missing field `._vectors.e.regenerate`\n  - note: `._vectors.e` must be an array of floats, an array of \
-             arrays of floats, or an object with field `regenerate`"
-        );
+        let wrong_type = |place: &str, expected: VectorsPart, found: Value| {
+            (place.to_owned(), VectorsFault::WrongType { expected, found: Box::new(found) })
+        };
+        assert_eq!(bad(r#"{"embeddings":[1]}"#), (".regenerate".to_owned(), VectorsFault::MissingRegenerate));
         assert_eq!(
             bad(r#"{"embeddings":[[1,true]],"regenerate":false}"#),
-            "Invalid value type at `._vectors.e.embeddings[0][1]`: expected a number, but found a boolean: `true`"
+            wrong_type(".embeddings[0][1]", VectorsPart::Number, true.into())
         );
         assert_eq!(
             bad(r#"{"embeddings":[0.1,[0.2,0.3]],"regenerate":false}"#),
-            "Invalid value type at `._vectors.e.embeddings[1]`: expected a number, but found an array: `[0.2,0.3]`"
+            wrong_type(".embeddings[1]", VectorsPart::Number, serde_json::json!([0.2, 0.3]))
         );
-        assert!(bad("[1e99]").contains("too large"));
-        assert!(bad("\"x\"").ends_with("but found a string: `\"x\"`"));
-        assert!(bad(r#"{"regenerate":1}"#).ends_with("expected a boolean, but found a positive integer: `1`"));
-        assert!(bad(r#"{"regenerat":true}"#).starts_with("Unknown field `regenerat` inside `._vectors.e`"));
+        assert_eq!(bad("[[1],2]"), wrong_type("[1]", VectorsPart::Vector, 2.into()));
+        assert_eq!(bad("[1e99]"), ("[0]".to_owned(), VectorsFault::TooLarge("1e+99".to_owned())));
+        assert_eq!(bad("\"x\""), wrong_type("", VectorsPart::All, "x".into()));
+        assert_eq!(bad(r#"{"regenerate":1}"#), wrong_type(".regenerate", VectorsPart::Switch, 1.into()));
+        let unknown = VectorsFault::UnknownField("regenerat".to_owned());
+        assert_eq!(bad(r#"{"regenerat":true}"#), (String::new(), unknown));
         let many = format!("[{}]", vec!["[1]"; 257].join(","));
-        assert!(parse(&many).unwrap_err().contains("found 257, but limited to 256"));
+        let refused = SuppliedVectors::parse("e", &many, || "7".into());
+        assert!(matches!(refused, Err(VectorsError::TooMany { found: 257, .. })));
         let two = parse("[[1,2],[1]]").unwrap();
-        assert!(two.check("e", 2, || "7".into()).unwrap_err().to_string().contains("embedding #1 has dimensions 1"));
+        let refused = two.check("e", 2, || "7".into());
+        assert!(matches!(refused, Err(VectorsError::Dimensions { position: 1, found: 1, .. })));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the engine's errors are called in public: the one place that knows both.
 
+mod documents;
 mod filter;
 mod search;
 mod sentence;
@@ -51,7 +52,7 @@ fn translated(error: IndexError) -> ApiError {
                 VectorsError::TooMany { .. } => Code::TooManyVectors,
                 _ => Code::InvalidVectorsType,
             };
-            ApiError::new(code, error.to_string())
+            ApiError::new(code, error.sentence())
         }
         IndexError::Embedding(error) => {
             let code = match error {
@@ -59,7 +60,7 @@ fn translated(error: IndexError) -> ApiError {
                 EmbeddingError::Render { .. } | EmbeddingError::RenderLimit { .. } => Code::InvalidDocumentFields,
                 _ => Code::VectorEmbeddingError,
             };
-            ApiError::new(code, error.to_string())
+            ApiError::new(code, error.sentence())
         }
         IndexError::Document(_) | IndexError::StoredDocumentId(_) => {
             ApiError::new(Code::UnretrievableDocument, error.to_string())
@@ -148,14 +149,14 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
                 InferError::NoCandidate => Code::IndexPrimaryKeyNoCandidateFound,
                 _ => Code::IndexPrimaryKeyMultipleCandidatesFound,
             };
-            ApiError::new(code, error.to_string())
+            ApiError::new(code, error.sentence())
         }
         OperationError::Id(error) => {
             let code = match error {
                 IdError::Missing { .. } => Code::MissingDocumentId,
                 _ => Code::InvalidDocumentId,
             };
-            ApiError::new(code, error.to_string())
+            ApiError::new(code, error.sentence())
         }
         OperationError::Settings(error) => named(error.into()),
         OperationError::Damaged(reason) => named(ApiError::new(
@@ -221,6 +222,7 @@ pub fn payload_error(format: &str, error: PayloadError) -> ApiError {
         PayloadError::Malformed(reason) => {
             // The public wording has a colon for CSV only.
             let colon = if format == "csv" { ":" } else { "." };
+            let reason = reason.sentence();
             ApiError::new(
                 Code::MalformedPayload,
                 format!("The `{format}` payload provided is malformed{colon} `{reason}`."),

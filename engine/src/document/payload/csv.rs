@@ -164,13 +164,10 @@ mod tests {
             refused(b"id,title\n1,a,b\n"),
             "CSV error: record 1 (line: 2, byte: 9): found record with 3 fields, but the previous record has 2 fields"
         );
-        assert_eq!(refused(b"n:number\n1\ndoggo\n"), "Error parsing number \"doggo\" at line 2: invalid float literal");
-        assert_eq!(refused(b"n:number\nNaN\n"), "Error parsing number \"NaN\" at line 1: invalid float literal");
-        assert_eq!(
-            refused(b"b:boolean\ndoggo\n"),
-            "Error parsing boolean \"doggo\" at line 1: provided string was not `true` or `false`"
-        );
-        assert!(refused(b"b:boolean\nTrue\n").contains("boolean \"True\""));
+        assert_eq!(refused(b"n:number\n1\ndoggo\n"), "\"doggo\" in row 2 is no number: invalid float literal");
+        assert_eq!(refused(b"n:number\nNaN\n"), "\"NaN\" in row 1 is no number: invalid float literal");
+        assert_eq!(refused(b"b:boolean\ndoggo\n"), "\"doggo\" in row 1 is no boolean");
+        assert!(refused(b"b:boolean\nTrue\n").contains("\"True\" in row 1"));
         assert!(refused(b"a\n\xff\n").contains("invalid utf-8"));
         assert!(refused(b"\xff\n1\n").contains("invalid utf-8"));
     }

@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn refused(format: PayloadFormat, payload: &[u8], reason: &str) {
-        let expected = format!("Couldn't serialize document value: {reason}");
+        let expected = format!("broken JSON: {reason}");
         assert_eq!(read(format, payload), Err(expected), "{:?}", String::from_utf8_lossy(payload));
     }
 

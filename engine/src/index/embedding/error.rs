@@ -78,21 +78,21 @@ impl EmbedFailure {
 #[non_exhaustive]
 pub enum EmbeddingError {
     /// An embedder can't be used as configured.
-    #[error("Error while generating embeddings: {0}")]
+    #[error("an embedder cannot be used: {0}")]
     Unusable(EmbedFailure),
-    #[error("While embedding documents for embedder `{embedder}`: {failure}")]
+    #[error("embedder `{embedder}` failed: {failure}")]
     Failed { embedder: String, failure: EmbedFailure },
     /// Documents of an embedder that makes no vectors came without any; `others` beside the one named, which has `misspelt` a
     /// name.
-    #[error("{}", not_provided(embedder, document_id, *others, misspelt.as_deref()))]
+    #[error("document {document_id} has no vectors for embedder `{embedder}`")]
     NotProvided { embedder: String, document_id: String, others: u64, misspelt: Option<Box<Misspelt>> },
-    #[error("`.embedders.{embedder}.documentTemplate`: cannot parse template: {reason}")]
+    #[error("the template of embedder `{embedder}` cannot be parsed: {reason}")]
     Template { embedder: String, reason: String },
     /// `document_id` as JSON.
-    #[error("missing field in document `{document_id}`: {reason}")]
+    #[error("a template wants a field that document {document_id} lacks: {reason}")]
     Render { document_id: String, reason: String },
     /// `document_id` as JSON.
-    #[error("the template of embedder `{embedder}` cannot be rendered for document `{document_id}`: {reason}")]
+    #[error("the template of embedder `{embedder}` met a limit for document {document_id}: {reason}")]
     RenderLimit { embedder: String, document_id: String, reason: String },
 }
 
@@ -101,17 +101,4 @@ pub enum EmbeddingError {
 pub struct Misspelt {
     pub found: String,
     pub meant: String,
-}
-
-fn not_provided(embedder: &str, document_id: &str, others: u64, misspelt: Option<&Misspelt>) -> String {
-    let hint = match misspelt {
-        Some(Misspelt { found, meant }) => format!("try replacing `{found}` by `{meant}`"),
-        None => format!("opt-out for a document with `_vectors.{embedder}: null`"),
-    };
-    let others = if others > 0 { format!(" and at least {others} other document(s)") } else { String::new() };
-    format!(
-        "While embedding documents for embedder `{embedder}`: no vectors provided for document `{document_id}`{others}\n\
-         - Note: `{embedder}` has `source: userProvided`, so documents must provide embeddings as an array in \
-         `_vectors.{embedder}`.\n- Hint: {hint}"
-    )
 }

@@ -6,7 +6,7 @@ use crate::wire::{search, similar, tasks};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     None,
-    /// JSON of the schema that [`body_of`](super::bodies::body_of) tells.
+    /// JSON of the schema of [`body_of`](super::bodies::body_of).
     Json,
     /// JSON, lines of JSON, or CSV.
     Documents,
