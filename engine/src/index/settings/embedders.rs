@@ -66,8 +66,16 @@ const OF_SOURCE: [&str; 12] = [
     "indexingEmbedder",
 ];
 
+/// The embedder of a composite one that makes the vectors of documents.
+const INDEXING_EMBEDDER: &str = "indexingEmbedder";
+/// The embedder of a composite one that makes the vectors of queries.
+const SEARCH_EMBEDDER: &str = "searchEmbedder";
+
 /// Puts `change` over a stored configuration: field by field, fragments by their names; `null` takes away. The vectors of a
 /// document are in the order of the fragments: new ones come last, by their names.
+///
+/// The nested embedder for indexing is merged in the same way. The one for searching is replaced, as the protocol has it:
+/// no stored vector depends on it.
 fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
     for (field, value) in change {
         match value {
@@ -87,6 +95,15 @@ fn merge(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
                 if merged.is_empty() {
                     stored.remove(field);
                 }
+            }
+            Value::Object(nested) if [INDEXING_EMBEDDER, SEARCH_EMBEDDER].contains(&field.as_str()) => {
+                let kept = stored.entry(field.clone()).or_insert_with(|| Value::Object(Map::new()));
+                let Value::Object(kept) = kept else { continue };
+                if field == SEARCH_EMBEDDER {
+                    kept.clear();
+                }
+                follow_source(kept, nested);
+                merge(kept, nested);
             }
             value => drop(stored.insert(field.clone(), value.clone())),
         }
@@ -124,6 +141,43 @@ mod tests {
         assert_eq!(after(json!({"url": "b"})), all);
         assert_eq!(after(json!({"source": null})), json!({"source": "rest", "documentTemplate": "t", "apiKey": "k"}));
         assert_eq!(after(json!({"source": "userProvided"})), json!({"source": "rest", "apiKey": "k"}));
+    }
+
+    #[test]
+    fn the_nested_embedder_for_indexing_is_merged_and_that_for_searching_replaced() {
+        let mut stored = Map::new();
+        let mut change = |change: Value| {
+            follow_source(&mut stored, change.as_object().unwrap());
+            merge(&mut stored, change.as_object().unwrap());
+            Value::from(stored.clone())
+        };
+        let fragments = json!({"b": {"value": 2}, "a": {"value": 1}});
+        let after = change(json!({
+            "source": "composite",
+            "indexingEmbedder": {"source": "rest", "url": "u", "headers": null, "indexingFragments": fragments},
+            "searchEmbedder": {"source": "rest", "url": "u", "apiKey": "k"},
+        }));
+        let indexing = after["indexingEmbedder"].as_object().unwrap();
+        let names: Vec<String> = fragments_of(indexing, INDEXING_FRAGMENTS).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b"], "by their names, as outside of a composite embedder");
+        assert!(!indexing.contains_key("headers"), "{indexing:?}");
+        let after = change(json!({
+            "indexingEmbedder": {"source": "rest", "apiKey": "k", "indexingFragments": {"a": null, "c": {"value": 3}}},
+            "searchEmbedder": {"source": "rest", "url": "v"},
+        }));
+        assert_eq!(
+            after,
+            json!({
+                "source": "composite",
+                "indexingEmbedder": {
+                    "source": "rest", "url": "u", "apiKey": "k",
+                    "indexingFragments": {"b": {"value": 2}, "c": {"value": 3}}
+                },
+                "searchEmbedder": {"source": "rest", "url": "v"}
+            })
+        );
+        let after = change(json!({"indexingEmbedder": {"source": "ollama", "model": "m"}}));
+        assert_eq!(after["indexingEmbedder"], json!({"source": "ollama", "apiKey": "k", "model": "m"}));
     }
 
     #[test]
