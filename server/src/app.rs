@@ -53,23 +53,33 @@ pub struct AppState {
     pub telemetry: Telemetry,
     /// Servers that searches can be spread over.
     pub network: Network,
-    /// Who is told of finished batches.
+    /// Where finished batches are announced.
     pub webhooks: Arc<Webhooks>,
     /// What compares files with their checksums.
     pub scrubber: Arc<Scrubber>,
 }
 
+/// The parts of a server that can fail to open, and those that the scheduler has too.
+#[derive(Debug)]
+pub struct Opened {
+    /// The indexes.
+    pub instance: Arc<Instance>,
+    /// The changes.
+    pub queue: Arc<TaskQueue>,
+    /// How the server makes requests itself.
+    pub outbound: Outbound,
+    /// Who makes vectors from texts.
+    pub embedders: Arc<Embedders>,
+    /// The API keys.
+    pub keys: KeyStore,
+    /// Where finished batches are announced.
+    pub webhooks: Arc<Webhooks>,
+}
+
 impl AppState {
     /// Puts the parts together.
-    pub fn new(
-        options: Options,
-        instance: Arc<Instance>,
-        queue: Arc<TaskQueue>,
-        outbound: Outbound,
-        embedders: Arc<Embedders>,
-        keys: KeyStore,
-        webhooks: Arc<Webhooks>,
-    ) -> AppState {
+    pub fn new(options: Options, opened: Opened) -> AppState {
+        let Opened { instance, queue, outbound, embedders, keys, webhooks } = opened;
         AppState {
             access: Access::new(keys),
             error_docs: ErrorDocs::new(&options.service.error_docs_url),

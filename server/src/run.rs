@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::access::KeyStore;
-use crate::app::AppState;
+use crate::app::{AppState, Opened};
 use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
 use crate::crash_mark;
@@ -161,7 +161,8 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         limits(&options),
     )?;
     let https = outbound.check_https();
-    let state = Arc::new(AppState::new(options, instance, queue, outbound, embedders, keys, webhooks));
+    let opened = Opened { instance, queue, outbound, embedders, keys, webhooks };
+    let state = Arc::new(AppState::new(options, opened));
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());

@@ -75,7 +75,6 @@ const MANY_PARAMETERS: &[(&str, &str)] = &[
     ("engine/src/segment/store/reader.rs", "open"),
     ("engine/tests/oracle/naive.rs", "evaluate"),
     ("engine/tests/oracle/naive.rs", "expected"),
-    ("server/src/app.rs", "new"),
     ("server/src/network/remote.rs", "multi_search"),
     ("server/src/network/remote.rs", "ask"),
     ("server/src/search/federation/mod.rs", "around"),
