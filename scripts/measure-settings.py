@@ -29,7 +29,7 @@ def millis(duration):
 
 
 class Searches(threading.Thread):
-    """Searches one after the other until told to stop; remembers the slowest."""
+    """Searches one after the other until it is stopped; remembers the slowest."""
 
     def __init__(self, url, key, path, queries):
         super().__init__(daemon=True)

@@ -38,7 +38,7 @@ class Server:
         began = time.monotonic()
         path = os.path.join(self.folder, "log")
         earlier = os.path.getsize(path) if os.path.exists(path) else 0
-        # It chooses its port itself, so that nobody else can have it, and says which one when it is ready.
+        # It chooses its port itself, so that no other process can have it, and says which one when it is ready.
         with open(path, "a") as log:
             self.process = subprocess.Popen(
                 [self.binary, "--db-path", "db", "--http-addr", "127.0.0.1:0", "--max-indexing-memory", "256 MB"],
@@ -154,9 +154,9 @@ class Writer(threading.Thread):
         method, path, body, effect = self.step()
         mark = f"{self.index}-{self.number}"
         # Compactions take no metadata, and do nothing that would be missed.
-        told = "" if path.endswith("/compact") or "/settings" in path else f"?customMetadata={mark}"
+        notified = "" if path.endswith("/compact") or "/settings" in path else f"?customMetadata={mark}"
         try:
-            status, answer = self.server.ask(method, path + told, body)
+            status, answer = self.server.ask(method, path + mark_parameter, body)
             if status != 202:
                 failures.append(f"{method} {path}: {status} {answer}")
                 return
@@ -165,7 +165,7 @@ class Writer(threading.Thread):
             counts["writes"] += 1
         except Gone:
             # Stored or not, but whole: what carries the mark is there.
-            if told and self.find(mark):
+            if mark_parameter and self.find(mark):
                 effect()
                 counts["writes without an answer"] += 1
 

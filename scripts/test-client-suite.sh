@@ -17,7 +17,7 @@ if ! [[ -f $work/installed-$version ]]; then
   pip download --no-deps --no-binary meilisearch-python-sdk --dest "$work" "meilisearch-python-sdk==$version"
   tar -xzf "$suite.tar.gz" -C "$work"
   sed -i 's|return f"{schema}://127.0.0.1:7700"|return __import__("os").environ["LAMINA_URL"]|' "$suite/tests/conftest.py"
-  # A later version of the protocol tells these two sizes.
+  # A later version of the protocol has these two sizes.
   sed -i '/assert response.*index_size/d' "$suite"/tests/test_index.py "$suite"/tests/test_async_index.py
   pip install "$suite[all]" pytest==9.* pytest-asyncio==1.* pytest-cov==7.* truststore==0.*
   touch "$work/installed-$version"

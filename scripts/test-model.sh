@@ -79,6 +79,6 @@ for film in lines:
     places.append(1 / (1 + hits.index(film["id"])) if film["id"] in hits else 0)
 mrr = sum(places) / len(places)
 print(f"{len(lines)} queries, the second half of a text each: MRR {mrr:.3f}, p50 {sorted(times)[len(times) // 2] * 1e3:.0f} ms")
-# Many of these are names of actors and dates, which such a small model hardly tells apart: 0.67 of 500 films.
+# Many of these are names of actors and dates, which such a small model hardly distinguishes: 0.67 of 500 films.
 assert mrr > 0.6, mrr
 ASK

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sends snapshots to an object store that somebody else wrote, which checks signatures, and starts from what it kept.
+# Sends snapshots to an object store of another project, which checks signatures, and starts from what it kept.
 # usage: scripts/test-object-storage.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

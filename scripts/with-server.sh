@@ -20,7 +20,7 @@ cleanup() {
   rm -rf "$LAMINA_DATA"
 }
 trap cleanup EXIT
-# It chooses its port itself, so that nobody else can have it, and says which one when it is ready.
+# It chooses its port itself, so that no other process can have it, and says which one when it is ready.
 LAMINA_URL=
 while [[ -z $LAMINA_URL ]]; do
   kill -0 $server 2>/dev/null || { echo "the server did not start"; exit 1; }

@@ -49,5 +49,5 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
     for (name, value) in lines {
         text.push_str(&format!("{name:<20} {value}\n"));
     }
-    console::tell(format_args!("{text}"));
+    console::line(format_args!("{text}"));
 }

@@ -8,13 +8,13 @@ pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What comes of `work`; `None` if the flag is set before.
 pub(crate) async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
-    let told = async {
+    let canceled = async {
         while !cancelled.load(Ordering::Relaxed) {
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
     };
     tokio::select! {
         done = work => Some(done),
-        () = told => None,
+        () = canceled => None,
     }
 }

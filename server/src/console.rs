@@ -41,8 +41,8 @@ pub fn print(text: &str) -> io::Result<()> {
     written(&mut io::stdout().lock(), text.as_bytes())
 }
 
-/// Writes a line to standard error. There is nobody to tell when that fails.
-pub fn tell(line: fmt::Arguments<'_>) {
+/// Writes a line to standard error. A failure is ignored: there is no other place for it.
+pub fn line(line: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
@@ -54,12 +54,12 @@ pub fn say(severity: Severity, message: fmt::Arguments<'_>) {
 /// As [`say`], with fields beside the message, which only JSON shows.
 pub(crate) fn say_with(severity: Severity, message: fmt::Arguments<'_>, fields: Map<String, Value>) {
     if says_json() {
-        return tell(format_args!("{}", json_line(severity, message, fields)));
+        return line(format_args!("{}", json_line(severity, message, fields)));
     }
     match severity {
-        Severity::Error => tell(format_args!("error: {message}")),
-        Severity::Warning => tell(format_args!("warning: {message}")),
-        Severity::Info => tell(message),
+        Severity::Error => line(format_args!("error: {message}")),
+        Severity::Warning => line(format_args!("warning: {message}")),
+        Severity::Info => line(message),
     }
 }
 

@@ -42,7 +42,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Why an export ended early.
 #[derive(Debug)]
 pub(crate) enum ExportError {
-    /// Told to give up.
+    /// Canceled.
     Cancelled,
     /// What failed here.
     Api(ApiError),

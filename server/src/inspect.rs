@@ -56,7 +56,7 @@ pub fn inspect(args: &InspectArgs) -> ExitCode {
     match text.and_then(|text| console::print(&text).map_err(InspectError::Print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::tell(format_args!("lamina inspect: {error}"));
+            console::line(format_args!("lamina inspect: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -52,7 +52,7 @@ pub(crate) fn start(level: LogLevel, mode: LogsMode, secrets: Vec<String>) {
         LogsMode::Human => fmt::layer().with_writer(writer).with_ansi(io::stderr().is_terminal()).boxed(),
         LogsMode::Json => fmt::layer().json().flatten_event(true).with_writer(writer).boxed(),
     };
-    // Nothing passes these two until somebody listens.
+    // Nothing passes these two until a client listens.
     let lines = Lines::default();
     let (human_filter, human) = reload::Layer::new(Targets::new());
     let (json_filter, json) = reload::Layer::new(Targets::new());
@@ -88,7 +88,7 @@ pub(crate) fn set_stderr(filter: Targets) -> bool {
     HANDLES.get().is_some_and(|handles| handles.stderr.reload(filter).is_ok())
 }
 
-/// The lines of a listener. Nobody listens any more once it is dropped.
+/// The lines of a listener. The client is gone once it is dropped.
 #[derive(Debug)]
 pub(crate) struct Listening {
     pub(crate) lines: mpsc::Receiver<Bytes>,
@@ -101,7 +101,7 @@ impl Drop for Listening {
     }
 }
 
-/// Begins to listen; `None` when somebody does already.
+/// Begins to listen; `None` when another client does already.
 pub(crate) fn listen(filter: Targets, mode: LogsMode) -> Option<Listening> {
     let handles = HANDLES.get()?;
     let mut listener = handles.listener.lock();
@@ -120,7 +120,7 @@ pub(crate) fn listen(filter: Targets, mode: LogsMode) -> Option<Listening> {
     Some(Listening { lines, number: listener.0 })
 }
 
-/// Ends the stream of this listener, or of whoever listens.
+/// Ends the stream of this listener, or of the present one.
 pub(crate) fn stop_listening(number: Option<u64>) {
     let Some(handles) = HANDLES.get() else { return };
     let mut listener = handles.listener.lock();

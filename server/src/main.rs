@@ -70,7 +70,7 @@ fn printed(result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::tell(format_args!("error: {error}"));
+            console::line(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     }

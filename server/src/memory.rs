@@ -103,8 +103,8 @@ mod tests {
 
     /// In KiB.
     fn heap() -> usize {
-        let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells the heap");
+        let status = std::fs::read_to_string("/proc/self/status").expect("the system reports it");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux reports the heap");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 

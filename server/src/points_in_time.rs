@@ -266,7 +266,7 @@ mod tests {
         let (used, unused) = (hold("films", ask(None, 60_000)).unwrap(), hold("films", ask(None, 60_000)).unwrap());
         points.give_up(&unused);
         points.give_up(&hold("films", ask(Some(used.id), 60_000)).unwrap());
-        assert_eq!(points.len(), 1, "a view that somebody knows of stays");
+        assert_eq!(points.len(), 1, "a view with a known id stays");
     }
 
     #[test]

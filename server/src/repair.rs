@@ -60,7 +60,7 @@ pub fn run(args: &RepairArgs) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::tell(format_args!("lamina repair: {error}"));
+            console::line(format_args!("lamina repair: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -115,7 +115,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode, options.secrets());
     options::twin_notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     let open_files = raise_open_files();
-    // Documents, keys and dumps are nobody else's to read, wherever the folders are.
+    // Documents, keys and dumps are private to the user of the process, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime
@@ -203,7 +203,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
             let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
             begun = Some((status, Stopping::begin(limit, status, running)));
             scheduler.is_to_stop();
-            // Whoever reads it would do so for ever.
+            // Its reader would go on for ever.
             logs::stop_listening(None);
             // A second signal means: now. Whatever is under way is carried out again at the next start.
             tokio::spawn(async move {
@@ -289,7 +289,7 @@ impl Stop {
     }
 }
 
-/// Webhooks are told of every batch that ends from now on.
+/// Webhooks are notified of every batch that ends from now on.
 fn deliveries(
     options: &Options,
     webhooks: &Arc<Webhooks>,

@@ -109,7 +109,7 @@ impl Scrubber {
             self.due_bytes.store(bytes, Ordering::Relaxed);
             for (uid, snapshot) in due {
                 while let Some(scrubbed) = snapshot.scrub_next(since, &mut |bytes| self.compared(&mut pace, bytes)) {
-                    self.tell(&uid, &scrubbed);
+                    self.report(&uid, &scrubbed);
                 }
                 instance.set_damaged_aside(&uid);
                 if self.is_stopped() {
@@ -154,7 +154,7 @@ impl Scrubber {
         let mut is_damaged = false;
         while let Some(scrubbed) = snapshot.scrub_next(None, &mut |bytes| self.compared(pace, bytes)) {
             is_damaged |= !scrubbed.found.is_empty();
-            self.tell(uid, &scrubbed);
+            self.report(uid, &scrubbed);
         }
         is_damaged
     }
@@ -178,7 +178,7 @@ impl Scrubber {
         }
     }
 
-    fn tell(&self, uid: &str, scrubbed: &Scrubbed) {
+    fn report(&self, uid: &str, scrubbed: &Scrubbed) {
         for error in &scrubbed.found {
             let Some(damaged) = Damaged::of(error) else { continue };
             let (file, section) = (&damaged.file, damaged.section);
@@ -193,7 +193,7 @@ impl Scrubber {
         }
     }
 
-    /// Files that no index has any more are nobody's damage.
+    /// Files that no index has any more are no damage.
     fn forget_what_is_gone(&self, instance: &Instance, open: &[(String, Arc<Snapshot>)]) {
         let mut state = self.state.lock();
         if state.findings.is_empty() {
@@ -224,7 +224,7 @@ impl Scrubber {
         self.due_bytes.load(Ordering::Relaxed)
     }
 
-    /// As `/stats` tells it, of the indexes that `admits` names.
+    /// As `/stats` shows it, of the indexes that `admits` names.
     pub fn show(&self, admits: impl Fn(&str) -> bool) -> Value {
         let findings = self.findings().into_iter().filter(|finding| admits(&finding.uid));
         let damages = findings.map(|Finding { uid, damaged, found }| {
@@ -269,7 +269,7 @@ mod tests {
     fn the_rate_is_kept() {
         let mut pace = Pace::new(1 << 20);
         let waits: Vec<Duration> = (0..4).map(|_| pace.behind(1 << 20)).collect();
-        // A second for each megabyte, and nobody has slept.
+        // A second for each megabyte, and there was no pause.
         for (number, wait) in (1..).zip(waits) {
             let expected = Duration::from_secs(number);
             assert!(wait <= expected && wait > expected - Duration::from_millis(600), "{wait:?}");

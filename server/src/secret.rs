@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reqwest::Url;
 
-/// As much of `secret` as tells which one it is. A leading `Bearer ` is no part of it.
+/// As much of `secret` as identifies it. A leading `Bearer ` is no part of it.
 pub fn redacted(secret: &str) -> String {
     const BEARER: &str = "Bearer ";
     let (scheme, secret) = match secret.strip_prefix(BEARER) {

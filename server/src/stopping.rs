@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 /// How long the batch under way may take to finish; it is given up after that and carried out again at the next start.
 const BATCH_GRACE: Duration = Duration::from_secs(5);
-/// How long webhooks may take to be told of what finished, and collectors of figures.
+/// How long webhooks may take to be notified of what finished, and collectors of figures.
 const DELIVERY_GRACE: Duration = Duration::from_secs(2);
 /// How long connections may take to finish their requests.
 const DRAIN_TIME: Duration = Duration::from_secs(10);

@@ -77,7 +77,7 @@ def main():
     host, port = store.get_host_and_port()
     url = f"http://{host}:{port}"
 
-    def client(service, key="nobody", secret="nothing"):
+    def client(service, key="unknown", secret="nothing"):
         return boto3.client(service, endpoint_url=url, region_name=REGION, aws_access_key_id=key, aws_secret_access_key=secret)
 
     iam = client("iam")
@@ -122,11 +122,11 @@ def main():
         servers.append(wrong)
         task = wrong.task(ask(wrong.url + "/snapshots", "POST"))
         assert task["error"]["code"] == "invalid_s3_snapshot_request" and "SignatureDoesNotMatch" in task["error"]["message"], task
-        print("a wrong signature is refused, and told")
+        print("a wrong signature is refused with a reason")
 
         token = os.path.join(server.folder.name, "token")
         with open(token, "w") as file:
-            file.write("a token of somebody else")
+            file.write("a token of another")
         taking = Server(
             binary, *bucket, f"--experimental-s3-role-arn={role}", f"--experimental-s3-web-identity-token-file={token}", f"--s3-sts-url={url}"
         )

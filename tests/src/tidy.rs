@@ -292,9 +292,9 @@ const VAGUE_WORDS: [&str; 6] = ["told", "tell", "tells", "whoever", "nobody", "s
 
 #[test]
 fn names_and_comments_use_words_of_the_field() {
-    // A sentence of the server, as a test expects it.
-    const QUOTED: [&str; 1] = ["the server does not tell what became of the tasks"];
-    let folders = ["engine/src/", "engine/tests/", "tests/src/"];
+    // A sentence of the server, and a question.
+    const QUOTED: [&str; 2] = ["the server does not tell what became of the tasks", "which western tells of a sheriff"];
+    let folders = ["benches/", "engine/", "fuzz/", "server/", "tests/"];
     let mut violations = Vec::new();
     for source in sources("rs").iter().filter(|source| folders.iter().any(|folder| source.path.starts_with(folder))) {
         if source.path.ends_with("tidy.rs") {

@@ -48,7 +48,7 @@ pub struct ApiKeyView {
 }
 
 impl ApiKeyView {
-    /// The object for those who may read keys and no more: with as much of the secret as tells which one it is.
+    /// The object for those who may read keys and no more: with as much of the secret as identifies it.
     pub fn without_value(self) -> ApiKeyView {
         ApiKeyView { key: redacted(&self.key), ..self }
     }

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(asked("GET", "/stats").index_uid, None);
     }
 
-    /// A new route below `routes/` without its row here would answer to the master key alone: this tells its author.
+    /// A new route below `routes/` without its row here would answer to the master key alone: this fails for its author.
     #[test]
     fn every_route_of_the_server_has_a_row() {
         let mut sources = String::new();

@@ -95,7 +95,7 @@ impl Access {
             return Err(invalid_key());
         };
         let now = OffsetDateTime::now_utc();
-        // Whoever signs with another secret learns no more than that, whichever keys there are.
+        // A client that signs with another secret learns no more than that, whichever keys there are.
         let rules = tenant::verify(token, &key::value(uid, master), now.unix_timestamp())?;
         let key =
             self.keys.by_uid(uid).filter(|key| !key.is_expired(now) && key.may(action)).ok_or_else(invalid_key)?;

@@ -29,7 +29,7 @@ struct Restricted {
     rules: Option<SearchRules>,
 }
 
-/// On whose behalf something is kept: a key, a tenant of it, or whoever may do everything.
+/// On whose behalf something is kept: a key, a tenant of it, or the holder of all rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Holder(Option<(Uuid, Option<u64>)>);
 

@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS api_keys (
 
 const COLUMNS: &str = "uid, name, description, actions, indexes, expires_at, created_at, updated_at";
 
-/// HMAC of a secret under a key that this process made up: what is compared and kept in memory tells nothing.
+/// HMAC of a secret under a key that this process made up: what is compared and kept in memory reveals nothing.
 type Digest = [u8; 32];
 
 /// All keys of a server. Values are not among what is stored; see [`ApiKey::value`].
@@ -111,7 +111,7 @@ impl KeyStore {
         self.master_digest.is_some_and(|master| master.ct_eq(&digest(&self.digest_key, token)).into())
     }
 
-    /// The key of this value. How long it takes depends on digests that nobody outside can choose.
+    /// The key of this value. How long it takes depends on digests that no client can choose.
     pub(super) fn by_value(&self, token: &[u8]) -> Option<Arc<ApiKey>> {
         let asked = digest(&self.digest_key, token);
         let live = Arc::clone(&self.live.read());
@@ -213,7 +213,7 @@ impl KeyStore {
     }
 }
 
-/// Stores keys in a database that has none yet: nobody has it open, so there is nothing in memory to follow.
+/// Stores keys in a database that has none yet: no process has it open, so there is nothing in memory to follow.
 pub(super) fn import(mut connection: Connection, keys: &[ApiKey]) -> Result<(), StoreError> {
     connection.execute_batch(TABLE)?;
     let transaction = connection.transaction()?;

@@ -105,7 +105,7 @@ impl From<BackupError> for ApiError {
     fn from(error: BackupError) -> ApiError {
         match error {
             BackupError::Io { path, source } => {
-                // The code tells a full disk from the rest; the path tells which disk.
+                // The code distinguishes a full disk from the rest; the path names the disk.
                 let shown = format!("{}: ", path.display());
                 ApiError::from(source).prefixed(shown)
             }

@@ -27,7 +27,7 @@ struct Account {
 const STEP_BYTES: usize = 64 << 10;
 
 impl AnswerBudget {
-    /// Without bounds, for what is asked by nobody from outside.
+    /// Without bounds, for work that no client asked for.
     pub const UNLIMITED: AnswerBudget = AnswerBudget(None);
 
     pub(super) fn of(pool: &Arc<Pool>) -> AnswerBudget {

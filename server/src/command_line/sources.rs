@@ -109,7 +109,7 @@ fn value_of(argument: &Arg) -> Option<&'static str> {
     Some(value.unwrap_or_else(|| panic!("no value for {id}")))
 }
 
-/// As they come out: without what only tells where they come from.
+/// As they come out: without what only names their source.
 fn read(args: &[String]) -> String {
     let all = std::iter::once("lamina".to_owned()).chain(args.iter().cloned()).map(OsString::from);
     let (cli, _) = config_file::parse(all.collect()).unwrap_or_else(|error| panic!("{args:?}: {error}"));

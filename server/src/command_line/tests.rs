@@ -150,7 +150,7 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
         ("embedder-requests-per-minute", COUNT),
         ("embedder-tokens-per-minute", COUNT),
     ];
-    // Whoever adds an option of numbers adds it here.
+    // New options of numbers are added here.
     let takes_numbers = |argument: &&clap::Arg| {
         let names = argument.get_value_names().unwrap_or_default();
         names.iter().any(|name| ["COUNT", "SECONDS", "SIZE", "LEVEL"].contains(&name.as_str()))

@@ -18,7 +18,7 @@ pub struct QueryInput<'q> {
 }
 
 impl QueryInput<'_> {
-    /// Tells it from all others.
+    /// Distinguishes it from all others.
     pub fn key(&self) -> String {
         match (self.q, self.media) {
             (Some(q), None) => q.to_owned(),

@@ -6,7 +6,7 @@
 //! A record that was cut short or damaged ends its file: a cache may forget, but never says anything wrong.
 //!
 //! A record: key (32 bytes), number of dimensions (4), as many `f32`, checksum of all before it (8); little-endian. The key is
-//! a cryptographic hash: texts come from users, and nobody shall find one that gets the vector of another's.
+//! a cryptographic hash: texts come from users, and no user may find one that gets the vector of another's.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -33,7 +33,7 @@ impl Key {
     /// The vector that `maker` (what of a configuration decides it) makes of `text`.
     pub(super) fn new(maker: &str, text: &str) -> Key {
         let mut context = digest::Context::new(&digest::SHA256);
-        // The length tells where the one ends and the other begins.
+        // The length says where the one ends and the other begins.
         context.update(&(maker.len() as u64).to_le_bytes());
         context.update(maker.as_bytes());
         context.update(text.as_bytes());

@@ -209,7 +209,7 @@ fn rest_templates(configuration: &Map<String, Value>) -> Result<(Option<Template
         })
     });
     let request = request.transpose()?;
-    // A request that is missing is told before what is wrong with the response.
+    // A request that is missing is reported before what is wrong with the response.
     let response = field("response").filter(|_| request.is_some());
     let response = response.map(|response| Template::new(response, "response", "{{embedding}}"));
     let response = response.transpose()?;

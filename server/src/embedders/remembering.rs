@@ -13,7 +13,7 @@ use super::provider::{Side, side_of};
 /// The vector of a text, or why it has none.
 pub(super) type Answer = Result<Vec<f32>, EmbedFailure>;
 
-/// Told of each vector as soon as it is there: number of the text, vector.
+/// Called with each vector as soon as it is there: number of the text, vector.
 pub(super) type Answered<'a> = dyn Fn(usize, &[f32]) + Sync + 'a;
 
 /// Makes vectors.
@@ -60,7 +60,7 @@ fn identity(configuration: &Map<String, Value>, dimensions: u32) -> String {
         "dimensions",
         "distribution",
         "binaryQuantized",
-        // The placeholder of the request tells fragments from texts.
+        // The placeholder of the request distinguishes fragments from texts.
         "indexingFragments",
         "searchFragments",
     ];

@@ -277,14 +277,17 @@ fn answers_that_make_no_sense_are_asked_for_again() {
     assert_eq!(fixture.query(&rest(&stub.url), "abc", Duration::from_secs(300)).unwrap(), [3.0, 1.0]);
     assert_eq!(stub.seen().len(), answers.len() + 1);
     let stub = Stub::start(&[], |_| (200, "<html>secret-key</html>".to_owned()));
-    let told = fixture.query(&rest(&stub.url), "abc", Duration::from_secs(3)).unwrap_err();
-    assert!(told.starts_with("runtime error: could not read the answer of the embedding server: "), "{told}");
-    assert!(told.ends_with("\n  - server replied with `<html>XXX...</html>`"), "{told}");
+    let expected = fixture.query(&rest(&stub.url), "abc", Duration::from_secs(3)).unwrap_err();
+    assert!(expected.starts_with("runtime error: could not read the answer of the embedding server: "), "{expected}");
+    assert!(expected.ends_with("\n  - server replied with `<html>XXX...</html>`"), "{expected}");
     // What is JSON came as it was meant.
     for answer in ["null", r#"{"v": "x"}"#, r#"{"vectors": [[1, 1], [2, 1]]}"#, r#"{"vectors": [["x"]]}"#] {
         let stub = Stub::start(&[], |_| (200, answer.to_owned()));
-        let told = fixture.open(&rest(&stub.url)).unwrap_err();
-        assert!(told.starts_with("runtime error: could not read the answer of the embedding server: "), "{told}");
+        let expected = fixture.open(&rest(&stub.url)).unwrap_err();
+        assert!(
+            expected.starts_with("runtime error: could not read the answer of the embedding server: "),
+            "{expected}"
+        );
         assert_eq!(stub.seen().len(), 1, "{answer}");
     }
 }
@@ -292,14 +295,14 @@ fn answers_that_make_no_sense_are_asked_for_again() {
 #[test]
 fn lasting_troubles_are_told() {
     let fixture = Fixture::new(0);
-    for (status, told) in [
+    for (status, expected) in [
         (401, "user error: could not authenticate against embedding server"),
         (400, "user error: sent a bad request to embedding server"),
         (404, "runtime error: received unexpected HTTP 404 from embedding server"),
     ] {
         let stub = Stub::start(&[], move |_| (status, "no, secret-key, no".to_owned()));
         let error = fixture.open(&rest(&stub.url)).unwrap_err();
-        assert_eq!(error, format!("{told}\n  - server replied with `no, XXX..., no`"));
+        assert_eq!(error, format!("{expected}\n  - server replied with `no, XXX..., no`"));
         assert_eq!(stub.seen().len(), 1, "{status}");
     }
 }
@@ -341,11 +344,11 @@ fn queries_have_a_deadline_and_a_memory() {
 fn vectors_of_queries_have_the_size_of_the_others() {
     let (stub, fixture) = (Stub::start(&[], rest_answer), Fixture::new(10));
     let query = |dimensions| fixture.query_of(&rest(&stub.url), "abc", dimensions, Duration::from_secs(20));
-    let told = "runtime error: was expecting embeddings of dimension `3`, got embeddings of dimensions `2`";
-    assert_eq!(query(Some(3)).unwrap_err(), told);
+    let expected = "runtime error: was expecting embeddings of dimension `3`, got embeddings of dimensions `2`";
+    assert_eq!(query(Some(3)).unwrap_err(), expected);
     assert_eq!(query(Some(2)).unwrap(), [3.0, 1.0], "a wrong one was not remembered");
     assert_eq!((query(None).unwrap(), stub.seen().len()), (vec![3.0, 1.0], 2));
-    assert_eq!(query(Some(3)).unwrap_err(), told, "nor is one of another time taken");
+    assert_eq!(query(Some(3)).unwrap_err(), expected, "nor is one of another time taken");
 }
 
 #[test]

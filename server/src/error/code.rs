@@ -17,7 +17,7 @@ pub enum ErrorType {
     Auth,
     /// Us.
     Internal,
-    /// Whoever runs the machine: disk, file handles, overload, a remote.
+    /// The operator: disk, file handles, overload, a remote.
     System,
 }
 

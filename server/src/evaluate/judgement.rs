@@ -28,7 +28,7 @@ pub(super) enum JudgementError {
 }
 
 impl Judgement {
-    /// The grade of the document with this id, as it is in a hit; 0 when nobody judged it.
+    /// The grade of the document with this id, as it is in a hit; 0 without a judgement.
     pub(super) fn grade(&self, id: &Value) -> f64 {
         let id = match id {
             Value::String(id) => id.clone(),

@@ -1,7 +1,7 @@
 //! `lamina evaluate`: how good answers are, by the judgements of a user.
 //!
 //! A client like any other: it sends the judged queries to a running server, once for each way of searching that is to
-//! be compared, and prints nDCG and MRR side by side. The exit status tells whether what was demanded was reached, so a
+//! be compared, and prints nDCG and MRR side by side. The exit status says whether what was demanded was reached, so a
 //! change of settings can be guarded by a test.
 
 mod judgement;
@@ -102,7 +102,7 @@ enum EvaluateError {
     NoCaCertificates(#[from] NoCaCertificates),
     #[error("the server refuses: {status} {message}")]
     Refused { status: u16, message: String },
-    #[error("index `{0}` has no primary key, so its documents cannot be told apart")]
+    #[error("index `{0}` has no primary key, so its documents cannot be distinguished")]
     NoPrimaryKey(String),
     #[error("what was measured cannot be printed: {0}")]
     Print(std::io::Error),
@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::tell(format_args!("lamina evaluate: {error}"));
+            console::line(format_args!("lamina evaluate: {error}"));
             ExitCode::from(UNMEASURED)
         }
     }
@@ -154,7 +154,7 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     }
     let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
         Some(demanded) if found < demanded => {
-            console::tell(format_args!("{name} is {found:.4}, below {demanded}"));
+            console::line(format_args!("{name} is {found:.4}, below {demanded}"));
             false
         }
         _ => true,
@@ -163,7 +163,7 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let mrr_reached = reached("MRR", last.mrr(), args.min_mrr);
     let is_beaten = args.last_is_best && last.ndcg() < best.0;
     if is_beaten {
-        console::tell(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0));
+        console::line(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0));
     }
     Ok(ndcg_reached && mrr_reached && !is_beaten)
 }

@@ -64,7 +64,7 @@ impl Encoding {
 
 const DECODER_BUFFER_BYTES: usize = 32 * 1024;
 
-/// Tells zlib from raw deflate by the check sum of the two header bytes.
+/// Distinguishes zlib from raw deflate by the check sum of the two header bytes.
 fn deflate_reader<'r>(encoded: impl Read + Send + 'r) -> ApiResult<Box<dyn Read + Send + 'r>> {
     let mut encoded = BufReader::new(encoded);
     let head = io::BufRead::fill_buf(&mut encoded).map_err(|_| incomplete_body())?;
@@ -94,7 +94,7 @@ impl ReadFailure {
     }
 }
 
-/// Reads at most a number of bytes and remembers what went wrong, which parsers on top do not tell.
+/// Reads at most a number of bytes and remembers what went wrong, which parsers on top do not report.
 #[derive(Debug)]
 pub struct LimitedReader<R> {
     inner: R,

@@ -36,14 +36,14 @@ struct Frames {
 }
 
 impl Frames {
-    /// Takes what comes next and tells of every piece of a frame: its head, the bytes of its content, whether it ends.
-    fn pass(&mut self, mut bytes: &[u8], mut tell: impl FnMut(Head, usize, bool)) {
+    /// Takes what comes next and reports every piece of a frame: its head, the bytes of its content, whether it ends.
+    fn pass(&mut self, mut bytes: &[u8], mut report: impl FnMut(Head, usize, bool)) {
         while !bytes.is_empty() || matches!(self.current, Some((_, 0))) {
             if let Some((head, left)) = self.current {
                 let taken = left.min(bytes.len());
                 bytes = &bytes[taken..];
                 self.current = (taken < left).then_some((head, left - taken));
-                tell(head, taken, taken == left);
+                report(head, taken, taken == left);
                 continue;
             }
             let taken = (HEAD_BYTES - self.known).min(bytes.len());

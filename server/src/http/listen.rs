@@ -139,7 +139,7 @@ pub async fn serve<S>(
         tokio::spawn(async move {
             let ended = match tls {
                 None => serve_one(&builder, stream, patience, service, watcher).await,
-                // A handshake takes time: nobody else waits for it.
+                // A handshake takes time: no other connection waits for it.
                 Some(tls) => match tokio::time::timeout(patience.min(HANDSHAKE_TIME), tls.accept(stream)).await {
                     Ok(Ok(stream)) => serve_one(&builder, stream, patience, service, watcher).await,
                     Ok(Err(error)) => Err(error.into()),

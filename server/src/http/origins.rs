@@ -1,5 +1,5 @@
 //! Which web pages may use the server. With a master key any page may ask, since none has a key by itself. Without one, a page
-//! that somebody on this machine looks at could read and change everything: then only pages of this machine may, and those
+//! that a user of this machine looks at could read and change everything: then only pages of this machine may, and those
 //! that `--allowed-origins` names.
 //!
 //! A page also gets here by giving its own name the address of this machine (DNS rebinding). Browsers take such a server for
@@ -24,7 +24,7 @@ pub struct Origins {
     allowed: Vec<String>,
     /// Names that the server goes by, in lower case.
     hosts: Vec<String>,
-    /// Whether it listens for this machine alone, so that whoever uses another name is not a client in the network.
+    /// Whether it listens for this machine alone, so that a request with another name is not from a client in the network.
     is_local: bool,
 }
 
@@ -89,7 +89,7 @@ impl Origins {
         Verdict::Refused(format!("It comes from a web page of `{}`.", shown.escape_debug()))
     }
 
-    /// Whether nobody but the operator, or somebody in their network, can have given this name to the server.
+    /// Whether only the operator, or a host of their network, can have given this name to the server.
     fn is_own(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         // An address is no name. A name without a dot is one of this machine, or of a container beside it.

@@ -1,6 +1,6 @@
 //! Bodies that are answered before they were read: a wrong key, an unknown route, too many bytes.
 //!
-//! Most clients look for an answer when they have sent everything. If the connection were closed before, they would tell
+//! Most clients look for an answer when they have sent everything. If the connection were closed before, they would report
 //! their users of a broken pipe instead of what was wrong. So the rest of a body is read, while the answer is on its way,
 //! and thrown away.
 
@@ -17,7 +17,7 @@ use warp::http::{Request, Version, header};
 
 /// More than this is not thrown away: the connection ends.
 const DISCARDED_BYTES_MAX: u64 = 256 << 20;
-/// How long a client may pause that sends what nobody reads, and how long it may take for all.
+/// How long a client may pause that sends what is not read, and how long it may take for all.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 const DISCARDING_MAX: Duration = Duration::from_secs(60);
 

@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 use super::busy::Busy;
 use super::frames::Progress;
 
-/// What tells which version of HTTP a client speaks: the fixed text at the start of HTTP/2. Whoever reads it does not look at a
+/// What identifies the version of HTTP that a client speaks: the fixed text at the start of HTTP/2. Its reader does not look at a
 /// clock; behind it, heads of HTTP/1 requests have a time limit of their own.
 const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const OPENING_BYTES: usize = OPENING.len();
@@ -47,7 +47,7 @@ struct Watched {
 }
 
 impl<S> Impatient<S> {
-    /// To be called within a runtime: the time of the client begins now. `busy` tells what the server has to do for it.
+    /// To be called within a runtime: the time of the client begins now. `busy` says what the server has to do for it.
     pub(super) fn new(stream: S, patience: Duration, busy: Busy) -> Impatient<S> {
         let opening = Box::pin(sleep(patience));
         let (opening_bytes, is_http2) = (OPENING_BYTES, true);

@@ -196,7 +196,7 @@ impl Client {
         Ok(results)
     }
 
-    /// Repeats a request while the answer is "busy" or nobody answers, up to the patience of the caller.
+    /// Repeats a request while the answer is "busy" or there is none, up to the patience of the caller.
     async fn patiently(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
         let start = Instant::now();
         let mut backoff = BACKOFF_FIRST;
@@ -215,7 +215,7 @@ impl Client {
                 Err(error) if error.is_builder() => return Err(ImportError::Client(error)),
                 Err(error) => (innermost(&error), backoff),
             };
-            // Nobody has to wait for minutes to learn that the address is wrong.
+            // It does not take minutes to learn that the address is wrong.
             let knows_server = self.has_answered.load(Ordering::Relaxed);
             let patience = if knows_server { self.patience } else { self.first_patience };
             if start.elapsed() + wait > patience {

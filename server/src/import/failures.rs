@@ -1,8 +1,8 @@
-//! Requests that failed, told in the order of the input.
+//! Requests that failed, reported in the order of the input.
 
 use super::place::Place;
 
-/// Further failures are told by their places alone: reasons may be long, and most are the same.
+/// Further failures are reported by their places alone: reasons may be long, and most are the same.
 const REASONS_MAX: usize = 20;
 
 /// What did not become searchable.

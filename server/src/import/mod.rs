@@ -100,7 +100,7 @@ enum Format {
 pub(crate) enum ImportError {
     #[error("{file}: {source}")]
     Read { file: String, source: std::io::Error },
-    #[error("{file}: the format cannot be told from the name; give it with --format ndjson, json or csv")]
+    #[error("{file}: the name does not say the format; give it with --format ndjson, json or csv")]
     UnknownFormat { file: String },
     #[error("{file}: the JSON text ends inside document {document}, which starts at line {line} column {column}")]
     TruncatedJson { file: String, document: u64, line: u64, column: u64 },
@@ -142,11 +142,11 @@ pub fn run(args: &Args) -> ExitCode {
     match upload::run(args) {
         Ok(summary) if summary.is_success() => ExitCode::SUCCESS,
         Ok(summary) => {
-            summary.lines().iter().for_each(|line| console::tell(format_args!("lamina import: {line}")));
+            summary.lines().iter().for_each(|line| console::line(format_args!("lamina import: {line}")));
             ExitCode::FAILURE
         }
         Err(error) => {
-            console::tell(format_args!("lamina import: {error}"));
+            console::line(format_args!("lamina import: {error}"));
             ExitCode::FAILURE
         }
     }

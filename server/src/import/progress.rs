@@ -74,7 +74,7 @@ impl Progress {
             bar.set_message(message);
         } else if self.plain && self.last_line.elapsed() >= PLAIN_LINE_EVERY {
             self.last_line = Instant::now();
-            console::tell(format_args!("{message}"));
+            console::line(format_args!("{message}"));
         }
     }
 

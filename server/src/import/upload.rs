@@ -29,7 +29,7 @@ const POLL_TASKS_MAX: usize = 200;
 #[derive(Default)]
 pub(super) struct Summary {
     failures: Failures,
-    /// Why it ended before its input did, where that is not told by a failure.
+    /// Why it ended before its input did, where no failure says that.
     error: Option<ImportError>,
     /// Where it ended before its input did.
     cut_short: Option<String>,
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
         .build()
         .map_err(ImportError::Runtime)?;
     let summary = runtime.block_on(Import::new(args, client).run(args));
-    // The reading thread may be waiting for standard input: nobody waits for it after an error.
+    // The reading thread may be waiting for standard input: it is not waited for after an error.
     runtime.shutdown_background();
     Ok(summary)
 }
@@ -184,7 +184,7 @@ impl Import {
         }
         let Some((parts, error)) = delivery.stopped else { return };
         parts.iter().for_each(|part| self.failed(part, error.to_string()));
-        // Nobody is there to tell of the tasks, and it was tried for long enough.
+        // The server cannot say what became of the tasks, and it was tried for long enough.
         self.waits &= !matches!(error, ImportError::Unreachable { .. });
         self.stopped(None);
     }
@@ -254,7 +254,7 @@ impl Import {
 
 type Batches = mpsc::Sender<Result<(Part, Batch), ImportError>>;
 
-/// Reads all inputs, on a thread of its own; ends early when nobody listens any more.
+/// Reads all inputs, on a thread of its own; ends early when its receiver is gone.
 fn read(args: &Args, batches: &Batches) {
     let read_bytes = Arc::new(AtomicU64::new(0));
     let mut accounted_bytes = 0;
@@ -269,7 +269,7 @@ fn read(args: &Args, batches: &Batches) {
             })
         });
         if let Err(error) = result {
-            // Nobody listening is fine: then the import has already failed.
+            // A receiver that is gone is fine: then the import has already failed.
             let _ = batches.blocking_send(Err(error));
             return;
         }

@@ -142,7 +142,7 @@ pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError +
 }
 
 /// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
-/// tells the older version that wrote the folder, if it `may_upgrade`.
+/// returns the older version that wrote the folder, if it `may_upgrade`.
 pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
     check_ours(folder)?;
     fs::create_dir_all(folder).map_err(io_error(folder))?;
@@ -248,7 +248,7 @@ pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
     Ok(uid)
 }
 
-/// Gives a folder that nobody uses yet the uid of the database that it becomes.
+/// Gives a folder that is not in use yet the uid of the database that it becomes.
 pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceError> {
     let path = folder.join("instance-uid");
     write_durably(&path, &uid.to_string()).map_err(io_error(&path))

@@ -55,7 +55,7 @@ pub(crate) fn check_ours(folder: &Path) -> Result<(), InstanceError> {
     names.sort_unstable();
     let is_strange = |name: &&String| {
         let is_ours = OURS.contains(&name.as_str()) || name.starts_with("tasks.sqlite");
-        // Hidden files are nobody's data: `.gitkeep`, `.DS_Store`.
+        // Hidden files are no data: `.gitkeep`, `.DS_Store`.
         !is_ours && !name.starts_with('.') && *name != OF_FILE_SYSTEMS
     };
     match names.iter().find(is_strange) {

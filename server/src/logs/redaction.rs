@@ -1,4 +1,4 @@
-//! Keys are kept out of lines, whoever writes them: a message may quote what a client or another server said.
+//! Keys are kept out of lines, whatever writes them: a message may quote what a client or another server said.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

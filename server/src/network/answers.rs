@@ -53,11 +53,11 @@ impl Part {
             Some(Value::Array(hits)) => hits,
             _ => Vec::new(),
         };
-        let placed = |told: &Value| {
-            let position = told.as_u64().and_then(|at| usize::try_from(at).ok());
+        let placed = |given: &Value| {
+            let position = given.as_u64().and_then(|at| usize::try_from(at).ok());
             position.and_then(|at| positions.get(at)).copied().unwrap_or(0)
         };
-        // Nobody knows what another server answers: what is no hit is none.
+        // Another server may answer anything: what is no hit is none.
         let place = |mut hit: Value| {
             let federation = hit.as_object_mut()?.entry("_federation").or_insert_with(|| json!({}));
             if !federation.is_object() {
@@ -78,8 +78,8 @@ impl Part {
             Some((weighted, hit))
         };
         let hits: Vec<(Weighted, Value)> = hits.into_iter().filter_map(place).collect();
-        let told = rest.get_mut("explanations").and_then(Value::as_array_mut).into_iter().flatten();
-        for explanation in told.filter_map(Value::as_object_mut) {
+        let given = rest.get_mut("explanations").and_then(Value::as_array_mut).into_iter().flatten();
+        for explanation in given.filter_map(Value::as_object_mut) {
             if !is_placed {
                 let position = placed(explanation.get("queriesPosition").unwrap_or(&Value::Null));
                 explanation.insert("queriesPosition".into(), position.into());
@@ -137,8 +137,8 @@ pub(super) fn merge(
 
 /// What cut the searches of any server, each reason once.
 fn degraded_reasons(parts: &[Part]) -> BTreeSet<&str> {
-    let told = parts.iter().filter_map(|part| part.rest.get("degradedReasons")?.as_array());
-    told.flatten().filter_map(Value::as_str).collect()
+    let given = parts.iter().filter_map(|part| part.rest.get("degradedReasons")?.as_array());
+    given.flatten().filter_map(Value::as_str).collect()
 }
 
 /// What became of hits that queries ask to explain, by part and position of the query.
@@ -174,9 +174,9 @@ fn hits(parts: &mut [Part], federation: &Federation, explained: &mut Explained) 
         let asking = asking.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_u64);
         let asking: Vec<(usize, u64)> = asking.map(|position| (part, position)).collect();
         if let Some(attribute) = &federation.distinct {
-            // Servers of another make tell no values: what they show of the hit counts.
-            let told = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
-            let values = told.and_then(|told| serde_json::from_value(told).ok());
+            // Servers of another make send no values: what they show of the hit counts.
+            let given = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
+            let values = given.and_then(|given| serde_json::from_value(given).ok());
             if !used.admit(values.unwrap_or_else(|| distinct_values(&hit, attribute))) {
                 explained.not_distinct.extend(asking);
                 continue;
@@ -234,8 +234,8 @@ fn facets(
 fn explanations(parts: &[Part], explained: &Explained) -> Vec<Value> {
     let mut all = Vec::new();
     for (index, part) in parts.iter().enumerate() {
-        let told = part.rest.get("explanations").and_then(Value::as_array).into_iter().flatten();
-        for mut one in told.filter(|one| one.is_object()).cloned() {
+        let given = part.rest.get("explanations").and_then(Value::as_array).into_iter().flatten();
+        for mut one in given.filter(|one| one.is_object()).cloned() {
             let asking = (index, one["queriesPosition"].as_u64().unwrap_or(u64::MAX));
             let document = one.pointer_mut("/explanation/document").and_then(Value::as_object_mut);
             if let Some(document) =
@@ -253,7 +253,7 @@ fn explanations(parts: &[Part], explained: &Explained) -> Vec<Value> {
     all
 }
 
-/// One entry per query, in the order of the request, each with its server; `None` when nobody sent any.
+/// One entry per query, in the order of the request, each with its server; `None` when no server sent any.
 fn metadata(parts: &[Part]) -> Option<Value> {
     let mut by_position: BTreeMap<usize, Value> = BTreeMap::new();
     for part in parts {
@@ -329,13 +329,13 @@ mod tests {
         let ids: Vec<&Value> = fields["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
         assert_eq!(ids, [1, 2]);
         assert_eq!(fields["facetsByIndex"]["x"]["distribution"], json!({"g": {"a": 4}}));
-        // Values that are told count whether they are shown or not, and are not passed on.
-        let told = |id: u32, score: f64, values: Value| {
+        // Values that are sent count whether they are shown or not, and are not passed on.
+        let given = |id: u32, score: f64, values: Value| {
             let federation = json!({"queriesPosition": 0, "weightedRankingScore": score, "distinctValues": values});
             Part::new(None, &[0], false, json!({"hits": [{"id": id, "_federation": federation}]}))
         };
         let mut parts_told =
-            vec![told(1, 0.9, json!(["sa", "sb"])), told(2, 0.8, json!(["sb"])), told(3, 0.7, json!([]))];
+            vec![given(1, 0.9, json!(["sa", "sb"])), given(2, 0.8, json!(["sb"])), given(3, 0.7, json!([]))];
         let hits = hits(&mut parts_told, &federation(json!({"distinct": "hidden"})), &mut Explained::default());
         assert_eq!(hits.iter().map(|hit| hit["id"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
         assert!(hits.iter().all(|hit| hit["_federation"].get("distinctValues").is_none()), "{hits:?}");
@@ -358,23 +358,23 @@ mod tests {
         };
         parts = vec![cut(json!(["searchCutoffMs", "queryTerms"])), cut(json!(["queryTerms"]))];
         let fields = merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap();
-        let told = (&fields["degraded"], &fields["degradedReasons"]);
-        assert_eq!(told, (&json!(true), &json!(["queryTerms", "searchCutoffMs"])));
+        let given = (&fields["degraded"], &fields["degradedReasons"]);
+        assert_eq!(given, (&json!(true), &json!(["queryTerms", "searchCutoffMs"])));
     }
 
     #[test]
     fn explanations_are_those_of_all_servers() {
-        let told = |server: Option<&str>, positions: &[usize], is_placed: bool, explanations: Value| {
+        let given = |server: Option<&str>, positions: &[usize], is_placed: bool, explanations: Value| {
             let answer = json!({"hits": [], "explanations": explanations});
             Part::new(server.map(str::to_owned), positions, is_placed, answer)
         };
         let of = |position: u32| json!({"queriesPosition": position, "explanation": {}});
         let parts = vec![
-            told(None, &[1, 4], true, json!([of(4)])),
-            told(Some("a"), &[0, 3], false, json!([of(0), of(1)])),
+            given(None, &[1, 4], true, json!([of(4)])),
+            given(Some("a"), &[0, 3], false, json!([of(0), of(1)])),
             // Whatever a server sends that is none is left out.
-            told(Some("b"), &[2], false, json!([7, null, {"queriesPosition": "x"}])),
-            told(Some("c"), &[2], false, json!("none")),
+            given(Some("b"), &[2], false, json!([7, null, {"queriesPosition": "x"}])),
+            given(Some("c"), &[2], false, json!("none")),
         ];
         let fields = merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap();
         assert_eq!(

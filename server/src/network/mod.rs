@@ -130,7 +130,7 @@ impl Topology {
         })
     }
 
-    /// The public object, with the keys of the remotes or with as much of them as tells which ones they are; passwords in
+    /// The public object, with the keys of the remotes or with as much of them as identifies them; passwords in
     /// addresses are never shown.
     pub fn show(&self, with_keys: bool) -> Value {
         let mut shown = self.whole();

@@ -155,8 +155,8 @@ async fn ask(
 }
 
 fn cuts(headers: &HeaderMap) -> Vec<String> {
-    let told = headers.get(LIMITS_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let cuts = told.split(',').map(str::trim).filter(|cut| !cut.is_empty() && !cut.starts_with("maxValuesPerFacet"));
+    let listed = headers.get(LIMITS_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let cuts = listed.split(',').map(str::trim).filter(|cut| !cut.is_empty() && !cut.starts_with("maxValuesPerFacet"));
     cuts.map(str::to_owned).collect()
 }
 
@@ -193,12 +193,12 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_may_pass_is_tried_again() {
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for (networks, tries) in [("", 1), ("127.0.0.0/8,::1", TRIES_MAX)] {
             let tally = std::sync::Arc::default();
             let outbound = Outbound::new(networks.parse().unwrap()).unwrap().counted_by(std::sync::Arc::clone(&tally));
             // By a name: an address is refused before a request is made, and counted.
-            let url = format!("http://localhost:{nobody}");
+            let url = format!("http://localhost:{closed_port}");
             let remote = Remote { url, search_api_key: None, write_api_key: None };
             let asked = multi_search(
                 &outbound,
@@ -210,7 +210,7 @@ mod tests {
                 &AnswerBudget::UNLIMITED,
             )
             .await;
-            let error = asked.err().expect("nobody answers");
+            let error = asked.err().expect("the port is closed");
             assert_eq!(error.code, Code::RemoteCouldNotSendRequest);
             assert_eq!(tally.show().unwrap()["total"], tries, "{networks}: {}", error.message);
         }
@@ -218,8 +218,9 @@ mod tests {
 
     #[test]
     fn limits_that_are_told() {
-        let told = |text: &str| cuts(&HeaderMap::from_iter([(LIMITS_HEADER.parse().unwrap(), text.parse().unwrap())]));
-        assert_eq!(told("maxTotalHits, maxValuesPerFacet:genre,searchCutoffMs,"), ["maxTotalHits", "searchCutoffMs"]);
+        let listed =
+            |text: &str| cuts(&HeaderMap::from_iter([(LIMITS_HEADER.parse().unwrap(), text.parse().unwrap())]));
+        assert_eq!(listed("maxTotalHits, maxValuesPerFacet:genre,searchCutoffMs,"), ["maxTotalHits", "searchCutoffMs"]);
         assert!(cuts(&HeaderMap::new()).is_empty());
     }
 }

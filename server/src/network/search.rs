@@ -152,9 +152,9 @@ impl NetworkSearch {
         for ((name, _, asked), answer) in self.remotes.iter().zip(remote.0) {
             let checked = answer.and_then(|answer| Ok((answers::check(answer.body)?, answer.cuts)));
             match checked {
-                Ok((answer, told)) => {
+                Ok((answer, named)) => {
                     parts.push(Part::new(Some(name.clone()), &asked.positions, false, answer));
-                    cuts.extend(told);
+                    cuts.extend(named);
                 }
                 Err(error) => {
                     tracing::warn!(remote = name, code = %error.code, message = %error.message, "a remote search failed");
@@ -168,7 +168,7 @@ impl NetworkSearch {
     }
 }
 
-/// Refuses to ask another server about a document that the caller may not see: it would tell what is in the way.
+/// Refuses to ask another server about a document that the caller may not see: the answer would reveal what is in the way.
 fn check_explained(asked: &MultiSearch, position: usize, caller: &Rights) -> ApiResult<()> {
     let query = &asked.queries[position];
     let names_document = query.query.explain.as_ref().is_some_and(|explain| explain.document_id.is_some());
@@ -198,7 +198,7 @@ fn part(
         .map(|&position| {
             let mut query = body["queries"][position].clone();
             if let Some(query) = query.as_object_mut() {
-                // The others ask nobody else.
+                // The others ask no further server.
                 query.remove("useNetwork");
             }
             if let Some(options) = query.get_mut("federationOptions").and_then(Value::as_object_mut) {
@@ -299,10 +299,11 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused() {
-        let body = json!({"federation": {}, "queries": [{"indexUid": "x", "federationOptions": {"remote": "nobody"}}]});
+        let body =
+            json!({"federation": {}, "queries": [{"indexUid": "x", "federationOptions": {"remote": "unknown"}}]});
         let error = cut(&body).unwrap_err();
         assert_eq!(error.code, Code::InvalidMultiSearchRemote);
-        assert!(error.message.contains("`nobody`"), "{}", error.message);
+        assert!(error.message.contains("`unknown`"), "{}", error.message);
     }
 
     #[test]

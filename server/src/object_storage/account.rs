@@ -29,7 +29,7 @@ pub(super) enum Account {
     Role(Arc<Role>),
 }
 
-/// A role that is taken with a token of somebody else, as pods of clusters have it (`AssumeRoleWithWebIdentity`).
+/// A role that is taken with the token of another service, as pods of clusters have it (`AssumeRoleWithWebIdentity`).
 pub(super) struct Role {
     pub(super) arn: String,
     /// Read for each new pair of keys: who runs the server replaces the token before it ends.

@@ -54,7 +54,7 @@ pub(crate) enum StorageError {
     /// The store does not work.
     #[error("the object store failed: {0}")]
     Failed(String),
-    /// The batch was told to give up.
+    /// The batch was canceled.
     #[error("given up")]
     Cancelled,
     /// What is to be stored cannot be read.

@@ -89,7 +89,7 @@ impl Upload<'_> {
         let query = [("uploadId", self.id.as_str())];
         let completed = self.bucket.ask(Method::POST, &self.key, &query, body.into());
         let reply = self.live.wait_for(self.bucket.outbound.runtime(), completed).ok_or(StorageError::Cancelled)??;
-        // A store that begins to answer before it is done tells of a failure with status 200.
+        // A store that begins to answer before it is done reports a failure with status 200.
         if String::from_utf8_lossy(&reply.body).contains("<Error>") {
             return Err(StorageError::Failed(said(&reply)));
         }

@@ -10,7 +10,7 @@ use crate::telemetry::Facts;
 pub(crate) use exposition::{Exposition, Kind};
 pub(crate) use http_series::HttpSeries;
 
-/// What a route tells about a request beside its answer; travels with the answer as an extension.
+/// What a route reports about a request beside its answer; travels with the answer as an extension.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// Searches of the request that ran into their time limit.
@@ -28,7 +28,7 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Takes note of what a route told.
+    /// Takes note of what a route reported.
     pub(crate) fn seen(&self, seen: &Seen) {
         self.degraded_searches.fetch_add(seen.degraded_searches, Ordering::Relaxed);
     }

@@ -57,7 +57,7 @@ impl FromStr for ByteSize {
             "ti" | "tib" => 1 << 40,
             _ => return Err(refuse()),
         };
-        // Of what is longer than a `u64`, a float tells at least that it is too large.
+        // Of what is longer than a `u64`, a float says at least that it is too large.
         let bytes = match number.parse::<u64>() {
             Ok(whole) => whole.saturating_mul(factor),
             Err(_) => (number.parse::<f64>().map_err(|_| refuse())? * factor as f64) as u64,

@@ -14,7 +14,7 @@ use crate::secret::secrets_of_url;
 pub struct RateLimits {
     /// Requests, each try counted.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens, as far as they can be told without the model's vocabulary.
+    /// Tokens, as far as they can be estimated without the model's vocabulary.
     pub tokens_per_minute: Option<NonZeroU32>,
 }
 
@@ -22,7 +22,7 @@ pub struct RateLimits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Outbound requests")]
 pub struct OutboundRequests {
-    /// Address that is told of every finished batch, as newline-delimited JSON with a line per task.
+    /// Address that is notified of every finished batch, as newline-delimited JSON with a line per task.
     #[arg(long, value_name = "URL", value_parser = webhook_url)]
     pub(crate) task_webhook_url: Option<String>,
 

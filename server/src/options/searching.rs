@@ -30,7 +30,7 @@ pub struct Searching {
     #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
     pub experimental_drop_search_after: Duration,
 
-    /// Memory for answers that are kept until their index changes, for whoever asks the same again; 0 keeps none.
+    /// Memory for answers that are kept until their index changes, for requests that ask the same again; 0 keeps none.
     #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
     pub answer_cache_size: ByteSize,
 

@@ -1,4 +1,4 @@
-//! Options of other servers of the protocol for what this one does not do: whoever relies on them should be told at the
+//! Options of other servers of the protocol for what this one does not do: an operator who relies on them should learn it at the
 //! start, not find out later.
 
 use clap::Args;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Nobody's certificate can be checked. Says what to do about it.
+/// No certificate can be checked. Says what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "`https` cannot be used, because no CA certificates are found on this machine: install its package \
@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct NoCaCertificates;
 
 /// What `build` makes of the CA certificates of the machine (`true`), or, where there are none, of no certificates at
-/// all (`false`): `http` works without. Also tells which it was.
+/// all (`false`): `http` works without. Also returns which it was.
 ///
 /// # Errors
 /// When `build` fails for another reason.

@@ -73,7 +73,7 @@ pub enum OutboundError {
     /// The address is not one that this server may reach.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    /// The address, or one that it redirects to, is `https`, and nobody's certificate can be checked.
+    /// The address, or one that it redirects to, is `https`, and no certificate can be checked.
     #[error(transparent)]
     NoCaCertificates(#[from] NoCaCertificates),
     /// Nothing came in time.

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// What became of requests since the count last began. Shared by those who send and those who tell.
+/// What became of requests since the count last began. Shared by those who send and those who report.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<Counts>);
 

@@ -38,7 +38,7 @@ pub(super) fn pair(head: Vec<Bytes>) -> (BodyReader, BodyFeeder) {
 }
 
 impl BodyFeeder {
-    /// Passes the body on until it ends or nobody reads any more; then discards up to `drain_bytes` of the rest.
+    /// Passes the body on until it ends or its reader is gone; then discards up to `drain_bytes` of the rest.
     pub(super) async fn feed(self, mut body: BodyStream, ended: bool, drain_bytes: u64) {
         let mut is_read = true;
         let mut drained = 0;
@@ -50,7 +50,7 @@ impl BodyFeeder {
                 None => break,
             }
         }
-        // Nobody listens after an early refusal.
+        // The reader is gone after an early refusal.
         let _ = self.pieces.send(Piece::End).await;
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn wanted<'q>(
     let wanted = queries
         .into_iter()
         .filter_map(|(uid, query)| {
-            // What is wrong with a query is told when it runs.
+            // What is wrong with a query is reported when it runs.
             let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
             if query.vector.is_some() {
                 return None;
@@ -77,7 +77,7 @@ pub(super) fn wanted<'q>(
 const PARALLEL_TEXTS: usize = 16;
 
 /// Their vectors. They are asked for side by side, so that a late one takes no time from the others. What fails is noted and
-/// told by the search that needs it.
+/// reported by the search that needs it.
 pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedTexts {
     let mut asked = HashMap::new();
     for wanted in wanted {

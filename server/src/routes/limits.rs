@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn names_that_no_header_carries_are_left_out() {
-        let told = |cuts: &[&str]| header(&cuts.iter().map(|cut| (*cut).to_owned()).collect::<Vec<_>>());
-        assert_eq!(told(&["maxTotalHits", "maxValuesPerFacet:genre"]), "maxTotalHits, maxValuesPerFacet:genre");
-        assert_eq!(told(&["maxTotalHits", "maxValuesPerFacet:a\nb"]), "maxTotalHits, maxValuesPerFacet");
+        let shown = |cuts: &[&str]| header(&cuts.iter().map(|cut| (*cut).to_owned()).collect::<Vec<_>>());
+        assert_eq!(shown(&["maxTotalHits", "maxValuesPerFacet:genre"]), "maxTotalHits, maxValuesPerFacet:genre");
+        assert_eq!(shown(&["maxTotalHits", "maxValuesPerFacet:a\nb"]), "maxTotalHits, maxValuesPerFacet");
     }
 }

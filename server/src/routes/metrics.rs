@@ -38,7 +38,7 @@ fn page(state: &AppState) -> ApiResult<String> {
     state.observations.http.write(&mut page);
     let degraded = state.observations.degraded_searches();
     page.gauge("degraded_search_requests", "Searches that ran into their time limit.", degraded);
-    // Nothing here is personalised, and nobody chats: dashboards of other servers find their series all the same.
+    // Nothing here is personalised, and there are no chats: dashboards of other servers find their series all the same.
     page.gauge("personalized_search_requests", "Searches that were personalised.", 0);
     for (name, help) in [
         ("chat_searches_total", "Searches of chats."),
@@ -107,8 +107,8 @@ fn scrubber(state: &AppState, page: &mut Exposition) {
 
 /// What the background does with the segments of each index.
 fn merges<'a>(page: &mut Exposition, statuses: impl Iterator<Item = (&'a str, &'a MergeStatus)> + Clone) {
-    type Told = fn(&MergeStatus) -> u64;
-    let families: [(&str, Kind, &str, Told); 4] = [
+    type Count = fn(&MergeStatus) -> u64;
+    let families: [(&str, Kind, &str, Count); 4] = [
         ("index_merging_segments", Kind::Gauge, "Segments that are being merged.", |s| s.running.len() as u64),
         ("index_merges_total", Kind::Counter, "Merges that were finished since the start.", |s| s.merge_count),
         ("index_merge_failed", Kind::Gauge, "Whether the last merge failed; it changed nothing.", |s| {
@@ -118,9 +118,9 @@ fn merges<'a>(page: &mut Exposition, statuses: impl Iterator<Item = (&'a str, &'
             u64::from(s.out_of_space)
         }),
     ];
-    for (name, kind, help, told) in families {
+    for (name, kind, help, count) in families {
         page.family(name, kind, help);
-        statuses.clone().for_each(|(uid, status)| page.sample(name, &[("index", &uid)], told(status)));
+        statuses.clone().for_each(|(uid, status)| page.sample(name, &[("index", &uid)], count(status)));
     }
 }
 

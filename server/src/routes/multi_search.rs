@@ -85,7 +85,7 @@ fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>)
     })
 }
 
-/// The response, with what is told beside its body.
+/// The response, with what is reported beside its body.
 fn answer(written: Written, budget: AnswerBudget) -> Response {
     let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
@@ -212,7 +212,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// The response, with what is told beside its body.
+    /// The response, with what is reported beside its body.
     pub(super) fn answer(self, budget: AnswerBudget) -> Response {
         let Spread { fields, cuts, degraded_searches } = self;
         let body = Value::Object(fields).to_string().into_bytes();
@@ -314,7 +314,7 @@ fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>) ->
         }
         match instance.searchable(uid) {
             Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
-            // Told by the query that needs it.
+            // Reported by the query that needs it.
             Err(error) if error.code == Code::IndexNotFound => {}
             Err(error) => return Err(error),
         }

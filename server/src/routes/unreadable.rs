@@ -1,4 +1,4 @@
-//! Indexes whose files are damaged: lists of all indexes tell of them instead of failing.
+//! Indexes whose files are damaged: lists of all indexes name them instead of failing.
 
 use serde_json::{Map, Value};
 

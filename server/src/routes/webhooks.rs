@@ -51,7 +51,7 @@ fn get_one(uuid: &str, request: &Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &webhook.view(is_writer(request.rights()))))
 }
 
-/// Whether whoever asks may write webhooks, and so see of them what is no secret by its name.
+/// Whether the caller may write webhooks, and so see of them what is no secret by its name.
 fn is_writer(rights: &Rights) -> bool {
     rights.may(Action::WebhooksUpdate) || rights.may(Action::WebhooksCreate)
 }

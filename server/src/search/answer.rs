@@ -160,8 +160,8 @@ impl Answer<'_> {
         tell_degraded(&self.found.result.limits, &mut fields);
         if self.query.explain.is_some() {
             let on_page = |place| explanation::on_page(&self.found, place);
-            let told = explanation::of_search(self.target, &self.found, on_page);
-            fields.insert("explanation".into(), told);
+            let explained = explanation::of_search(self.target, &self.found, on_page);
+            fields.insert("explanation".into(), explained);
         }
         if let Some(count) = self.found.semantic_hit_count {
             fields.insert("semanticHitCount".into(), json!(count));

@@ -60,7 +60,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
                 "score": Rank::combined(*rank, *position),
             })),
         ),
-        ScoreDetail::Exactness(told) => ("exactness".into(), exactness(*told)),
+        ScoreDetail::Exactness(exact) => ("exactness".into(), exactness(*exact)),
         ScoreDetail::Sort { field, ascending, value } => {
             let value = match value {
                 _ if !displayed.selects(field) => json!("<hidden>"),

@@ -44,7 +44,7 @@ impl EmbeddedTexts {
         }
     }
 
-    /// How long a text was waited for; `None` if nobody asked for its vector.
+    /// How long a text was waited for; `None` if its vector was not asked for.
     pub fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
         self.of(uid, embedder, text).map(|embedded| embedded.took)
     }

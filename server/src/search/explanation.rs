@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Found, SEARCH, Target, details};
 
-/// What a hit is told of itself; nothing unless it was asked for.
+/// What an answer says of a hit; nothing unless it was asked for.
 pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &AttributeList) -> Option<Value> {
     let words = explanation?.matches.get(&hit.address);
     Some(json!({
@@ -21,25 +21,25 @@ pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &A
     }))
 }
 
-/// What is told of the search as a whole. `reason` tells what becomes of the document that was asked for, if it is among
+/// What an answer says of the search as a whole. `reason` says what becomes of the document that was asked for, if it is among
 /// the hits at this place.
 pub(super) fn of_search(target: Target<'_>, found: &Found, reason: impl Fn(u64) -> &'static str) -> Value {
     let explanation = found.result.explanation.as_deref();
     let displayed = &target.snapshot.settings.displayed_attributes;
-    let mut told = Map::new();
+    let mut fields = Map::new();
     if let Some(explanation) = explanation {
-        told.insert("words".into(), json!(explanation.words));
-        told.insert("stages".into(), stages(&found.steps, &explanation.stages));
-        told.insert("rules".into(), explanation.rules.iter().map(|seen| of_rules(seen, displayed)).collect());
+        fields.insert("words".into(), json!(explanation.words));
+        fields.insert("stages".into(), stages(&found.steps, &explanation.stages));
+        fields.insert("rules".into(), explanation.rules.iter().map(|seen| of_rules(seen, displayed)).collect());
     }
-    told.insert("limits".into(), json!(found.cuts()));
+    fields.insert("limits".into(), json!(found.cuts()));
     if let Some(document) = explanation.and_then(|explanation| explanation.document.as_ref()) {
-        told.insert("document".into(), of_document(document, reason, displayed));
+        fields.insert("document".into(), of_document(document, reason, displayed));
     }
-    Value::Object(told)
+    Value::Object(fields)
 }
 
-/// The steps of the server; what its search is made of tells the engine.
+/// The steps of the server; the engine has those of its search.
 fn stages(steps: &[(&'static str, Duration)], of_search: &[Stage]) -> Value {
     let mut shown = Vec::new();
     for &(name, took) in steps {

@@ -194,8 +194,8 @@ impl<'a> HitWriter<'a> {
             append_field(&mut out, "_rankingScoreDetails", details.to_string().as_bytes());
         }
         let displayed = &self.target.snapshot.settings.displayed_attributes;
-        if let Some(told) = explanation::of_hit(explained, hit, displayed) {
-            append_field(&mut out, "_explanation", told.to_string().as_bytes());
+        if let Some(explanation) = explanation::of_hit(explained, hit, displayed) {
+            append_field(&mut out, "_explanation", explanation.to_string().as_bytes());
         }
         Ok(out)
     }

@@ -1,4 +1,4 @@
-//! Answers that were given lately, for whoever asks the same of an index that has not changed since.
+//! Answers that were given lately, for requests that ask the same of an index that has not changed since.
 //!
 //! While people type, they all begin with the same letters, and the most frequent queries are most of the traffic.
 
@@ -27,7 +27,7 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 /// Answers by all that they depend on, bounded by bytes. Shared by reference.
 pub struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
 
-/// All that an answer depends on, as text. It is compared whole: what one caller may see is never told to another one
+/// All that an answer depends on, as text. It is compared whole: what one caller may see is never shown to another one
 /// because of a hash.
 type Key = Box<str>;
 
@@ -50,7 +50,7 @@ pub struct Form {
     pub with_metadata: bool,
 }
 
-/// An answer and what is to be told about it. Cheap to clone.
+/// An answer and what is to be reported about it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Answered {
     /// What to send.

@@ -110,7 +110,7 @@ impl Context {
     /// The filter that the caller's rights add to searches of an index.
     ///
     /// # Errors
-    /// `code` when whoever granted the rights wrote a filter that can't be read.
+    /// `code` when the rights were granted with a filter that can't be read.
     pub fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
         match self.rights.imposed_filter(index_uid) {
             Some(filter) => parse_filter(filter, code, self.contains_filter),

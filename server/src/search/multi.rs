@@ -45,7 +45,7 @@ pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Ta
     }
 }
 
-/// Runs the queries in order and writes the answer. Those at the positions of `own` search views of their own, and tell
+/// Runs the queries in order and writes the answer. Those at the positions of `own` search views of their own, and name
 /// them in their results.
 ///
 /// # Errors

@@ -267,10 +267,10 @@ fn refusals_have_the_code_of_their_parameter() {
 #[test]
 fn rules_and_stages_are_named() {
     let animals = animals();
-    let told = |body: Value| answer(&animals, body).unwrap();
+    let asked = |body: Value| answer(&animals, body).unwrap();
     let sort = json!(["secret:desc", "_geoPoint(1, 2):asc", "weight:asc"]);
     let query = json!({"q": "fox", "sort": sort, "explain": true, "facets": ["kind"]});
-    let answer = told(query);
+    let answer = asked(query);
     // As hits have them: the sort stands behind `attributeRank`.
     let of_hit: Vec<&String> = answer["hits"][0]["_explanation"]["rules"].as_object().unwrap().keys().collect();
     let rules = answer["explanation"]["rules"].as_array().unwrap();
@@ -287,9 +287,9 @@ fn rules_and_stages_are_named() {
     };
     let all = ["parse", "match and filter", "split words", "rank", "hits", "facets", "format"];
     assert_eq!(stages(&answer), all);
-    let placeholder = told(json!({"explain": true}));
+    let placeholder = asked(json!({"explain": true}));
     assert_eq!((&placeholder["explanation"]["rules"], stages(&placeholder).len()), (&json!([]), 6));
-    let any = told(json!({"q": "fox", "matchingStrategy": "any", "sort": ["secret:desc"], "explain": true}));
+    let any = asked(json!({"q": "fox", "matchingStrategy": "any", "sort": ["secret:desc"], "explain": true}));
     let rules = json!([{"rules": ["bm25", "<hidden-rule-1>"], "documents": 2, "read": 2, "groups": {}}]);
     assert_eq!(any["explanation"]["rules"], rules);
 }
@@ -304,7 +304,7 @@ fn what_vectors_find_is_explained() {
         json!({"id": 3, "name": "cat", "_vectors": {"e": null}}),
     ];
     let index = snapshot(settings, &documents);
-    let told = |fields: Value, id: u32| {
+    let asked = |fields: Value, id: u32| {
         let mut query = json!({"vector": [0, 2], "explain": {"documentId": id}});
         query.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
         let document = answer(&index, query).unwrap()["explanation"]["document"].clone();
@@ -316,17 +316,17 @@ fn what_vectors_find_is_explained() {
         query.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
         query
     };
-    assert_eq!(told(meant(json!({})), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
-    assert_eq!(told(meant(json!({})), 3), ("hit".into(), json!(2), near(Value::Null, json!(2))));
-    assert_eq!(told(meant(json!({"limit": 1})), 1), ("outsideOfPage".into(), json!(1), near(json!(0.5), json!(1))));
+    assert_eq!(asked(meant(json!({})), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
+    assert_eq!(asked(meant(json!({})), 3), ("hit".into(), json!(2), near(Value::Null, json!(2))));
+    assert_eq!(asked(meant(json!({"limit": 1})), 1), ("outsideOfPage".into(), json!(1), near(json!(0.5), json!(1))));
     let below = ("belowRankingScoreThreshold".into(), Value::Null, near(json!(0.5), Value::Null));
-    assert_eq!(told(meant(json!({"rankingScoreThreshold": 0.6})), 1), below);
-    assert_eq!(told(meant(json!({"filter": "name = cat"})), 1).0, "filteredOut");
-    assert_eq!(told(meant(json!({})), 9).0, "documentNotFound");
+    assert_eq!(asked(meant(json!({"rankingScoreThreshold": 0.6})), 1), below);
+    assert_eq!(asked(meant(json!({"filter": "name = cat"})), 1).0, "filteredOut");
+    assert_eq!(asked(meant(json!({})), 9).0, "documentNotFound");
     // Words miss the dog, its vector is the best there is.
     let both = json!({"q": "fox", "hybrid": {"embedder": "e"}});
-    assert_eq!(told(both.clone(), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
-    assert_eq!(told(both, 1), ("hit".into(), json!(1), near(json!(0.5), json!(1))));
+    assert_eq!(asked(both.clone(), 2), ("hit".into(), json!(0), near(json!(1.0), json!(0))));
+    assert_eq!(asked(both, 1), ("hit".into(), json!(1), near(json!(0.5), json!(1))));
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn facet_searches() {
     assert_eq!(search(hybrid).unwrap_err().code, Code::InvalidSearchEmbedder);
 }
 
-/// What a search leaves out is not counted among the values either, whoever asks for an exhaustive count.
+/// What a search leaves out is not counted among the values either, even with an exhaustive count.
 #[test]
 fn facet_searches_count_hits() {
     let settings = json!({

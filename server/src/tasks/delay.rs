@@ -53,7 +53,7 @@ impl Delay {
         }
     }
 
-    /// How long a task that is registered now will wait, as far as can be told: not less than the oldest has waited. Costs a
+    /// How long a task that is registered now will wait, as far as can be estimated: not less than the oldest has waited. Costs a
     /// lookup now and then.
     pub(crate) fn expected(&self, store: &Store) -> Result<Duration, StoreError> {
         let mut state = self.state.lock();
@@ -70,7 +70,7 @@ impl Delay {
     }
 }
 
-/// Tasks that end in a second; `None` when too few have ended to tell.
+/// Tasks that end in a second; `None` when too few have ended to say.
 fn rate(ends: &VecDeque<(Instant, u64)>) -> Option<f64> {
     let (first, last) = (ends.front()?.0, ends.back()?.0);
     let seconds = last.duration_since(first).as_secs_f64();

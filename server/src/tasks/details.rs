@@ -76,7 +76,7 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
     }
 }
 
-/// `details` of a renaming `indexUpdate` also tells both names; only the task knows the old one.
+/// `details` of a renaming `indexUpdate` also has both names; only the task knows the old one.
 pub(crate) fn add_rename(details: &mut Map<String, Value>, old_uid: &str, new_uid: &str) {
     details.insert("oldIndexUid".to_owned(), old_uid.into());
     details.insert("newIndexUid".to_owned(), new_uid.into());

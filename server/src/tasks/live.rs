@@ -45,7 +45,7 @@ pub struct LiveBatch {
 }
 
 impl LiveBatch {
-    /// One that is told nothing.
+    /// One that follows nothing.
     #[cfg(test)]
     pub(crate) fn bare(uid: u32, tasks: &[u32]) -> LiveBatch {
         LiveBatch {
@@ -93,12 +93,12 @@ impl LiveBatch {
         }
     }
 
-    /// Whether it was told to give up.
+    /// Whether it was canceled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Blocks until `work` is done, or the batch is told to give up: then there is nothing. Not for threads of the
+    /// Blocks until `work` is done, or the batch is canceled: then there is nothing. Not for threads of the
     /// runtime.
     pub(crate) fn wait_for<T>(&self, runtime: &tokio::runtime::Handle, work: impl Future<Output = T>) -> Option<T> {
         runtime.block_on(unless_cancelled(&self.cancelled, work))

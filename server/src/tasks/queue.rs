@@ -1,4 +1,4 @@
-//! The queue as the rest of the server sees it: register, look up, be told when there is work.
+//! The queue as the rest of the server sees it: register, look up, be woken when there is work.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -62,7 +62,7 @@ pub struct TaskQueue {
     has_aborted_before: bool,
 }
 
-/// Tells who wants to know that a batch has ended.
+/// Wakes those who wait for the end of a batch.
 #[derive(Default)]
 struct Ends {
     count: watch::Sender<u64>,

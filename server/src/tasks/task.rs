@@ -147,7 +147,7 @@ impl From<&ApiError> for StoredError {
 
 impl From<StoredError> for ApiError {
     fn from(error: StoredError) -> ApiError {
-        // A code that a later version dropped: the message still tells what happened.
+        // A code that a later version dropped: the message still says what happened.
         ApiError::new(Code::parse(&error.code).unwrap_or(Code::Internal), error.message)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// Different texts of a set that are kept; the ones that come first stand for the rest.
 const TEXTS_MAX: usize = 50;
-/// Bounds of the response times that are told apart, in milliseconds.
+/// Bounds of the response times that are distinguished, in milliseconds.
 const TIMES: usize = 20_000;
 
 /// A figure and how two of them become one.

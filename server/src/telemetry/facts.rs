@@ -1,4 +1,4 @@
-//! What routes tell: numbers, switches, and words of ours. A text of a request gets in here only as its length or as
+//! What routes report: numbers, switches, and words of ours. A text of a request gets in here only as its length or as
 //! "there was one", but for the name of a primary key that was given and the languages of a search.
 
 use lamina_engine::index::SettingsPatch;
@@ -10,7 +10,7 @@ use super::aggregate::Aggregate;
 use crate::tasks::Content;
 use crate::wire::search::{SearchQuery, Window};
 
-/// The event that a request counts for; none for what nobody needs to know.
+/// The event that a request counts for; none for what is not counted.
 pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
     Some(match (request.method, request.pattern) {
         (_, "/indexes/{indexUid}/search") => "Documents Searched",
@@ -47,7 +47,7 @@ pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
     })
 }
 
-/// What path and names of parameters tell.
+/// What path and names of parameters say.
 pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
     const FILTERS: [(&str, &str); 11] = [
         ("uids", "filtered_by_uid"),
@@ -94,7 +94,7 @@ pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
     }
 }
 
-/// What a route tells of a request.
+/// What a route reports of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Facts {
     /// A search.
@@ -289,7 +289,7 @@ impl SearchFacts {
 }
 
 impl Facts {
-    /// What a task that was registered tells.
+    /// What a registered task says.
     pub(crate) fn of_task(content: &Content) -> Option<Facts> {
         Some(match content {
             Content::Upsert(upsert) => {
@@ -313,7 +313,7 @@ impl Facts {
         })
     }
 
-    /// What a list of documents tells.
+    /// What a list of documents says.
     pub(crate) fn of_fetch(filter: Option<&Value>, retrieves_vectors: bool, limit: u64, offset: u64) -> Facts {
         let filters_vectors = filter.is_some_and(|filter| filter_holds(filter, VECTORS));
         Facts::Fetch { has_filter: filter.is_some(), filters_vectors, retrieves_vectors, limit, offset }

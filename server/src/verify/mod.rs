@@ -78,7 +78,7 @@ pub fn verify(args: &VerifyArgs) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::tell(format_args!("lamina verify: {error}"));
+            console::line(format_args!("lamina verify: {error}"));
             ExitCode::FAILURE
         }
     }

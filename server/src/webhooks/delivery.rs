@@ -26,10 +26,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const PARALLEL: usize = 4;
 /// Deliveries to one receiver that wait or are under way. More are given up: the receiver is gone for a long time.
 const PENDING_MAX: usize = 1000;
-/// What is read of an answer, which matters to nobody.
+/// What is read of an answer, which does not matter.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// Tells webhooks of finished batches.
+/// Notifies webhooks of finished batches.
 #[derive(Debug)]
 pub struct Deliveries {
     webhooks: Arc<Webhooks>,
@@ -54,7 +54,7 @@ enum Failure {
 }
 
 impl Deliveries {
-    /// Nothing is told yet; see [`Deliveries::announce`].
+    /// Nothing is announced yet; see [`Deliveries::announce`].
     pub fn new(
         webhooks: Arc<Webhooks>,
         queue: Arc<TaskQueue>,
@@ -65,13 +65,13 @@ impl Deliveries {
         Arc::new(Deliveries { webhooks, queue, outbound, docs, with_gzip, lanes: Mutex::default() })
     }
 
-    /// Starts to tell all webhooks of a batch. Returns at once.
+    /// Starts to notify all webhooks of a batch. Returns at once.
     pub fn announce(self: &Arc<Self>, batch: u32) {
         for webhook in self.webhooks.all().iter() {
             let lane = self.lane(webhook.uuid);
             if lane.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
                 lane.pending.fetch_sub(1, Ordering::Relaxed);
-                tracing::warn!(webhook = %webhook.uuid, batch, "a webhook is not told: too much waits for it already");
+                tracing::warn!(webhook = %webhook.uuid, batch, "a webhook is not notified: too much waits for it already");
                 continue;
             }
             let (deliveries, uuid) = (Arc::clone(self), webhook.uuid);
@@ -92,7 +92,7 @@ impl Deliveries {
         Arc::clone(lanes.entry(uuid).or_insert_with(new))
     }
 
-    /// Waits until everything is told, at most `grace`: for the end of the server.
+    /// Waits until everything is delivered, at most `grace`: for the end of the server.
     pub async fn drain(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         let pending = || self.lanes.lock().values().map(|lane| lane.pending.load(Ordering::Relaxed)).sum::<usize>();
@@ -101,7 +101,7 @@ impl Deliveries {
         }
         match pending() {
             0 => {}
-            count => tracing::warn!(count, "webhooks are not told of everything: the server stops"),
+            count => tracing::warn!(count, "webhooks are not notified of everything: the server stops"),
         }
     }
 
@@ -111,14 +111,14 @@ impl Deliveries {
             // As it is now: it may have been changed, or removed, while this one waited.
             let Ok(webhook) = self.webhooks.find(uuid) else { return };
             let reason = match self.attempt(&webhook, batch).await {
-                Ok(()) => return tracing::debug!(webhook = %uuid, batch, attempt, "webhook told"),
+                Ok(()) => return tracing::debug!(webhook = %uuid, batch, attempt, "webhook notified"),
                 Err(Failure::Final(reason)) => {
                     return tracing::error!(webhook = %uuid, batch, reason, "a webhook refused");
                 }
                 Err(Failure::Passing(reason)) => reason,
             };
             if attempt == ATTEMPTS {
-                return tracing::error!(webhook = %uuid, batch, reason, "a webhook is not told: it failed every time");
+                return tracing::error!(webhook = %uuid, batch, reason, "a webhook is not notified: it failed every time");
             }
             tracing::warn!(webhook = %uuid, batch, attempt, reason, "a webhook failed");
             tokio::time::sleep(pause).await;

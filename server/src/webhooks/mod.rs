@@ -1,6 +1,6 @@
-//! Webhooks: addresses that are told of every finished batch.
+//! Webhooks: addresses that are notified of every finished batch.
 //!
-//! [`Webhooks`] knows who wants to be told, [`Deliveries`] tells them. Telling happens beside the queue: a receiver that
+//! [`Webhooks`] knows who is to be notified, [`Deliveries`] notifies them. That happens beside the queue: a receiver that
 //! fails or stalls delays its own deliveries and nothing else.
 
 mod body;

@@ -1,4 +1,4 @@
-//! Who wants to be told: durable in a table beside the tasks, and in memory.
+//! Who is to be notified: durable in a table beside the tasks, and in memory.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

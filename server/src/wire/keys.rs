@@ -118,7 +118,7 @@ fn end(field: &At<'_>) -> ApiResult<OffsetDateTime> {
     })
 }
 
-/// Actions on the whole server need a key for all indexes. A key for none counts as one here: it harms nobody.
+/// Actions on the whole server need a key for all indexes. A key for none counts as one here: it does no harm.
 fn check_reach(key: &NewKey) -> ApiResult<()> {
     let is_scoped = !key.indexes.is_empty() && !key.indexes.iter().any(|pattern| pattern == "*");
     match key.actions.iter().find(|action| is_scoped && action.is_global()) {

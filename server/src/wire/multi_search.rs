@@ -121,7 +121,7 @@ pub struct Federation {
     pub merge_facets: Option<MergeFacets>,
     /// Attribute of which all hits have different values.
     pub distinct: Option<String>,
-    /// Whether the answer tells how long each step took.
+    /// Whether the answer says how long each step took.
     pub show_performance_details: bool,
 }
 

@@ -25,11 +25,11 @@ pub struct SimilarQuery {
     pub attributes_to_retrieve: Option<Vec<String>>,
     /// Whether hits show their vectors.
     pub retrieve_vectors: bool,
-    /// Whether hits tell their score.
+    /// Whether hits show their score.
     pub show_ranking_score: bool,
-    /// Whether hits tell how their score came about.
+    /// Whether hits show how their score came about.
     pub show_ranking_score_details: bool,
-    /// Whether the answer tells how long each step took.
+    /// Whether the answer says how long each step took.
     pub show_performance_details: bool,
     /// From 0 to 1.
     pub ranking_score_threshold: Option<f64>,

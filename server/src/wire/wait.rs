@@ -11,7 +11,7 @@ const PATIENCE_MAX: Duration = Duration::from_secs(60);
 /// How long a write's answer may be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// At most this; the task goes on afterwards as if nobody waited.
+    /// At most this; the task goes on afterwards as if the client did not wait.
     pub patience: Duration,
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// Pauses before the second attempt, the third, and so on: ten seconds together. Most shortages are over after the first
-/// ones; a disk on which somebody makes room takes longer.
+/// ones; a disk on which the operator makes room takes longer.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(400),

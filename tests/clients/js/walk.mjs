@@ -1,5 +1,5 @@
 // Every public method of the official JavaScript client against a running server: LAMINA_URL and LAMINA_KEY say where.
-// A method that is not here fails the walk, so that a newer client cannot call what nobody has tried.
+// A method that is not here fails the walk, so that a newer client cannot call what was not tried.
 import assert from "node:assert/strict";
 import { Index, Meilisearch } from "meilisearch";
 

@@ -119,14 +119,14 @@ try:
 except MeilisearchApiError as error:
     assert error.code == "invalid_api_key", error
 
-# A webhook is told of a task.
-told = queue.Queue()
+# A webhook is notified of a task.
+notified = queue.Queue()
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
-        told.put((self.headers["Authorization"], [json.loads(line) for line in body.splitlines()]))
+        notified.put((self.headers["Authorization"], [json.loads(line) for line in body.splitlines()]))
         self.send_response(200)
         self.end_headers()
 
@@ -142,7 +142,7 @@ webhook = client.create_webhook(
 assert webhook.isEditable and webhook.headers == {"authorization": "Bearer ofXXXX..."}, webhook
 assert [hook.uuid for hook in client.get_webhooks().results] == [webhook.uuid]
 deleted = done(client.index("films").delete())
-authorization, tasks = told.get(timeout=20)
+authorization, tasks = notified.get(timeout=20)
 assert authorization == "Bearer of the receiver"
 assert [(task["uid"], task["type"], task["status"]) for task in tasks] == [(deleted.uid, "indexDeletion", "succeeded")]
 assert client.update_webhook(webhook.uuid, {"headers": {"authorization": None}}).headers == {}

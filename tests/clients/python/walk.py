@@ -1,6 +1,6 @@
 """Every public method of the official Python client against a running server: LAMINA_URL and LAMINA_KEY say where.
 
-A method that is not here fails the walk, so that a newer client cannot call what nobody has tried.
+A method that is not here fails the walk, so that a newer client cannot call what was not tried.
 """
 
 import inspect
@@ -164,7 +164,7 @@ remembered(client, "cancel_tasks", {"statuses": ["enqueued"]})
 remembered(client, "delete_tasks", {"uids": [str(last.uid)]})
 done(client, "create_dump")
 done(client, "create_snapshot")
-# An address where nobody is: the task says so, and that it was asked.
+# An address where no server is: the task says so, and that it was asked.
 export = called(client, "export", "http://127.0.0.1:1", payload_size="10MiB", indexes={"walk": {"filter": None}})
 assert client.wait_for_task(export.task_uid, timeout_in_ms=60_000).status == "failed"
 

@@ -24,7 +24,7 @@ pub(super) const DOCUMENTS: &str = "documents.jsonl";
 
 /// The version of the layout that is written, and the only one that is read.
 pub(super) const VERSION: &str = "V6";
-/// What this program writes as `generator`: it tells the forms of the tasks apart.
+/// What this program writes as `generator`: it distinguishes the forms of the tasks.
 pub(super) const GENERATOR: &str = "lamina";
 
 /// `metadata.json`

@@ -1,6 +1,6 @@
 //! The files of a model: found in the data folder or in a cache of the hub's own tools, or downloaded.
 //!
-//! `models/<model>` holds a model that somebody put there, `models/<model>/<revision>` one revision of it, which is
+//! `models/<model>` holds a model that the operator put there, `models/<model>/<revision>` one revision of it, which is
 //! also where downloads go. Caches are laid out as the hub's tools do it (`models--<owner>--<name>` with `refs`,
 //! `snapshots` and `blobs`); `models` may be one, and the environment may name another. Nothing outside of these
 //! folders is read, whatever the name of a model says.
@@ -129,7 +129,7 @@ impl ModelStore {
     }
 }
 
-/// The cache that the environment names. None is guessed: what is in somebody's home is not the server's.
+/// The cache that the environment names. None is guessed: the home folder of a user is not the server's.
 fn named_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("HF_HUB_CACHE").or_else(|| folder("HF_HOME").map(|home| home.join("hub")))
@@ -167,7 +167,7 @@ mod tests {
 
     const MODEL: &str = "tiny/model";
     const COMMITS: [&str; 2] = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"];
-    /// What makes a model that can be used, and tells how.
+    /// What makes a model that can be used, and says how.
     const ALL: [&str; 4] = [CONFIG, TOKENIZER, SAFETENSORS, POOLING];
 
     #[test]
@@ -242,8 +242,8 @@ mod tests {
 
         #[track_caller]
         fn assert_nowhere(&self, revision: &str) {
-            let told = self.find(revision).unwrap_err();
-            assert!(told.contains("is not on this server"), "{told}");
+            let refusal = self.find(revision).unwrap_err();
+            assert!(refusal.contains("is not on this server"), "{refusal}");
         }
     }
 

@@ -274,17 +274,17 @@ fn every_pooling() {
 #[test]
 fn what_is_missing_is_told() {
     let fixture = Fixture::new(NOWHERE);
-    let told = fixture.open("useModel").unwrap_err();
-    assert!(told.contains("could not be downloaded from http://127.0.0.1:1: "), "{told}");
-    assert!(told.contains("into the folder `models/tiny/model` of the database"), "{told}");
-    assert!(told.ends_with("or run `hf download tiny/model --cache-dir DATABASE/models`"), "{told}");
+    let refusal = fixture.open("useModel").unwrap_err();
+    assert!(refusal.contains("could not be downloaded from http://127.0.0.1:1: "), "{refusal}");
+    assert!(refusal.contains("into the folder `models/tiny/model` of the database"), "{refusal}");
+    assert!(refusal.ends_with("or run `hf download tiny/model --cache-dir DATABASE/models`"), "{refusal}");
     let failure = fixture.store.files("tiny/model", "v1", &AtomicBool::default()).unwrap_err().to_string();
     assert!(failure.contains("`hf download tiny/model --revision v1 --cache-dir"), "{failure}");
     let folder = fixture.folder.path().join("tiny/model");
     write_model(&folder, None);
     fs::write(folder.join("config.json"), r#"{"model_type": "gpt2", "max_position_embeddings": 4}"#).unwrap();
-    let told = fixture.open("useModel").unwrap_err();
-    assert!(told.contains("networks of type `gpt2` do not run here"), "{told}");
+    let refusal = fixture.open("useModel").unwrap_err();
+    assert!(refusal.contains("networks of type `gpt2` do not run here"), "{refusal}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn one_bad_text_costs_the_others_nothing() {
     let answers = embedder.embed(&all_bad, &AtomicBool::new(false));
     assert!(answers.iter().flatten().next().is_none());
     assert!(answers.last().unwrap().as_ref().is_err_and(|failure| !failure.is_of_text));
-    assert!(stub.seen().len() - before < 300, "whoever refuses all is not asked for each");
+    assert!(stub.seen().len() - before < 300, "a provider that refuses all is not asked for each");
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn vectors_of_another_size_are_not_kept() {
     configuration["dimensions"] = json!(3);
     for round in 1..3 {
         let failure = fixture.embed(&configuration, &["a"]).unwrap_err();
-        let told = "runtime error: was expecting embeddings of dimension `3`, got embeddings of dimensions `2`";
-        assert_eq!(failure, told);
+        let expected = "runtime error: was expecting embeddings of dimension `3`, got embeddings of dimensions `2`";
+        assert_eq!(failure, expected);
         assert_eq!(stub.seen().len(), round);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing is parsed further than the boundaries need: whether a document is valid is for the server to say. CSV batches
 //! repeat the header; JSON arrays are sent as their elements, one after the other (ndjson). Between its documents a body
-//! has the line breaks of the file, so that places in it can be told as places in the file.
+//! has the line breaks of the file, so that places in it can be given as places in the file.
 
 mod batch;
 mod csv;
@@ -81,7 +81,7 @@ pub(super) fn split(
 
 /// Why a file is not read further.
 enum Stop {
-    /// Nobody wants more.
+    /// More serves no purpose.
     Sink,
     Read(io::Error),
     Fault(ImportError),

@@ -31,11 +31,11 @@ fn check(format: Format, text: &str, batch_bytes: usize, expected: &[(&str, u64,
     for buffer in [1, 3, 7, 1 << 16] {
         let (batches, result) = cut(format, text.as_bytes(), buffer, limits(batch_bytes));
         result.unwrap();
-        let told: Vec<_> = batches
+        let sent: Vec<_> = batches
             .iter()
             .map(|(body, place)| (body.as_str(), place.document_count, place.first_line, place.last_line))
             .collect();
-        assert_eq!(told, expected, "buffer of {buffer}");
+        assert_eq!(sent, expected, "buffer of {buffer}");
         let mut next = 1;
         for (_, place) in &batches {
             assert_eq!(place.first_document, next);
@@ -104,36 +104,44 @@ fn an_array_becomes_its_elements() {
 #[test]
 fn a_broken_array_is_told_behind_what_is_right() {
     let one = "{\"id\":1}";
-    let told =
+    let refused =
         |text: &str, sent: &[&str], message: &str| refused(Format::Json, text, sent, &format!("input: {message}"));
     let end = "found the end of the input";
-    told(
+    refused(
         "",
         &[],
         &format!("expected an array of JSON objects, or a JSON object at line 1 column 1, before any document, {end}"),
     );
-    told("\n [", &[], &format!("expected a JSON object or `]` at line 2 column 3, before any document, {end}"));
-    told("[{\"id\":1}", &[one], &format!("expected `,` or `]` at line 1 column 10, after document 1, {end}"));
-    told(
+    refused("\n [", &[], &format!("expected a JSON object or `]` at line 2 column 3, before any document, {end}"));
+    refused("[{\"id\":1}", &[one], &format!("expected `,` or `]` at line 1 column 10, after document 1, {end}"));
+    refused(
         "[{\"id\":1},\n",
         &["{\"id\":1} \n"],
         &format!("expected a JSON object at line 2 column 1, after document 1, {end}"),
     );
-    told("[{\"id\":1},]", &["{\"id\":1} "], "expected a JSON object at line 1 column 11, after document 1, found `]`");
-    told("[{\"id\":1} {}]", &["{\"id\":1} "], "expected `,` or `]` at line 1 column 11, after document 1, found `{`");
-    told("[[{\"id\":1}]]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `[`");
-    told("[1]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `1`");
-    told("[,{}]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `,`");
-    told("[]]", &[], "expected the end of the input at line 1 column 3, before any document, found `]`");
-    told(
+    refused(
+        "[{\"id\":1},]",
+        &["{\"id\":1} "],
+        "expected a JSON object at line 1 column 11, after document 1, found `]`",
+    );
+    refused(
+        "[{\"id\":1} {}]",
+        &["{\"id\":1} "],
+        "expected `,` or `]` at line 1 column 11, after document 1, found `{`",
+    );
+    refused("[[{\"id\":1}]]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `[`");
+    refused("[1]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `1`");
+    refused("[,{}]", &[], "expected a JSON object or `]` at line 1 column 2, before any document, found `,`");
+    refused("[]]", &[], "expected the end of the input at line 1 column 3, before any document, found `]`");
+    refused(
         "[{\"id\":1}][]",
         &["{\"id\":1} "],
         "expected the end of the input at line 1 column 11, after document 1, found `[`",
     );
     let message =
         "expected another JSON object or the end of the input at line 1 column 9, after document 1, found `,`";
-    told("{\"id\":1},{}", &[one], message);
-    told(
+    refused("{\"id\":1},{}", &[one], message);
+    refused(
         "[{\"id\":1}, {\"id",
         &["{\"id\":1}  "],
         "the JSON text ends inside document 2, which starts at line 1 column 12",
@@ -162,7 +170,7 @@ fn only_a_quote_at_the_start_of_a_cell_holds_a_row_together() {
 #[test]
 fn a_document_without_end_is_given_up() {
     let long = "x".repeat(2000);
-    let told = |format, text: &str, sent: &[&str], place: &str, hint: &str| {
+    let refused = |format, text: &str, sent: &[&str], place: &str, hint: &str| {
         let size = "1 KB. ";
         let message =
             format!("input: {place}, is larger than {size}{hint}. For documents of that size, give a larger ");
@@ -174,15 +182,15 @@ fn a_document_without_end_is_given_up() {
         );
     };
     let hint = "Each document needs a line of its own";
-    told(Format::Ndjson, &long, &[], "document 1, from line 1 on", hint);
-    told(Format::Ndjson, &format!("{{}}\n\n{{{long}\n"), &["{}\n\n"], "document 2, from line 3 on", hint);
-    told(Format::Ndjson, &"{\"id\":1},\n".repeat(200), &[], "document 1, from line 1 on", hint);
+    refused(Format::Ndjson, &long, &[], "document 1, from line 1 on", hint);
+    refused(Format::Ndjson, &format!("{{}}\n\n{{{long}\n"), &["{}\n\n"], "document 2, from line 3 on", hint);
+    refused(Format::Ndjson, &"{\"id\":1},\n".repeat(200), &[], "document 1, from line 1 on", hint);
     let hint = "A string or a brace in it may not be closed";
-    told(Format::Json, &format!("[{{}},\n{{\"{long}"), &["{} \n"], "document 2, from line 2 on", hint);
-    told(Format::Json, &format!("[{{}},\n{{\"{long}\"}}]"), &["{} \n"], "document 2, from line 2 on", hint);
+    refused(Format::Json, &format!("[{{}},\n{{\"{long}"), &["{} \n"], "document 2, from line 2 on", hint);
+    refused(Format::Json, &format!("[{{}},\n{{\"{long}\"}}]"), &["{} \n"], "document 2, from line 2 on", hint);
     let hint = "A quote at the start of one of its cells may have no other at the end";
-    told(Format::Csv, &format!("id\n1\n\"2\n{long}"), &["id\n1\n"], "document 2, from line 3 on", hint);
-    told(Format::Csv, &format!("id\n1\n2{long}\n"), &["id\n1\n"], "document 2, from line 3 on", hint);
+    refused(Format::Csv, &format!("id\n1\n\"2\n{long}"), &["id\n1\n"], "document 2, from line 3 on", hint);
+    refused(Format::Csv, &format!("id\n1\n2{long}\n"), &["id\n1\n"], "document 2, from line 3 on", hint);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lamina_engine::text::normalize_facet;
 use serde_json::Value;
 
-/// The member of `_federation` in which a server tells another one the values of a hit that it may not show.
+/// The member of `_federation` in which a server sends another one the values of a hit that it may not show.
 pub(crate) const DISTINCT_VALUES: &str = "distinctValues";
 
 /// The values already used.

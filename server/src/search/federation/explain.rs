@@ -1,4 +1,4 @@
-//! `explanations`: what each query of a merged list tells of itself.
+//! `explanations`: the explanation of each query of a merged list.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE, of_search, on_page};
 use super::Ran;
 use super::merge::{Merged, Place};
 
-/// Field of `_federation` that tells another server which queries ask to explain this hit: it does not know the hits of
+/// Field of `_federation` that names to another server the queries that ask to explain this hit: it does not know the hits of
 /// its own list by their ids.
 pub(crate) const EXPLAINED: &str = "explained";
 
@@ -23,7 +23,7 @@ pub(super) fn asking(ran: &[Ran<'_>], place: Place<'_>) -> Vec<usize> {
 }
 
 /// One entry for each query that asked. Each speaks of the list of its query; whether the document that was asked for is
-/// a hit is told of the merged one.
+/// a hit has the place in the merged one.
 pub(super) fn explanations(ran: &[Ran<'_>], merged: &Merged<'_>) -> Vec<Value> {
     let explained = ran.iter().enumerate().filter(|(_, one)| one.query.explain.is_some());
     explained

@@ -147,9 +147,9 @@ impl Counted {
             let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
             let places = shown.iter().enumerate();
             let numbers = match list["numbers"].as_object() {
-                Some(told) => places
+                Some(sent) => places
                     .filter(|(_, (text, _))| is_number(text))
-                    .filter_map(|(at, (text, _))| Some((at, told.get(text)?.as_u64()?)))
+                    .filter_map(|(at, (text, _))| Some((at, sent.get(text)?.as_u64()?)))
                     .collect(),
                 None => places
                     .take_while(|(_, (text, _))| is_number(text))
@@ -237,8 +237,8 @@ mod tests {
             json!({"distribution": {"genre": {"1": 3, "x": 5, "2": 1}, "kind": {}}, "stats": {"genre": {"min": 1.0}}});
         let read = Counted::read("a", &sent);
         assert_eq!(read.faceting.max_values_per_facet, usize::MAX);
-        let told: Vec<_> = read.facets.0.iter().map(|facet| (&facet.numbers[..], facet.is_cut, facet.stats)).collect();
-        assert_eq!(told, [(&[(0, 3)][..], true, None), (&[][..], false, None)]);
+        let sent: Vec<_> = read.facets.0.iter().map(|facet| (&facet.numbers[..], facet.is_cut, facet.stats)).collect();
+        assert_eq!(sent, [(&[(0, 3)][..], true, None), (&[][..], false, None)]);
         for odd in [json!(null), json!([]), json!({"distribution": 1}), json!({"distribution": {"genre": [1]}})] {
             assert!(Counted::read("a", &odd).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
         }
@@ -253,7 +253,7 @@ mod tests {
         let silent = Counted::read("a", &json!({"distribution": {"genre": {"1": 3}}}));
         let mut parts = [silent, counted("a", FacetOrder::Count, &[]), counted("a", FacetOrder::Alpha, &[])];
         agree(&mut parts);
-        let told = parts.map(|part| (part.faceting.order_of("genre"), part.faceting.max_values_per_facet));
-        assert_eq!(told, [(FacetOrder::Count, 7); 3]);
+        let sent = parts.map(|part| (part.faceting.order_of("genre"), part.faceting.max_values_per_facet));
+        assert_eq!(sent, [(FacetOrder::Count, 7); 3]);
     }
 }

@@ -184,16 +184,16 @@ fn written(
     let one = &ran[merged.query];
     let hit = &one.found.result.hits[merged.hit];
     let mut out = writers[merged.query].hit(hit, one.found.result.explanation.as_deref())?;
-    let mut told = json!({
+    let mut federation_fields = json!({
         "indexUid": one.target.uid,
         "queriesPosition": one.position.unwrap_or(merged.query),
         "weightedRankingScore": hit.score * one.weight,
     });
     if context.proxied {
-        told["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+        federation_fields["weightedScoreValues"] = one.weighted[merged.hit].to_json();
         let asking = explain::asking(ran, (one.target.uid, hit.address));
         if !asking.is_empty() {
-            told[EXPLAINED] = asking.into();
+            federation_fields[EXPLAINED] = asking.into();
         }
         if let Some(attribute) = &federation.distinct {
             let bytes = one.target.snapshot.document_bytes(hit.address)?;
@@ -201,10 +201,10 @@ fn written(
             let document = one.target.snapshot.document(hit.address)?;
             held.grow(json_heap_bytes(&document, VALUE_BYTES))?;
             let document = serde_json::from_slice(&document).map_err(refusal::unretrievable)?;
-            told[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
+            federation_fields[DISTINCT_VALUES] = distinct_values(&document, attribute).into();
         }
     }
-    lamina_engine::highlight::append_field(&mut out, "_federation", told.to_string().as_bytes());
+    lamina_engine::highlight::append_field(&mut out, "_federation", federation_fields.to_string().as_bytes());
     Ok(out)
 }
 

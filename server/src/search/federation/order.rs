@@ -100,11 +100,11 @@ impl Weighted {
             match one.compare(another) {
                 Some(Ordering::Equal) => {}
                 Some(order) => return order,
-                // Apples and pears: only the scores can tell.
+                // Values of different kinds: only the scores compare.
                 None => return compare_scores(self.score, other.score),
             }
         }
-        // Whoever has more to say about its hit comes first.
+        // The query with more to say about its hit comes first.
         other.values.len().cmp(&self.values.len())
     }
 }

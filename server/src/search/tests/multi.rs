@@ -32,7 +32,7 @@ fn searches_one_by_one() {
     assert_eq!(error.code, Code::InvalidMultiSearchFederationOptions);
 }
 
-/// Each query of a merged list tells of itself, and whether a document is a hit of the list.
+/// Each query of a merged list is explained, and whether a document is a hit of the list.
 #[test]
 fn queries_of_a_merged_list_are_explained() {
     let federated = |fields: Value, queries: Value| multi(json!({"federation": fields, "queries": queries})).unwrap();
@@ -43,19 +43,19 @@ fn queries_of_a_merged_list_are_explained() {
     ]);
     let answer = federated(json!({}), queries.clone());
     assert_eq!(answer.get("explanation"), None);
-    let told = answer["explanations"].as_array().unwrap();
-    let of: Vec<(&Value, &Value)> = told.iter().map(|one| (&one["indexUid"], &one["queriesPosition"])).collect();
+    let entries = answer["explanations"].as_array().unwrap();
+    let of: Vec<(&Value, &Value)> = entries.iter().map(|one| (&one["indexUid"], &one["queriesPosition"])).collect();
     let expected = [("animals", 0), ("plants", 2), ("animals", 3)].map(|(uid, position)| (json!(uid), json!(position)));
     assert_eq!(of, expected.iter().map(|(uid, position)| (uid, position)).collect::<Vec<_>>());
-    let first = &told[0]["explanation"];
+    let first = &entries[0]["explanation"];
     assert_eq!((&first["words"], &first["document"]["reason"]), (&json!(["fox"]), &json!("hit")));
     assert_eq!(first["document"]["position"], 1);
     let stages: Vec<&str> =
         first["stages"].as_array().unwrap().iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
     assert_eq!((stages[0], stages[stages.len() - 1]), ("parse", "format"));
-    assert_eq!(told[1]["explanation"].get("document"), None);
+    assert_eq!(entries[1]["explanation"].get("document"), None);
     // It is no hit of its query, whatever another one finds.
-    assert_eq!(told[2]["explanation"]["document"]["reason"], "missingWords");
+    assert_eq!(entries[2]["explanation"]["document"]["reason"], "missingWords");
     let document = |federation: Value| {
         let answer = federated(federation, queries.clone());
         let document = &answer["explanations"][0]["explanation"]["document"];
@@ -121,8 +121,8 @@ fn metadata_of_a_merged_list_tells_its_queries() {
     let federation = asked.federation.as_ref().unwrap();
     let answer = run_federated(&snapshots, &asked.queries, federation, &Context::now(), true).unwrap();
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    let told = body["metadata"].as_array().unwrap().iter().map(|one| (&one["indexUid"], &one["query"]));
-    assert_eq!(told.collect::<Vec<_>>(), [(&json!("animals"), &json!("fox")), (&json!("animals"), &Value::Null)]);
+    let entries = body["metadata"].as_array().unwrap().iter().map(|one| (&one["indexUid"], &one["query"]));
+    assert_eq!(entries.collect::<Vec<_>>(), [(&json!("animals"), &json!("fox")), (&json!("animals"), &Value::Null)]);
 }
 
 /// The value that leads the sums leads in neither index, and stands beyond what either of them lists.
@@ -154,7 +154,7 @@ fn facets_of_merged_searches() {
     let by_index = json!({"facetsByIndex": {"animals": ["kind"], "plants": ["kind"]}});
     let answer = multi(json!({"federation": by_index, "queries": queries})).unwrap();
     assert_eq!(answer["facetsByIndex"]["plants"], json!({"distribution": {"kind": {"wild": 1}}, "stats": {}}));
-    // Of an index that no query searches there is nothing to tell.
+    // Of an index that no query searches there is nothing to report.
     let answer = multi(json!({"federation": by_index, "queries": [{"indexUid": "animals"}]})).unwrap();
     assert_eq!(answer["facetsByIndex"].as_object().unwrap().keys().collect::<Vec<_>>(), ["animals"]);
     let answer = multi(json!({"federation": by_index, "queries": []})).unwrap();

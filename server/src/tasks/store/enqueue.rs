@@ -31,7 +31,7 @@ impl Store {
         let answer = Arc::new(Mutex::new(None));
         self.waiting.lock().push(Waiting { new, answer: Arc::clone(&answer) });
         let mut writer = self.writer.lock();
-        // Whoever held the writer before us may have taken our task along.
+        // The holder of the writer before us may have taken our task along.
         if let Some(result) = answer.lock().take() {
             return result;
         }

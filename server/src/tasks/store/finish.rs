@@ -89,12 +89,12 @@ pub struct FinishedTask {
 pub enum TaskResult {
     /// With the counter of its type; `None` when the work was absorbed by another task or nothing is counted.
     Succeeded(Option<u64>),
-    /// With entries of its `details` that only its end could tell.
+    /// With entries of its `details` that are known at its end only.
     Reported(Map<String, Value>),
-    /// With the counter of its type, and what is to be told of embeddings that could not be made. With an error the task
+    /// With the counter of its type, and what is to be reported of embeddings that could not be made. With an error the task
     /// has failed, although what it counts was done.
     Unembedded {
-        /// As in `Succeeded`; `None` also when the entries tell it.
+        /// As in `Succeeded`; `None` also when the entries have it.
         count: Option<u64>,
         /// Entries of its `details`.
         report: Map<String, Value>,
@@ -320,7 +320,7 @@ impl Store {
             return Ok(None);
         };
         let corrupt = |what| move |source| StoreError::Corrupt { what, uid, source };
-        // The work of a finished task is forgotten; of an upgrade its details tell all of it.
+        // The work of a finished task is forgotten; of an upgrade its details have all of it.
         let details: Value = serde_json::from_str(&details).map_err(corrupt("details"))?;
         let version = |key: &str| details[key].as_str().unwrap_or_default().trim_start_matches('v').to_owned();
         let content = Content::UpgradeDatabase { from: version("upgradeFrom"), to: version("upgradeTo") };

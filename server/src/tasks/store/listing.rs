@@ -332,7 +332,7 @@ impl Store {
             if !tasks.text.is_empty() {
                 condition.and_text(&format!("uid IN (SELECT batch_uid FROM tasks{})", tasks.text));
             }
-            // Just over and already stored: the stored form tells more.
+            // Just over and already stored: the stored form says more.
             let live = match live {
                 Some(live) if !is_stored(&transaction, live.uid)? => Some(live),
                 _ => None,

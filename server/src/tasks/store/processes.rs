@@ -43,7 +43,7 @@ pub struct Died {
 }
 
 impl Store {
-    /// Marks that a process has the store open, on a machine that has been running since `boot`. Tells whether the one before
+    /// Marks that a process has the store open, on a machine that has been running since `boot`. Returns whether the one before
     /// died, and the machine did not end with it.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Store {
         Ok(())
     }
 
-    /// The process ends by itself, or is about to because somebody asked it to.
+    /// The process ends by itself, or is about to because it was asked to.
     ///
     /// # Errors
     /// When the store cannot be written.

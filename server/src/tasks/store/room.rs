@@ -1,4 +1,4 @@
-//! How large the store may grow: a queue that nobody empties must not fill the disk.
+//! How large the store may grow: a queue that is not emptied must not fill the disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

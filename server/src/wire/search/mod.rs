@@ -62,13 +62,13 @@ pub struct SearchQuery {
     pub crop_length: usize,
     /// Names or `*`.
     pub attributes_to_highlight: Option<Vec<String>>,
-    /// Whether hits tell where they match.
+    /// Whether hits show where they match.
     pub show_matches_position: bool,
-    /// Whether hits tell their score.
+    /// Whether hits show their score.
     pub show_ranking_score: bool,
-    /// Whether hits tell how their score came about.
+    /// Whether hits show how their score came about.
     pub show_ranking_score_details: bool,
-    /// Whether the answer tells how long each step took.
+    /// Whether the answer says how long each step took.
     pub show_performance_details: bool,
     /// An expression or arrays of them; its syntax is the engine's.
     pub filter: Option<Value>,
@@ -92,7 +92,7 @@ pub struct SearchQuery {
     pub ranking_score_threshold: Option<f64>,
     /// Languages of `q`; empty: found out.
     pub locales: Vec<Language>,
-    /// Tell why hits are hits.
+    /// Explain why hits are hits.
     pub explain: Option<ExplainQuery>,
     /// Whether all servers of the network are asked.
     pub use_network: bool,

@@ -118,7 +118,7 @@ fn the_samples_of_the_protocol() {
     assert_eq!(refused(json!([])).0, Code::BadRequest);
 }
 
-/// Whoever sends a score back as a threshold means this score, to the last bit.
+/// A score that is sent back as a threshold means this score, to the last bit.
 #[test]
 fn numbers_are_read_to_the_last_bit() {
     for whole in 2..60 {
@@ -325,8 +325,9 @@ fn windows() {
 
 #[test]
 fn vectors_are_of_numbers_that_32_bits_hold() {
-    let told = (Code::InvalidSearchVector, "Invalid value at `.vector[1]`: `1e39` is too large for 32 bits".to_owned());
-    assert_eq!(refused(json!({"vector": [1, 1e39]})), told);
-    let told = "Invalid value in parameter `vector[1]`: `-1e39` is too large for 32 bits".to_owned();
-    assert_eq!(refused_get("vector=1,-1e39"), (Code::InvalidSearchVector, told));
+    let expected =
+        (Code::InvalidSearchVector, "Invalid value at `.vector[1]`: `1e39` is too large for 32 bits".to_owned());
+    assert_eq!(refused(json!({"vector": [1, 1e39]})), expected);
+    let expected = "Invalid value in parameter `vector[1]`: `-1e39` is too large for 32 bits".to_owned();
+    assert_eq!(refused_get("vector=1,-1e39"), (Code::InvalidSearchVector, expected));
 }

@@ -23,7 +23,7 @@ use crate::tasks::store::FinishedBatch;
 const MEMORY_BYTES: usize = 4 << 20;
 
 /// Lets the function edit each document of the index that matches, then stores all changes in one commit: when one
-/// document fails, none is changed. `None` when told to give up.
+/// document fails, none is changed. `None` when canceled.
 pub(super) fn run(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Option<Done> {
     let ended = match change(context, uid, task, edit) {
         Ok(report) => reported(task, report),

@@ -3,7 +3,7 @@
 //! A commit of its own, so that a slow or failing provider keeps no document from being found. What gets no vector waits:
 //! the next batch that brings documents to the index or speaks of its embedders tries again.
 //!
-//! A task that brought documents is told of those, one that changed settings or edited documents of all that failed.
+//! A task that brought documents gets the failures of those, one that changed settings or edited documents of all that failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -21,23 +21,23 @@ use crate::tasks::content::{Content, Upsert};
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
 use crate::timestamp::Timestamp;
 
-/// Documents that a task tells of one by one, at most; all are counted.
-const TOLD_MAX: usize = 100;
+/// Documents that a task lists one by one, at most; all are counted.
+const REPORTED_MAX: usize = 100;
 
 /// How the second part ended.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Embedding {
-    /// The tasks tell what there is to tell.
+    /// The tasks report what there is to report.
     Ended,
-    /// It was told to give up; documents wait for their vectors as before.
+    /// It was canceled; documents wait for their vectors as before.
     GivenUp,
     /// It met a failure that may be over in a moment; documents wait for their vectors as before.
     Hindered(ApiError),
 }
 
-/// Makes the vectors that the documents of the batch wait for, and tells its tasks what failed.
+/// Makes the vectors that the documents of the batch wait for, and reports to its tasks what failed.
 ///
-/// What may be over in a moment is told to the caller if it `may_try_again`, to the tasks otherwise.
+/// What may be over in a moment is reported to the caller if it `may_try_again`, to the tasks otherwise.
 pub(in super::super) fn embed(
     context: Context<'_>,
     batch: &mut FinishedBatch,
@@ -76,10 +76,10 @@ pub(in super::super) fn embed(
     }
     if embedded.failed > 0 || !embedded.lasting.is_empty() {
         let snapshot = index.snapshot();
-        let telling = Telling::new(context, &uid, &snapshot, &embedded);
+        let reporting = Reporting::new(context, &uid, &snapshot, &embedded);
         for FinishedTask { uid, result } in &mut batch.tasks {
             if let Some(task) = tasks.iter().find(|task| task.uid == *uid) {
-                telling.tell(task, result);
+                reporting.report_to(task, result);
             }
         }
     }
@@ -87,9 +87,9 @@ pub(in super::super) fn embed(
     Embedding::Ended
 }
 
-/// What a task is told.
+/// The failures that a task reports.
 #[derive(Default)]
-struct Told<'e> {
+struct TaskFailures<'e> {
     /// Documents without vectors; one counts once for each embedder.
     total: u64,
     /// The first ones whose own text is the reason.
@@ -100,7 +100,7 @@ struct Told<'e> {
 
 /// Documents were written, whatever came of their vectors. Where an embedder embeds nothing, tasks that brought documents
 /// for it have failed nevertheless: their sender should look at the embedder.
-struct Telling<'a> {
+struct Reporting<'a> {
     context: Context<'a>,
     index_uid: &'a str,
     /// As it is after vectors were made.
@@ -110,33 +110,33 @@ struct Telling<'a> {
     reasons: HashMap<(DocumentAddress, &'a str), &'a DocumentFailure>,
 }
 
-impl<'a> Telling<'a> {
-    fn new(context: Context<'a>, index_uid: &'a str, snapshot: &'a Snapshot, embedded: &'a Embedded) -> Telling<'a> {
+impl<'a> Reporting<'a> {
+    fn new(context: Context<'a>, index_uid: &'a str, snapshot: &'a Snapshot, embedded: &'a Embedded) -> Reporting<'a> {
         let reason = |failed: &'a DocumentFailure| {
             let address = snapshot.find(failed.document_id.trim_matches('"'))?;
             Some(((address, &*failed.embedder), failed))
         };
         let reasons = embedded.documents.iter().filter_map(reason).collect();
-        Telling { context, index_uid, snapshot, embedded, reasons }
+        Reporting { context, index_uid, snapshot, embedded, reasons }
     }
 
-    fn tell(&self, task: &Queued, result: &mut TaskResult) {
+    fn report_to(&self, task: &Queued, result: &mut TaskResult) {
         if matches!(result, TaskResult::Unembedded { .. } | TaskResult::Failed(_)) {
             return;
         }
-        let (told, may_fail) = match &task.content {
+        let (failures, may_fail) = match &task.content {
             Content::Upsert(upsert) => {
-                let told = self.of_payload(task.uid, upsert).unwrap_or_else(|error| {
-                    tracing::warn!(task = task.uid, %error, "its documents can't be read again: it is told of all");
+                let failures = self.of_payload(task.uid, upsert).unwrap_or_else(|error| {
+                    tracing::warn!(task = task.uid, %error, "its documents can't be read again: it gets all failures");
                     self.of_all()
                 });
-                (told, true)
+                (failures, true)
             }
             Content::Edit(_) => (self.of_all(), true),
             Content::Settings { patch, .. } if !patch.embedders.is_unset() => (self.of_all(), false),
             _ => return,
         };
-        if told.total == 0 && told.lasting.is_empty() {
+        if failures.total == 0 && failures.lasting.is_empty() {
             return;
         }
         let (count, mut report) = match result {
@@ -144,8 +144,8 @@ impl<'a> Telling<'a> {
             TaskResult::Reported(entries) => (None, std::mem::take(entries)),
             TaskResult::Unembedded { .. } | TaskResult::Failed(_) => return,
         };
-        report.insert("embeddingFailures".to_owned(), told.report());
-        let reason = told.lasting.first_key_value().filter(|_| may_fail);
+        report.insert("embeddingFailures".to_owned(), failures.report());
+        let reason = failures.lasting.first_key_value().filter(|_| may_fail);
         let error = reason.map(|(embedder, failure)| (&self.error(embedder, failure)).into());
         *result = TaskResult::Unembedded { count, report, error };
     }
@@ -160,21 +160,21 @@ impl<'a> Telling<'a> {
         error
     }
 
-    /// All that failed, whoever brought it.
-    fn of_all(&self) -> Told<'a> {
-        Told {
+    /// All that failed, whatever brought it.
+    fn of_all(&self) -> TaskFailures<'a> {
+        TaskFailures {
             total: self.embedded.failed,
-            documents: self.embedded.documents.iter().take(TOLD_MAX).collect(),
+            documents: self.embedded.documents.iter().take(REPORTED_MAX).collect(),
             lasting: self.embedded.lasting.iter().map(|(embedder, failure)| (&**embedder, failure)).collect(),
         }
     }
 
     /// The documents that a task brought and that still wait. Reads its payload again: only the documents in it say which
     /// task brought them.
-    fn of_payload(&self, uid: u32, upsert: &Upsert) -> ApiResult<Told<'a>> {
+    fn of_payload(&self, uid: u32, upsert: &Upsert) -> ApiResult<TaskFailures<'a>> {
         let payload = payload(self.context, uid, upsert)?;
         let primary_key = self.snapshot.primary_key.as_deref().unwrap_or_default();
-        let (mut told, mut seen) = (Told::default(), HashSet::new());
+        let (mut failures, mut seen) = (TaskFailures::default(), HashSet::new());
         let (mut waiting, mut is_gone) = (BTreeMap::<String, usize>::new(), false);
         let for_line = |line: &[u8]| {
             // Another task of the batch may have deleted it.
@@ -185,7 +185,7 @@ impl<'a> Telling<'a> {
             };
             if seen.insert(address) {
                 self.snapshot.waited_for(address).for_each(|embedder| {
-                    self.add(&mut told, address, &embedder);
+                    self.add(&mut failures, address, &embedder);
                     *waiting.entry(embedder.to_string()).or_default() += 1;
                 });
             }
@@ -195,22 +195,22 @@ impl<'a> Telling<'a> {
         // A task of which every document was refused has failed, whatever else was in its batch.
         let fruitless = waiting.into_iter().filter(|(_, count)| *count == seen.len() && !is_gone);
         for (embedder, _) in fruitless {
-            if let Some(failed) = told.documents.iter().find(|failed| failed.embedder == embedder) {
-                told.lasting.entry(&failed.embedder).or_insert(&failed.failure);
+            if let Some(failed) = failures.documents.iter().find(|failed| failed.embedder == embedder) {
+                failures.lasting.entry(&failed.embedder).or_insert(&failed.failure);
             }
         }
-        Ok(told)
+        Ok(failures)
     }
 
-    fn add(&self, told: &mut Told<'a>, address: DocumentAddress, embedder: &str) {
-        told.total += 1;
+    fn add(&self, failures: &mut TaskFailures<'a>, address: DocumentAddress, embedder: &str) {
+        failures.total += 1;
         if let Some(failed) = self.reasons.get(&(address, embedder))
-            && told.documents.len() < TOLD_MAX
+            && failures.documents.len() < REPORTED_MAX
         {
-            told.documents.push(failed);
+            failures.documents.push(failed);
         }
         if let Some((embedder, failure)) = self.embedded.lasting.get_key_value(embedder) {
-            told.lasting.insert(embedder, failure);
+            failures.lasting.insert(embedder, failure);
         }
     }
 }
@@ -230,7 +230,7 @@ fn for_each_line(payload: &Payload, mut f: impl FnMut(&[u8])) -> io::Result<()> 
     Ok(())
 }
 
-impl Told<'_> {
+impl TaskFailures<'_> {
     /// As clients see it.
     fn report(&self) -> Value {
         let document = |failed: &&DocumentFailure| {

@@ -73,7 +73,7 @@ pub(super) fn update(
     }
 }
 
-/// Commits the primary key, if one is given. `None` when told to give up.
+/// Commits the primary key, if one is given. `None` when canceled.
 fn set_primary_key(
     context: Context<'_>,
     uid: &str,

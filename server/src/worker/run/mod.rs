@@ -58,7 +58,7 @@ pub(super) struct Context<'a> {
     pub(super) live: &'a LiveBatch,
 }
 
-/// Carries out the tasks of a batch. `None` when it was told to give up: nothing has changed then.
+/// Carries out the tasks of a batch. `None` when it was canceled: nothing has changed then.
 pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
     let first = tasks.first()?;
     let uid = first.index_uid.as_deref().unwrap_or_default();

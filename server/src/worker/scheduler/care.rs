@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 /// So many tasks are carried out alone after a death. If the one that kills comes later, their batch dies as a whole, and
 /// then all of its tasks are carried out alone.
 const ALONE_AT_FIRST: usize = 16;
-/// A process that dies later than this after the begin of a task died of it, as far as one can tell.
+/// A process that dies later than this after the begin of a task died of it, as far as can be known.
 const LONG: Duration = Duration::from_secs(1);
 /// So many crashes that were written down, each after a death that was not, are enough in any case.
 const CRASHES_MAX: u32 = 2;

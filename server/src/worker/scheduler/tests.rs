@@ -315,7 +315,7 @@ fn a_payload_that_makes_its_index_is_kept_until_the_end_is_stored() {
     let (is_there, uid) = die_with_a_file(Server::open(folder.path()));
     assert!(is_there);
     let server = Server::open(folder.path());
-    assert_eq!(server.run(), [[uid]], "nobody knows of the index, so it is made again");
+    assert_eq!(server.run(), [[uid]], "the index is not known, so it is made again");
     assert_eq!(server.task(uid)["status"], "succeeded");
     assert_eq!(server.document_count("films"), 1);
 }

@@ -44,7 +44,7 @@ pub(super) struct Hub {
 
 /// What became of a file that was asked for.
 enum Fetched {
-    /// It is there; which commit it is from, as far as the hub tells.
+    /// It is there; which commit it is from, as far as the hub says.
     Found(Option<String>),
     Missing,
 }
@@ -217,7 +217,7 @@ pub(super) fn is_commit(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The SHA-256 of the whole file, where the hub tells its version by that.
+/// The SHA-256 of the whole file, where the hub gives its version by that.
 fn sha256_of(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(LINKED_ETAG_HEADER).or_else(|| headers.get(ETAG))?.to_str().ok()?.trim_matches('"');
     (tag.len() == 64 && tag.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| tag.to_ascii_lowercase())

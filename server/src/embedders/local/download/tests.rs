@@ -222,8 +222,8 @@ fn models_that_take_a_key() {
     let fixture = Fixture::new();
     fixture.hub.has("main", SAFETENSORS, "private");
     fixture.hub.inner.lock().needs_token = true;
-    let told = fixture.download().unwrap_err();
-    assert!(told.starts_with("it answered HTTP 401: ") && told.contains("`HF_TOKEN`"), "{told}");
+    let refusal = fixture.download().unwrap_err();
+    assert!(refusal.starts_with("it answered HTTP 401: ") && refusal.contains("`HF_TOKEN`"), "{refusal}");
     assert_eq!(fixture.hub.take_seen().len(), 1, "no key comes of asking again");
     fixture.download_as("main", Some(TOKEN)).unwrap();
     fixture.check("private", SAFETENSORS);
@@ -288,6 +288,6 @@ fn garbled_files_are_fetched_again_but_not_for_ever() {
     fixture.download().unwrap();
     fixture.check("one", SAFETENSORS);
     fixture.hub.moods(&weights, &[Mood::Garbles, Mood::Garbles, Mood::Garbles, Mood::Garbles]);
-    let told = fixture.download().unwrap_err();
-    assert!(told.ends_with("is not what the hub has"), "{told}");
+    let refusal = fixture.download().unwrap_err();
+    assert!(refusal.ends_with("is not what the hub has"), "{refusal}");
 }

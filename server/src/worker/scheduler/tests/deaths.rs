@@ -70,7 +70,7 @@ fn who_is_killed_by_somebody_else_has_not_died_of_a_task() {
     server.add("films", &[document(0)]);
     // One without a trace, then some that were written down.
     for _ in 0..8 {
-        assert_eq!(dies(&server, true, true), [0], "somebody kills in a loop");
+        assert_eq!(dies(&server, true, true), [0], "it is killed in a loop");
     }
     // What leaves no sign ends, too.
     assert_eq!(dies(&server, true, true), [0]);
