@@ -293,7 +293,7 @@ fn answers_that_make_no_sense_are_asked_for_again() {
 }
 
 #[test]
-fn lasting_troubles_are_told() {
+fn lasting_troubles_are_reported() {
     let fixture = Fixture::new(0);
     for (status, expected) in [
         (401, "user error: could not authenticate against embedding server"),
@@ -370,7 +370,7 @@ fn documents_wait_for_the_budget_of_their_account_and_queries_do_not() {
 }
 
 #[test]
-fn secrets_in_headers_are_not_told() {
+fn secrets_in_headers_are_not_disclosed() {
     let stub = Stub::start(&[], |_| (404, "who is long-secret? en-US?".to_owned()));
     let mut configuration = rest(&stub.url);
     configuration["headers"] = json!({"x-token": "long-secret", "accept-language": "en-US"});

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_batch_is_told() {
+    fn a_full_batch_is_reported() {
         let telemetry = Telemetry::new(true);
         let is_full = || telemetry.full.notified().now_or_never().is_some();
         // Every kind of request, with texts that are all different at first and all the same once they are cut.

@@ -272,7 +272,7 @@ fn every_pooling() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn what_is_missing_is_reported() {
     let fixture = Fixture::new(NOWHERE);
     let refusal = fixture.open("useModel").unwrap_err();
     assert!(refusal.contains("could not be downloaded from http://127.0.0.1:1: "), "{refusal}");

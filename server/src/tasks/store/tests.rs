@@ -283,7 +283,7 @@ fn payloads_go_when_their_task_is_final() {
 }
 
 #[test]
-fn a_finished_batch_tells_about_its_tasks() {
+fn a_finished_batch_reports_its_tasks() {
     let fixture = Fixture::new();
     fixture.enqueue(&["a", "a"]);
     let error = StoredError::from(&ApiError::index_not_found("a"));
