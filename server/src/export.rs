@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_in_the_words_of_the_other_server() {
+    fn refusals_come_in_the_words_of_the_other_server() {
         let reply = |status: u16, body: &str| Reply {
             status: StatusCode::from_u16(status).unwrap(),
             headers: Default::default(),

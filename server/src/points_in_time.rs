@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_ends_for_another_of_the_same_key() {
+    fn what_is_not_used_ends_for_another_of_the_same_key() {
         let (points, index) = (PointsInTime::default(), index());
         let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
         let hold = |asked| points.hold(std::iter::once(&uid), asked, holder(1), states);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_are_told_apart_by_their_rules() {
+    fn tenants_are_distinguished_by_their_rules() {
         let key = Arc::new(test_key(&[Action::Search], &["*"]));
         let tenant = |written: Value| Rights::of_tenant(Arc::clone(&key), rules(written)).holder();
         assert_eq!(tenant(json!({"a": {"filter": "x = 1"}})), tenant(json!({"a": {"filter": "x = 1"}})));

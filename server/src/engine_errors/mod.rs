@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_from_other_failures() {
+    fn a_full_disk_is_distinguished_from_other_failures() {
         let full = IndexError::Io(std::io::Error::from_raw_os_error(28));
         assert_eq!(ApiError::from(full).code, Code::NoSpaceLeftOnDevice);
         let denied = IndexError::Io(std::io::Error::from_raw_os_error(13));

@@ -48,7 +48,7 @@ mod tests {
     use crate::import::Format;
 
     #[test]
-    fn every_failure_is_told_with_its_place() {
+    fn every_failure_is_reported_with_its_place() {
         let mut failures = Failures::default();
         let mut add = |input: usize, document: u64, reason: &str| {
             let place = Place {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_tells_the_format_even_when_compressed() {
+    fn the_name_says_the_format_even_when_compressed() {
         for (name, format) in [
             ("a.ndjson", Some(Format::Ndjson)),
             ("a.jsonl.gz", Some(Format::Ndjson)),

@@ -334,9 +334,9 @@ mod tests {
             let federation = json!({"queriesPosition": 0, "weightedRankingScore": score, "distinctValues": values});
             Part::new(None, &[0], false, json!({"hits": [{"id": id, "_federation": federation}]}))
         };
-        let mut parts_told =
+        let mut parts_given =
             vec![given(1, 0.9, json!(["sa", "sb"])), given(2, 0.8, json!(["sb"])), given(3, 0.7, json!([]))];
-        let hits = hits(&mut parts_told, &federation(json!({"distinct": "hidden"})), &mut Explained::default());
+        let hits = hits(&mut parts_given, &federation(json!({"distinct": "hidden"})), &mut Explained::default());
         assert_eq!(hits.iter().map(|hit| hit["id"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
         assert!(hits.iter().all(|hit| hit["_federation"].get("distinctValues").is_none()), "{hits:?}");
         let merged = json!({"facetsByIndex": {"x": ["g"]}, "mergeFacets": {}});
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_anywhere_is_told() {
+    fn what_was_cut_anywhere_is_reported() {
         let mut parts = parts();
         assert!(!merge(parts, &federation(json!({})), &mut BTreeSet::new()).unwrap().contains_key("degraded"));
         let cut = |reasons: Value| {

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_are_told() {
+    fn limits_that_are_listed() {
         let listed =
             |text: &str| cuts(&HeaderMap::from_iter([(LIMITS_HEADER.parse().unwrap(), text.parse().unwrap())]));
         assert_eq!(listed("maxTotalHits, maxValuesPerFacet:genre,searchCutoffMs,"), ["maxTotalHits", "searchCutoffMs"]);

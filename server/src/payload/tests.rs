@@ -78,7 +78,7 @@ fn the_limit_counts_decoded_bytes_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn broken_connections_and_encodings_are_told_from_broken_json() {
+fn broken_connections_and_encodings_are_distinguished_from_broken_json() {
     let folder = tempfile::tempdir().unwrap();
     let sent = lines(20_000);
     let mut cut = pieces(&sent, 10_000);

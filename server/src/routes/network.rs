@@ -46,10 +46,10 @@ async fn change(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let patch = patch(&*request.json().await?)?;
     check_feature(&state)?;
-    let is_told = state.telemetry.is_on();
+    let is_reported = state.telemetry.is_on();
     let topology = blocking(move || state.network.change(patch)).await??;
     let mut answer = json_answer(StatusCode::OK, &topology.show(may_see_keys(&rights)));
     let facts = || Facts::Network { has_self: topology.own_name.is_some(), size: topology.remotes.len() };
-    report(&mut answer, is_told.then(facts));
+    report(&mut answer, is_reported.then(facts));
     Ok(answer)
 }

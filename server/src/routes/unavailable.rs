@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routes_of_the_protocol_are_told_from_unknown_ones() {
+    fn routes_of_the_protocol_are_distinguished_from_unknown_ones() {
         assert!(matches!(missing("GET", "/chats"), Some(Missing::Feature(_, "chat completions"))));
         assert!(missing("POST", "/chats/a/chat/completions").is_some());
         assert!(missing("PATCH", "/dynamic-search-rules/a").is_some());

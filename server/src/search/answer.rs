@@ -157,7 +157,7 @@ impl Answer<'_> {
             let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
             fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
         }
-        tell_degraded(&self.found.result.limits, &mut fields);
+        report_degraded(&self.found.result.limits, &mut fields);
         if self.query.explain.is_some() {
             let on_page = |place| explanation::on_page(&self.found, place);
             let explained = explanation::of_search(self.target, &self.found, on_page);
@@ -171,7 +171,7 @@ impl Answer<'_> {
 }
 
 /// What cut the work of a search, if anything did: each reason once.
-pub(super) fn tell_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
+pub(super) fn report_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
     let mut reasons: Vec<&str> = Vec::new();
     for limit in limits {
         let reason = limit_name(*limit);

@@ -4,7 +4,7 @@ use lamina_engine::facet::{FacetSearchError, search_facet};
 use lamina_engine::search::SearchRequest;
 use serde_json::{Map, Value, json};
 
-use super::answer::tell_degraded;
+use super::answer::report_degraded;
 use super::meaning::{check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
@@ -96,7 +96,7 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
     answer.insert("facetHits".into(), hits.into());
     answer.insert("facetQuery".into(), json!(asked.facet_query));
     answer.insert("processingTimeMs".into(), json!(millis));
-    tell_degraded(&result.limits, &mut answer);
+    report_degraded(&result.limits, &mut answer);
     let mut out = Written { degraded_searches: result.degraded.into(), ..Written::default() };
     out.cut_by(result.limits.iter().map(|limit| limit_name(*limit).to_owned()));
     out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{name}")));

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_cut_an_answer_is_told_each_time() {
+    fn a_limit_that_cut_an_answer_is_reported_each_time() {
         let context = keeping(1 << 20);
         let many: Vec<Value> = (0..30).map(|id| json!({"id": id, "name": "fox"})).collect();
         let cut = snapshot(json!({"pagination": {"maxTotalHits": 5}}), &many);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_the_answer_of_who_may_see_more() {
+    fn no_caller_gets_the_answer_of_one_who_may_see_more() {
         let (context, animals) = (keeping(1 << 20), animals());
         assert_eq!(ask(&context, &animals, json!({"q": "fox"}), FORM).1.len(), 2);
         let rights = crate::access::tests::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));

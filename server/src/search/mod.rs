@@ -174,8 +174,8 @@ impl Found {
 /// What the settings of the index do not allow, with the code of the parameter.
 pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
-    let is_told = query.show_ranking_score || query.show_ranking_score_details || query.explain.is_some();
-    run_for(target, query, context, Reach::new(query.window(), total_max), is_told || context.proxied)
+    let is_scored = query.show_ranking_score || query.show_ranking_score_details || query.explain.is_some();
+    run_for(target, query, context, Reach::new(query.window(), total_max), is_scored || context.proxied)
 }
 
 /// How many of the hits `found` in an index an answer counts. Pages are counted only as far as they can be reached, so

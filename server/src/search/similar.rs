@@ -8,7 +8,7 @@ use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-use super::answer::tell_degraded;
+use super::answer::report_degraded;
 use super::multi::Written;
 use super::request::{both, filter_time};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
@@ -92,11 +92,11 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     fields.insert("offset".into(), json!(window.offset));
     fields.insert("estimatedTotalHits".into(), json!(snapshot.settings.pagination.estimate(total)));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
-    tell_degraded(&found.result.limits, &mut fields);
+    report_degraded(&found.result.limits, &mut fields);
     if query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
-    tell_degraded(&found.result.limits, &mut fields);
+    report_degraded(&found.result.limits, &mut fields);
     fields.iter().for_each(|(key, value)| out.append_field(key, value));
     Ok(out)
 }

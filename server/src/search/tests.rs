@@ -120,7 +120,7 @@ fn patterns_of_attributes_to_search_on_mean_children_too() {
 }
 
 #[test]
-fn the_first_of_several_mistakes_is_told() {
+fn the_first_of_several_mistakes_is_reported() {
     use Code::*;
     let animals = animals();
     let mistakes = [

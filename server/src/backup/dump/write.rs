@@ -107,7 +107,7 @@ fn json_text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("metadata is plain JSON")
 }
 
-fn give_up_if_told(live: &LiveBatch) -> Result<(), BackupError> {
+fn give_up_if_canceled(live: &LiveBatch) -> Result<(), BackupError> {
     if live.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
 }
 
@@ -155,7 +155,7 @@ fn add_index(
         live,
     };
     let added = archive.add(&format!("{folder}/{DOCUMENTS}"), bytes, documents);
-    give_up_if_told(live)?;
+    give_up_if_canceled(live)?;
     added.map_err(|error| of_index(uid, error))
 }
 
@@ -173,7 +173,7 @@ fn document_bytes(uid: &str, snapshot: &Snapshot, live: &LiveBatch) -> Result<u6
     let mut bytes = 0;
     for (place, segment) in (0..).zip(&snapshot.segments) {
         for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
-            give_up_if_told(live)?;
+            give_up_if_canceled(live)?;
             let line = document_line(snapshot, DocumentAddress { segment: place, doc });
             bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source })?.len() as u64;
             live.steps.advance();
@@ -247,7 +247,7 @@ fn add_queue(
         if task.uid == own {
             return Ok(());
         }
-        give_up_if_told(live)?;
+        give_up_if_canceled(live)?;
         let mut line = serde_json::to_value(task.view(&docs)).expect("tasks are plain JSON");
         if let Some(content) = content {
             line["content"] = serde_json::to_value(&content).expect("contents are plain JSON");
@@ -260,7 +260,7 @@ fn add_queue(
     archive.add_lines(TASKS, lines)?;
     for (uid, upsert) in waiting {
         let added = add_payload(archive, instance, store, uid, &upsert, live);
-        give_up_if_told(live)?;
+        give_up_if_canceled(live)?;
         added?;
     }
     let mut lines = archive.lines()?;

@@ -102,7 +102,7 @@ fn an_array_becomes_its_elements() {
 }
 
 #[test]
-fn a_broken_array_is_told_behind_what_is_right() {
+fn a_broken_array_is_reported_behind_what_is_right() {
     let one = "{\"id\":1}";
     let refused =
         |text: &str, sent: &[&str], message: &str| refused(Format::Json, text, sent, &format!("input: {message}"));

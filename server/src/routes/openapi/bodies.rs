@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_tell_types_and_bounds() {
+    fn bodies_have_types_and_bounds() {
         let search = body_of("POST", "/indexes/{indexUid}/search");
         assert_eq!(search["properties"]["limit"], json!({ "type": "integer", "minimum": 0 }));
         assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_tell_their_words() {
+    fn parameters_have_their_words() {
         assert!(parameter("statuses")["pattern"].as_str().unwrap().contains("(enqueued|processing|"));
         assert_eq!(in_path("taskUid")["maximum"], u32::MAX);
     }

@@ -30,7 +30,7 @@ pub use self::facets::ValuesWanted;
 use self::facets::{Counted, count_by_index, merged, unused_note};
 use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
-use super::answer::{paging, tell_degraded};
+use super::answer::{paging, report_degraded};
 use super::multi::{Written, at_query, target};
 use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window, total_of};
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
@@ -259,7 +259,7 @@ fn around(
         }
         None => {}
     }
-    tell_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
+    report_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
     let explanations = explain::explanations(ran, merged_list);
     if !explanations.is_empty() {
         fields.insert("explanations".into(), explanations.into());

@@ -114,7 +114,7 @@ fn searches_merged_into_one_list() {
 }
 
 #[test]
-fn metadata_of_a_merged_list_tells_its_queries() {
+fn metadata_of_a_merged_list_names_its_queries() {
     let snapshots = Snapshots::from([("animals".to_owned(), animals())]);
     let asked = json!({"federation": {}, "queries": [{"indexUid": "animals", "q": "fox"}, {"indexUid": "animals"}]});
     let asked = MultiSearch::from_body(&asked).unwrap();

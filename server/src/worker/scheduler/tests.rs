@@ -133,7 +133,7 @@ fn documents_create_their_index_and_share_batches() {
 }
 
 #[test]
-fn a_bad_payload_hurts_nobody_else() {
+fn a_bad_payload_hurts_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     server.add("films", &[document(1)]);
@@ -380,7 +380,7 @@ fn old_tasks_are_deleted_by_a_task() {
 }
 
 #[test]
-fn the_thread_wakes_for_work_and_stops_when_told() {
+fn the_thread_wakes_for_work_and_stops_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     let (queue, instance) = (Arc::clone(&server.queue), Arc::clone(&server.instance));

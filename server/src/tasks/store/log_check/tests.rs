@@ -115,7 +115,7 @@ fn a_flipped_bit_is_put_right_nearly_everywhere() {
 }
 
 #[test]
-fn more_damage_than_that_is_told_from_a_torn_end() {
+fn more_damage_than_that_is_reported_from_a_torn_end() {
     let left = left_behind();
     let whole = left.check(&left.whole);
     let live = usize::try_from(whole.kept_bytes).unwrap();

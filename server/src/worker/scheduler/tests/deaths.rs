@@ -62,7 +62,7 @@ fn a_task_that_kills_twice_fails_alone() {
 }
 
 #[test]
-fn who_is_killed_by_somebody_else_has_not_died_of_a_task() {
+fn who_is_killed_from_outside_has_not_died_of_a_task() {
     let folder = tempfile::tempdir().unwrap();
     let Server { queue, instance } = Server::open(folder.path());
     let Ok(queue) = Arc::try_unwrap(queue) else { panic!("nothing else has it") };
