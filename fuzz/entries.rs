@@ -110,7 +110,7 @@ pub fn query(data: &[u8]) {
         end = token.range.end;
     }
     for prefix_search in [false, true] {
-        parse_query(&text, &TOKENIZER, &[], &Default::default(), prefix_search);
+        parse_query(&text, &TOKENIZER, &[], &Default::default(), prefix_search, 100);
     }
     // Long queries are bounded by their terms, not by this target's patience.
     let query: String = text.chars().take(200).collect();

@@ -57,6 +57,63 @@ fn any_word_is_enough_per_request_and_per_index() {
         .refused(400, "invalid_settings_matching_strategy");
 }
 
+/// Plurals, possessives and what else shares a stem, found, marked and explained, of questions only.
+#[test]
+fn questions_find_other_forms_of_their_words() {
+    let server = Server::start();
+    let texts = ["Libraries catalogue their books.", "A librarian books a flight.", "He cataloged the shelves."];
+    let document = |(id, text): (u64, &&str)| json!({"id": id, "text": text});
+    server.add("notes", (1..).zip(&texts).map(document).collect());
+    let query =
+        json!({"q": "library's shelf", "matchingStrategy": "any", "explain": true, "attributesToHighlight": ["text"]});
+    let answer = server.search("notes", query);
+    assert_eq!(answer["estimatedTotalHits"], 1, "{answer}");
+    assert_eq!(answer["hits"][0]["_formatted"]["text"], "<em>Libraries</em> catalogue their books.");
+    let told = &answer["hits"][0]["_explanation"]["words"][0];
+    assert_eq!((&told["matches"][0]["match"], &told["matches"][0]["term"]), (&json!("stem"), &json!("libraries")));
+    let ids = |query: &str, strategy: &str| server.ids("notes", json!({"q": query, "matchingStrategy": strategy}));
+    assert_eq!(ids("cataloging ", "any"), [json!(3)]);
+    for strategy in ["last", "all", "frequency"] {
+        assert!(ids("cataloging ", strategy).is_empty(), "{strategy}");
+    }
+    // Of two documents that say as much, the one with the word itself comes first.
+    assert_eq!(ids("book ", "any").len(), 2);
+    server.add("notes", json!([{"id": 4, "text": "A librarian book a flight."}]));
+    assert_eq!(ids("book ", "any")[0], json!(4));
+    // By the language that the request names: `hauser` is what `Häuser` is searched as.
+    server.add("notes", json!([{"id": 5, "text": "Viele Häuser"}]));
+    let german =
+        |locale: &str| server.ids("notes", json!({"q": "haus ", "matchingStrategy": "any", "locales": [locale]}));
+    assert_eq!((german("deu"), german("eng")), (vec![json!(5)], vec![]));
+}
+
+/// In a question, what is quoted tells much and is not asked for; a plus insists.
+#[test]
+fn phrases_of_questions_are_words_unless_they_are_insisted_on() {
+    let server = films();
+    let ids = |query: &str| server.ids("films", json!({"q": query, "matchingStrategy": "any"}));
+    assert_eq!(ids("the sea \"meets an alien\""), [1, 2, 3].map(|id| json!(id)));
+    assert_eq!(ids("the sea \"unheard of\"").len(), 3);
+    assert_eq!(ids("the sea +\"meets an alien\""), [json!(1)]);
+    assert!(ids("the sea +\"unheard of\"").is_empty());
+    for strategy in ["last", "all", "frequency"] {
+        let query = json!({"q": "sea \"meets an alien\"", "matchingStrategy": strategy});
+        assert!(server.ids("films", query).iter().all(|id| *id == json!(1)), "{strategy}");
+    }
+}
+
+/// Long questions are cut to their rarest words, wherever they stand.
+#[test]
+fn the_most_telling_words_of_a_long_question_count() {
+    let server = Server::start();
+    let documents = (0..120).map(|id| json!({"id": id, "text": format!("{} rare{id}", "common ".repeat(2))}));
+    server.add("notes", documents.collect());
+    let question = format!("{}rare7", "common ".repeat(300));
+    let answer = server.search("notes", json!({"q": format!("{question} common"), "matchingStrategy": "any"}));
+    assert_eq!(answer["hits"][0]["id"], 7, "{answer}");
+    assert_eq!(answer["degradedReasons"], json!(["queryTerms"]));
+}
+
 #[test]
 fn hits_report_why_they_are_hits() {
     let server = films();

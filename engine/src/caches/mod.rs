@@ -6,8 +6,8 @@
 mod bounded;
 mod ceilings;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use self::bounded::{BoundedCache, HeapBytes};
 use self::ceilings::CeilingCache;
@@ -15,6 +15,7 @@ use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 use crate::runtime::Runtime;
 use crate::segment::{NearBeginnings, SegmentReader};
+use crate::text::Language;
 
 /// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
 /// holds both.
@@ -31,6 +32,16 @@ pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
 
 /// Where terms begin like a word. Finding that takes a walk of the dictionary.
 pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
+
+/// Terms that share the stem of a word. Finding them takes stemming all that begin like it.
+pub(crate) type FormsCache = BoundedCache<FormsKey, Vec<TermOrdinal>>;
+
+/// A word and the language of its stem.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FormsKey {
+    pub(crate) word: Box<str>,
+    pub(crate) language: Language,
+}
 
 /// A word read as two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +74,7 @@ pub(crate) struct WordDocsKey {
 /// Terms by their number of typos: one, two; ascending.
 pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// The caches of one segment: five of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
+/// The caches of one segment: six of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
 /// rankings.
 #[derive(Debug)]
 pub struct SegmentCaches {
@@ -72,6 +83,9 @@ pub struct SegmentCaches {
     pub(crate) typos: TypoCache,
     pub(crate) beginnings: BeginningCache,
     pub(crate) word_docs: WordDocsCache,
+    pub(crate) forms: FormsCache,
+    /// The language of the texts, once it was asked for; `None` in it when they do not say.
+    pub(crate) language: OnceLock<Option<Language>>,
     pub(crate) ceilings: CeilingCache,
     warm_up_begun: AtomicBool,
     runtime: Arc<Runtime>,
@@ -93,6 +107,8 @@ impl SegmentCaches {
             typos: TypoCache::new(doc_count),
             beginnings: BeginningCache::new(doc_count),
             word_docs: WordDocsCache::new(doc_count),
+            forms: FormsCache::new(doc_count),
+            language: OnceLock::new(),
             ceilings: CeilingCache::default(),
             warm_up_begun: AtomicBool::new(false),
             runtime,
@@ -130,6 +146,18 @@ impl HeapBytes for TypoKey {
 impl HeapBytes for WordDocsKey {
     fn heap_bytes(&self) -> usize {
         self.word.heap_bytes()
+    }
+}
+
+impl HeapBytes for FormsKey {
+    fn heap_bytes(&self) -> usize {
+        self.word.len()
+    }
+}
+
+impl HeapBytes for Vec<TermOrdinal> {
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<TermOrdinal>()
     }
 }
 

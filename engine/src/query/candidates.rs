@@ -263,6 +263,11 @@ impl<'a> SegmentQuery<'a> {
         (0..CLASSES).all(|class| self.docs(node, class).is_empty())
     }
 
+    /// Documents of any of some terms, in the searched fields.
+    pub(crate) fn words_docs(&self, ordinals: &[TermOrdinal]) -> DocSet {
+        self.union(ordinals.iter().copied(), self.searched.as_deref())
+    }
+
     /// Documents of one term in the searched fields.
     pub fn term_docs(&self, ordinal: TermOrdinal) -> DocSet {
         self.union(std::iter::once(ordinal), self.searched.as_deref())

@@ -7,6 +7,7 @@ use super::graph::{Node, WORD_BYTES_MAX};
 use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
 use super::walk::{first_character, other_first, visit_same_first};
+use super::word_forms::forms;
 use crate::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
 use crate::id::TermOrdinal;
 use crate::segment::Terms;
@@ -20,6 +21,8 @@ pub struct Expansion {
     pub exact: Option<TermOrdinal>,
     /// Words that start with it, itself included; empty when the node is no prefix.
     pub prefix: Range<TermOrdinal>,
+    /// Other words with the same stem; looked for where [`QueryOptions::form_languages`] says so.
+    pub forms: Vec<TermOrdinal>,
     pub one_typo: Vec<TermOrdinal>,
     pub two_typos: Vec<TermOrdinal>,
     /// Sequences of words that mean the same, all of them in the dictionary.
@@ -52,13 +55,18 @@ pub fn expand(segment: CachedSegment<'_>, node: &Node, options: &QueryOptions, s
         ..Expansion::default()
     };
     out.synonyms = node.synonyms.iter().filter_map(|words| sequence(terms, words)).collect();
+    if !options.form_languages.is_empty() && !node.is_ngram() {
+        out.forms = forms(segment, &node.text, &options.form_languages);
+        out.forms.retain(|&ordinal| allowed(ordinal));
+    }
     if node.budget == 0 {
         return out;
     }
     let near = segment.caches.typos.get_or_find(typo_key(node), || near(segment, node));
+    let forms = out.forms.clone();
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
-        allowed(ordinal) && !(options.typos.exact_numbers && number())
+        allowed(ordinal) && forms.binary_search(&ordinal).is_err() && !(options.typos.exact_numbers && number())
     };
     let [one, two] = &*near;
     out.one_typo = one.iter().copied().filter(|&ordinal| counts(ordinal)).collect();

@@ -18,6 +18,7 @@ pub mod split;
 pub(crate) mod vertex;
 mod walk;
 pub(crate) mod warm_up;
+pub(crate) mod word_forms;
 
 pub use crate::index::settings::MatchingStrategy;
 pub use candidates::SegmentQuery;

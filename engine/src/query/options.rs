@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use crate::id::FieldId;
+use crate::text::Language;
 
 /// Weight of a field that is not searched.
 pub const NOT_SEARCHED: u16 = u16::MAX;
@@ -28,6 +29,8 @@ pub struct QueryOptions {
     pub searchable: Vec<bool>,
     /// Largest weight any field of the index can have.
     pub max_weight: u16,
+    /// Languages whose stems are looked for: terms that share the stem of a word count as forms of it. None: words as they are.
+    pub form_languages: Vec<Language>,
     /// Per field: words there are matched by typos too.
     pub typos_allowed: Vec<bool>,
 }

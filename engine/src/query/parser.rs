@@ -7,6 +7,8 @@ use crate::text::{Language, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
+/// Terms of a question that are read; of these, the [`TERMS_MAX`] most telling ones count.
+pub const QUESTION_TERMS_MAX: usize = 1000;
 /// Excluded words and phrases beyond this count are ignored.
 pub const EXCLUDED_MAX: usize = 500;
 /// What is longer is cut: the terms that count fit in far less.
@@ -29,6 +31,8 @@ pub struct QueryTerm {
     pub kind: TermKind,
     pub first_position: u16,
     pub last_position: u16,
+    /// A phrase that a document must hold, whatever the strategy: `+"…"`.
+    pub is_required: bool,
     /// Stop words of the phrase that it is.
     pub stop_words: u16,
     /// Stop words that were dropped right before it.
@@ -38,7 +42,7 @@ pub struct QueryTerm {
 impl QueryTerm {
     /// The only one of a query.
     pub(super) fn alone(kind: TermKind) -> QueryTerm {
-        QueryTerm { kind, first_position: 0, last_position: 0, stop_words: 0, dropped_before: 0 }
+        QueryTerm { kind, first_position: 0, last_position: 0, is_required: false, stop_words: 0, dropped_before: 0 }
     }
 
     /// Words of the query that this term stands for.
@@ -66,7 +70,7 @@ pub enum Excluded {
 pub struct ParsedQuery {
     pub terms: Vec<QueryTerm>,
     pub excluded: Vec<Excluded>,
-    /// There were more than [`TERMS_MAX`] terms, [`EXCLUDED_MAX`] excluded ones or [`QUERY_BYTES_MAX`] bytes; the rest is left
+    /// There were more terms than asked for, [`EXCLUDED_MAX`] excluded ones or [`QUERY_BYTES_MAX`] bytes; the rest is left
     /// out.
     pub is_cut: bool,
 }
@@ -78,6 +82,7 @@ struct PhraseBuilder {
     last_position: u16,
     stop_words: u16,
     negative: bool,
+    is_required: bool,
 }
 
 impl PhraseBuilder {
@@ -103,6 +108,7 @@ impl PhraseBuilder {
                 kind: TermKind::Phrase(self.words),
                 first_position: self.first_position,
                 last_position: self.last_position,
+                is_required: self.is_required,
                 stop_words: self.stop_words,
                 dropped_before: 0,
             });
@@ -113,6 +119,7 @@ impl PhraseBuilder {
 /// Parses `text`, or as much of it as counts. Cost: linear in its length.
 ///
 /// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
+/// * `+"…"` is a phrase that is required where others are not.
 /// * `-word`, `-"…"` exclude, at the start of the text or after white space.
 /// * The last word is a prefix when `prefix_search` is set and nothing follows it.
 /// * Stop words (in normal form) are dropped, but for the last word and inside phrases.
@@ -122,19 +129,20 @@ pub fn parse_query(
     languages: &[Language],
     stop_words: &HashSet<String>,
     prefix_search: bool,
+    terms_max: usize,
 ) -> ParsedQuery {
     let (text, rest) = text.split_at(cut(text, QUERY_BYTES_MAX).len());
     let tokens = tokenizer.tokens(text, languages);
     let mut out = ParsedQuery { is_cut: rest.contains(|c: char| !c.is_whitespace()), ..ParsedQuery::default() };
     let mut phrase: Option<PhraseBuilder> = None;
     let mut after_space = true;
-    let mut negative = false;
+    let (mut negative, mut is_required) = (false, false);
     // Stop words since the last term.
     let mut dropped = 0;
     // The first word lands on position 0 through wrapping.
     let mut position = u16::MAX;
     for (index, token) in tokens.iter().enumerate() {
-        if out.terms.len() >= TERMS_MAX {
+        if out.terms.len() >= terms_max {
             out.is_cut |= tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
             break;
         }
@@ -157,33 +165,35 @@ pub fn parse_query(
                         kind: TermKind::Word { text: token.text.to_string(), prefix: is_last && prefix_search },
                         first_position: position,
                         last_position: position,
+                        is_required: false,
                         stop_words: 0,
                         dropped_before: std::mem::take(&mut dropped),
                     });
                 } else {
                     dropped += 1;
                 }
-                after_space = false;
+                (after_space, is_required) = (false, false);
             }
             TokenKind::HardSeparator | TokenKind::SoftSeparator => {
                 let separator = &text[token.range.clone()];
                 if token.kind == TokenKind::HardSeparator {
                     position = position.wrapping_add(HARD_SEPARATOR_STEP);
                     if let Some(open) = phrase.take() {
-                        let negative = open.negative;
+                        let (negative, is_required) = (open.negative, open.is_required);
                         open.finish(&mut out);
-                        phrase = Some(PhraseBuilder { negative, ..PhraseBuilder::default() });
+                        phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() });
                     }
                 }
                 for c in separator.chars() {
                     if c == '"' {
                         match phrase.take() {
                             Some(open) => open.finish(&mut out),
-                            None => phrase = Some(PhraseBuilder { negative, ..PhraseBuilder::default() }),
+                            None => phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() }),
                         }
-                        negative = false;
+                        (negative, is_required) = (false, false);
                     } else {
                         negative = phrase.is_none() && c == '-' && after_space;
+                        is_required = phrase.is_none() && c == '+' && after_space;
                     }
                     after_space = c.is_whitespace();
                 }
@@ -203,13 +213,13 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> ParsedQuery {
-        parse_query(text, &Tokenizer::default(), &[], &HashSet::new(), true)
+        parse_query(text, &Tokenizer::default(), &[], &HashSet::new(), true, TERMS_MAX)
     }
 
     #[test]
     fn stop_words_stand_for_themselves_in_phrases_only() {
         let stop_words: HashSet<String> = ["the", "of"].map(str::to_owned).into();
-        let parse = |text: &str| parse_query(text, &Tokenizer::default(), &[], &stop_words, true);
+        let parse = |text: &str| parse_query(text, &Tokenizer::default(), &[], &stop_words, true, TERMS_MAX);
         let found = parse("The soup \"OF the day\" now");
         let shown: Vec<_> =
             found.terms.iter().map(|term| (term.first_position, term.stop_words, term.word_count())).collect();
@@ -220,6 +230,14 @@ mod tests {
         assert!(parse("bird -\"of the\"").excluded.is_empty(), "but exclude nothing");
         assert_eq!(parse("bird -\"of the day\"").excluded.len(), 1);
         assert_eq!(parse("bird the").terms.len(), 2, "the last word may be half typed");
+    }
+
+    #[test]
+    fn a_plus_before_a_phrase_insists_on_it() {
+        let required = |text: &str| parse(text).terms.iter().map(|term| term.is_required).collect::<Vec<_>>();
+        assert_eq!(required("red +\"river stone\" \"sea fox\""), [false, true, false]);
+        assert_eq!(required("c+\"river stone\" + \"sea fox\" +red"), [false, false, false, false]);
+        assert_eq!(required("+\"river stone. Sea fox\""), [true, true], "each of its sentences");
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<Quer
             AttributeList::All => 0,
             AttributeList::These(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),
         },
+        form_languages: Vec::new(),
         typos_allowed: names()
             .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
             .collect(),

@@ -7,9 +7,11 @@ use super::{
     Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, none_if_late,
     per_segment, segment_input,
 };
+use crate::id::TermOrdinal;
 use crate::index::Snapshot;
+use crate::query::parser::TERMS_MAX;
 use crate::query::split::choose_splits;
-use crate::query::{Node, QueryGraph, SegmentQuery};
+use crate::query::{Node, QueryGraph, QueryTerm, SegmentQuery, TermKind};
 use crate::rank::bm25::{Bm25Search, Statistics, is_doubtful, rank};
 use crate::rank::context::SegmentInput;
 use crate::rank::plan::Plan;
@@ -20,7 +22,8 @@ pub(super) fn search_any(
     request: &SearchRequest,
     prepared: Prepared<'_>,
 ) -> Result<SearchResult, SearchError> {
-    let Prepared { parsed, options, filtering, distinct, mut clock } = prepared;
+    let Prepared { mut parsed, options, filtering, distinct, mut clock } = prepared;
+    parsed.is_cut |= keep_most_telling(snapshot, &mut parsed.terms);
     clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
@@ -30,7 +33,7 @@ pub(super) fn search_any(
     // Most words are spelt as they are meant: only of those that hardly any document holds, other forms are looked for.
     let doubtful: Vec<bool> = (0..plain.nodes.len())
         .map(|node| {
-            let docs: u64 = plain_queries.iter().map(|query| u64::from(query.live_len(query.docs(node, 0)))).sum();
+            let docs: u64 = plain_queries.iter().map(|query| known_docs(query, node)).sum();
             plain.nodes[node].phrase.is_none() && is_doubtful(docs, statistics.documents())
         })
         .collect();
@@ -79,6 +82,35 @@ fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
     graph.nodes.retain(|node| !node.is_ngram());
     graph.nodes.iter_mut().for_each(as_spelt);
     graph
+}
+
+/// Keeps the words that fewest documents hold where there are more than a search looks for; words that no document holds
+/// tell nothing. Phrases and the last word stay. `true` when words were left out.
+fn keep_most_telling(snapshot: &Snapshot, terms: &mut Vec<QueryTerm>) -> bool {
+    if terms.len() <= TERMS_MAX {
+        return false;
+    }
+    let last = terms.len() - 1;
+    let docs = |text: &String| -> u64 {
+        let readers = snapshot.segments.iter().map(|view| &view.reader);
+        let found = readers.filter_map(|reader| reader.terms().ordinal(text.as_bytes()).map(|word| (reader, word)));
+        found.map(|(reader, word)| u64::from(reader.postings().doc_freq(word))).sum()
+    };
+    let rank = |(index, term): (usize, &QueryTerm)| match &term.kind {
+        TermKind::Word { text, .. } if index != last => (docs(text).checked_sub(1).unwrap_or(u64::MAX), index),
+        _ => (0, index),
+    };
+    let mut ranks: Vec<(u64, usize)> = terms.iter().enumerate().map(rank).collect();
+    let (_, &mut bar, _) = ranks.clone().select_nth_unstable(TERMS_MAX - 1);
+    ranks.reverse();
+    terms.retain(|_| ranks.pop().is_some_and(|rank| rank <= bar));
+    true
+}
+
+/// How many documents hold a word as it is spelt, and, counted one by one, its other forms.
+fn known_docs(query: &SegmentQuery<'_>, node: usize) -> u64 {
+    let freq = |&form: &TermOrdinal| u64::from(query.reader().postings().doc_freq(form));
+    u64::from(query.live_len(query.docs(node, 0))) + query.expansions()[node].forms.iter().map(freq).sum::<u64>()
 }
 
 fn as_spelt(node: &mut Node) {

@@ -73,6 +73,8 @@ pub enum MatchKind {
     Phrase,
     Prefix,
     Synonym,
+    /// Another form of the word: one with the same stem.
+    Stem,
     OneTypo,
     TwoTypos,
     /// As two words.
@@ -376,6 +378,8 @@ impl Explainer<'_> {
             let kind_of = |token: TermOrdinal| {
                 if e.exact == Some(token) {
                     Some(MatchKind::Exact)
+                } else if e.forms.binary_search(&token).is_ok() {
+                    Some(MatchKind::Stem)
                 } else if e.prefix.contains(&token) && query.stop().binary_search(&token).is_err() {
                     Some(MatchKind::Prefix)
                 } else if has_typos && e.one_typo.contains(&token) {

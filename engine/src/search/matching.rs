@@ -23,6 +23,11 @@ pub(super) fn matching_terms<'a>(
         let query_chars = node.text.chars().count();
         for segment in segments.clone() {
             let e = &segment.expansions()[index];
+            for &ordinal in &e.forms {
+                if let Ok(form) = String::from_utf8(segment.reader().terms().term(ordinal)) {
+                    out.add_word(&form, covers.clone());
+                }
+            }
             for &ordinal in e.one_typo.iter().chain(&e.two_typos) {
                 if let Ok(form) = String::from_utf8(segment.reader().terms().term(ordinal)) {
                     if node.prefix {

@@ -25,8 +25,10 @@ use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
 use crate::index::settings::AvailableAttributes;
 use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
+use crate::query::parser::{QUESTION_TERMS_MAX, TERMS_MAX};
 use crate::query::resolve::{NotSearchable, query_languages, resolve};
 use crate::query::split::choose_splits;
+use crate::query::word_forms::form_languages;
 use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
 use crate::rank::context::{KeywordSearch, SegmentInput};
 use crate::rank::keyword::{beside_largest, rank};
@@ -210,7 +212,7 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
     let mut clock = Clock::start();
     let resolved = snapshot.resolved_settings();
     // Of several mistakes the answer names the one that servers of the protocol name.
-    let options = resolve(snapshot, request.search_on.as_deref())?;
+    let mut options = resolve(snapshot, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
     let filtering = Filtering::new(snapshot, request)?;
     check_sortable(&snapshot.settings, &request.sort, true)?;
@@ -221,11 +223,18 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
         [] => query_languages(snapshot, &options),
         named => named.to_vec(),
     };
+    let is_question = request.matching == MatchingStrategy::Any;
+    let terms_max = if is_question { QUESTION_TERMS_MAX } else { TERMS_MAX };
+    if is_question {
+        options.form_languages = form_languages(snapshot, &languages);
+    }
     let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
-        Some(q) => parse_query(q, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search),
+        Some(q) => {
+            parse_query(q, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search, terms_max)
+        }
         None => ParsedQuery::default(),
     };
-    if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
+    if is_question && !parsed.terms.is_empty() {
         return any::search_any(snapshot, request, Prepared { parsed, options: &options, filtering, distinct, clock });
     }
     clock.lap("parse", None);
@@ -384,7 +393,8 @@ fn matching_universe(
         [] => query_languages(snapshot, &options),
         named => named.to_vec(),
     };
-    let parsed = parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search);
+    let parsed =
+        parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search, TERMS_MAX);
     let graph = QueryGraph::new(Vec::new(), &options);
     for (view, docs) in snapshot.segments.iter().zip(&mut universe) {
         let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);

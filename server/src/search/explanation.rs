@@ -155,6 +155,7 @@ fn kind(kind: MatchKind) -> &'static str {
         MatchKind::Phrase => "phrase",
         MatchKind::Prefix => "prefix",
         MatchKind::Synonym => "synonym",
+        MatchKind::Stem => "stem",
         MatchKind::OneTypo => "oneTypo",
         MatchKind::TwoTypos => "twoTypos",
         MatchKind::Split => "split",

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! score(d) = sum over t of  max over r of  discount(r) * idf(r) * saturated(occurrences(r, d))
-//! occurrences(r, d) = sum over f of  weight(f) * count(r, f, d) / (1 - B + B * tokens(f, d) / average tokens(f))
+//! occurrences(r, d) = sum over f of  weight(f) * (count(r, f, d) + FORM * forms(r, f, d)) / (1 - B + B * tokens(f, d) / average tokens(f))
 //! saturated(n) = n * (K1 + 1) / (n + K1)
-//! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)),   n: documents of this reading and the better ones of the word
+//! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this reading and the better ones of the word
 //! ```
 //!
 //! All statistics are sums over the live documents of the snapshot. Postings hold no frequencies, the token column does.
@@ -33,7 +33,7 @@ use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::SegmentView;
 use crate::query::SegmentQuery;
-use crate::query::graph::QueryGraph;
+use crate::query::graph::{Node, QueryGraph};
 use crate::rank::context::SegmentInput;
 use crate::rank::deadline;
 use crate::rank::explain::{AppliedRule, RuleCandidates};
@@ -147,9 +147,12 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let sets = readings.list.iter().map(|reading| {
-                let is_single = reading.single_word(index).is_some_and(|word| has_ceiling(reader, word));
-                (&reading.docs[index], scale.byte(reading.worth), is_single)
+            let alone: Vec<DocSet> =
+                readings.list.iter().map(|reading| reading.docs[index].and_not(&reading.several[index])).collect();
+            let sets = readings.list.iter().zip(&alone).flat_map(|(reading, alone)| {
+                let is_single = reading.is_of_words(index, |word| has_ceiling(reader, word));
+                let byte = scale.byte(reading.worth);
+                [(alone, byte, is_single), (&reading.several[index], byte, false)]
             });
             let degraded = scan.all(&matching, ceilings.as_deref(), sets, search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
@@ -194,12 +197,13 @@ fn parts(plan: &Plan) -> Vec<KeyPart> {
     parts
 }
 
-/// Documents that hold any of the words, and every phrase.
+/// Documents that hold any of the words or phrases, and every required phrase.
 fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> DocSet {
     let mut docs = DocSet::empty();
     readings.list.iter().for_each(|reading| docs.or_assign(&reading.docs[index]));
     docs.and_assign(&segment.universe);
-    for (node, _) in graph.nodes.iter().enumerate().filter(|(_, node)| node.phrase.is_some()) {
+    let is_required = |node: &Node| node.phrase.is_some() && graph.terms[node.first].is_required;
+    for (node, _) in graph.nodes.iter().enumerate().filter(|(_, node)| is_required(node)) {
         docs.and_assign(segment.query.docs(node, 0));
     }
     docs

@@ -44,6 +44,8 @@ pub(super) fn is_likelier(form_docs: u64, docs: u64) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forms {
     pub(super) words: Vec<TermOrdinal>,
+    /// Other words with the stem of the word; ascending.
+    pub(super) stems: Vec<TermOrdinal>,
     /// Beginning with the word; itself and stop words left out by the reader.
     pub(super) completions: Range<TermOrdinal>,
     pub(super) sequences: Vec<Vec<Option<TermOrdinal>>>,
@@ -61,16 +63,18 @@ pub(super) struct Reading {
     pub(super) forms: Vec<Forms>,
     /// Per segment: documents of this reading that have no better one of the same word.
     pub(super) docs: Vec<DocSet>,
+    /// Per segment: those of `docs` that hold several of its terms.
+    pub(super) several: Vec<DocSet>,
 }
 
 impl Reading {
-    /// The only term of this reading in a segment, if it is one.
-    pub(super) fn single_word(&self, segment: usize) -> Option<TermOrdinal> {
+    /// Whether no document of this reading in a segment counts it by more than one word that `has_ceiling`, but for those
+    /// that hold [`several`](Self::several).
+    pub(super) fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
-        match forms.words.as_slice() {
-            [word] if forms.completions.is_empty() && forms.sequences.is_empty() => Some(*word),
-            _ => None,
-        }
+        let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
+        let is_told_apart = forms.words.len() == 1 || (self.kind == EXACT && !forms.stems.is_empty());
+        are_words && is_told_apart && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
     }
 }
 
@@ -110,13 +114,16 @@ impl Readings {
                     continue;
                 }
                 let discounted = discount * statistics.idf(docs);
+                let several =
+                    segments.iter().zip(&forms).zip(&new).map(|((query, forms), new)| several(query, forms, new));
+                let several = several.collect();
                 if std::mem::take(&mut is_first) {
                     worth = discounted;
                 }
                 if kind < JOINED {
                     known = docs;
                 }
-                readings.list.push(Reading { term, kind, worth: discounted, forms, docs: new });
+                readings.list.push(Reading { term, kind, worth: discounted, forms, docs: new, several });
             }
             readings.worth += worth;
         }
@@ -132,6 +139,9 @@ fn forms(nodes: &[usize], kind: usize, segments: &[&SegmentQuery<'_>], known: u6
             match kind {
                 EXACT | JOINED => {
                     forms.words.extend(e.exact);
+                    if kind == EXACT {
+                        forms.stems.extend_from_slice(&e.forms);
+                    }
                     forms.sequences.extend(e.synonyms.iter().chain(&e.phrase).cloned());
                 }
                 COMPLETION => forms.completions = e.prefix.clone(),
@@ -179,9 +189,14 @@ fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Form
     let is_prefix = !query.expansions()[node].prefix.is_empty();
     match kind {
         JOINED => query.docs(node, 0).clone(),
-        EXACT if !is_prefix => query.docs(node, 0).clone(),
+        EXACT if !is_prefix && forms.stems.is_empty() => query.docs(node, 0).clone(),
+        EXACT if !is_prefix => {
+            let mut docs = query.words_docs(&forms.stems);
+            docs.or_assign(query.docs(node, 0));
+            docs
+        }
         EXACT => {
-            let mut docs = forms.words.first().map_or_else(DocSet::empty, |&word| query.term_docs(word));
+            let mut docs = query.words_docs(&[&forms.words[..], &forms.stems].concat());
             forms.sequences.iter().for_each(|words| docs.or_assign(&query.phrase(words)));
             docs
         }
@@ -195,4 +210,17 @@ fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Form
             docs
         }
     }
+}
+
+/// The documents of `docs` that hold the word in more than one form.
+fn several(query: &SegmentQuery<'_>, forms: &Forms, docs: &DocSet) -> DocSet {
+    let (mut seen, mut several) = (DocSet::empty(), DocSet::empty());
+    if !forms.stems.is_empty() {
+        for &word in forms.words.iter().chain(&forms.stems) {
+            let holding = query.term_docs(word);
+            several.or_assign(&seen.and(&holding));
+            seen.or_assign(&holding);
+        }
+    }
+    several.and(docs)
 }

@@ -7,6 +7,8 @@ use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
 use crate::segment::TokensOfDoc;
 
+/// What another form of a word counts, as a share of the word itself.
+const FORM: f64 = 0.7;
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;
 
@@ -31,6 +33,8 @@ struct Word {
     reading: u32,
     /// Whether it counts only where typos are forgiven.
     is_misspelt: bool,
+    /// What an occurrence of it counts.
+    weight: f64,
     /// The next one of its slot, counted from 1.
     next: u32,
 }
@@ -58,10 +62,12 @@ impl<'a> Lookup<'a> {
         };
         for (number, reading) in (0u32..).zip(&readings.list) {
             let forms = &reading.forms[segment];
-            for &word in &forms.words {
+            let weighted =
+                forms.words.iter().map(|&word| (word, 1.0)).chain(forms.stems.iter().map(|&word| (word, FORM)));
+            for (word, weight) in weighted {
                 let first = &mut lookup.slots[slot(word)];
                 let is_misspelt = reading.kind >= ONE_TYPO;
-                lookup.words.push(Word { ordinal: word, reading: number, is_misspelt, next: *first });
+                lookup.words.push(Word { ordinal: word, reading: number, is_misspelt, weight, next: *first });
                 *first = lookup.words.len() as u32;
             }
             if reading.kind == COMPLETION && !forms.completions.is_empty() {
@@ -89,7 +95,7 @@ pub(super) struct Scorer<'a> {
     fields: Vec<(FieldId, u32)>,
     tokens: Vec<TermOrdinal>,
     /// By reading: occurrences in the field at hand.
-    counts: Vec<u32>,
+    counts: Vec<f64>,
     touched: Vec<u32>,
     /// By reading: weighted occurrences in all fields.
     occurrences: Vec<f64>,
@@ -102,7 +108,7 @@ impl<'a> Scorer<'a> {
             lookup,
             fields: Vec::new(),
             tokens: Vec::new(),
-            counts: vec![0; readings],
+            counts: vec![0.0; readings],
             touched: Vec::new(),
             occurrences: vec![0.0; readings],
         }
@@ -130,12 +136,12 @@ impl<'a> Scorer<'a> {
     fn count(&mut self, run: std::ops::Range<usize>, typos: bool) {
         let lookup = self.lookup;
         let (counts, touched) = (&mut self.counts, &mut self.touched);
-        let mut add = |reading: u32| {
+        let mut add = |reading: u32, weight: f64| {
             let count = &mut counts[reading as usize];
-            if *count == 0 {
+            if *count == 0.0 {
                 touched.push(reading);
             }
-            *count += 1;
+            *count += weight;
         };
         let tokens = &self.tokens[run];
         for &token in tokens {
@@ -144,13 +150,13 @@ impl<'a> Scorer<'a> {
                     && Some(token) != except
                     && lookup.query.stop().binary_search(&token).is_err()
                 {
-                    add(reading);
+                    add(reading, 1.0);
                 }
             }
             let mut next = lookup.slots[slot(token)];
             while let Some(word) = next.checked_sub(1).and_then(|at| lookup.words.get(at as usize)) {
                 if word.ordinal == token && (typos || !word.is_misspelt) {
-                    add(word.reading);
+                    add(word.reading, word.weight);
                 }
                 next = word.next;
             }
@@ -159,14 +165,14 @@ impl<'a> Scorer<'a> {
             let is_here = |window: &[TermOrdinal]| {
                 window.iter().zip(words).all(|(&token, word)| word.map_or(token != GAP, |word| token == word))
             };
-            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading));
+            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading, 1.0));
         }
     }
 
     fn weigh(&mut self, occurrence: f64) {
         for reading in self.touched.drain(..) {
             let count = std::mem::take(&mut self.counts[reading as usize]);
-            self.occurrences[reading as usize] += f64::from(count) * occurrence;
+            self.occurrences[reading as usize] += count * occurrence;
         }
     }
 

@@ -13,6 +13,10 @@ pub(crate) const K1: f64 = 1.2;
 /// How much the length of a field counts.
 pub(crate) const B: f64 = 0.75;
 
+/// Rare words tell more than their logarithm says: in a whole question, most words are frequent and tell nothing, and
+/// together they outweigh the few that it is about. Does what a list of stop words does, in any language.
+const SHARPNESS: f64 = 1.25;
+
 /// Sums over a snapshot, and what follows from them.
 #[derive(Clone, Debug)]
 pub(crate) struct Statistics {
@@ -24,7 +28,7 @@ pub(crate) struct Statistics {
 struct Field {
     /// 0 where it is not searched.
     weight: f64,
-    /// Tokens of the documents that have the field.
+    /// Tokens of a document, 0 where it lacks the field.
     average: f64,
 }
 
@@ -33,12 +37,13 @@ impl Statistics {
         let mut lengths = FieldLengths::default();
         let of_segments: Vec<FieldLengths> = snapshot.segments.par_iter().map(|view| view.field_lengths()).collect();
         of_segments.iter().for_each(|of_segment| lengths.add(of_segment));
+        let documents = snapshot.readable_count();
         let field = |id: usize| {
             let id = FieldId::try_from(id).expect("ids of fields are as many");
             let length = lengths.get(id);
-            Field { weight: field_weight(options, id), average: length.tokens as f64 / length.docs.max(1) as f64 }
+            Field { weight: field_weight(options, id), average: length.tokens as f64 / documents.max(1) as f64 }
         };
-        Statistics { documents: snapshot.readable_count(), fields: (0..options.weights.len()).map(field).collect() }
+        Statistics { documents, fields: (0..options.weights.len()).map(field).collect() }
     }
 
     /// Live documents.
@@ -49,7 +54,7 @@ impl Statistics {
     /// The weight of a word that `docs` documents hold: much when they are few, and never nothing.
     pub(crate) fn idf(&self, docs: u64) -> f64 {
         let (all, docs) = (self.documents as f64, docs as f64);
-        ((all - docs + 0.5).max(0.5) / (docs + 0.5)).ln_1p()
+        ((all - docs + 0.5).max(0.5) / (docs + 0.5)).ln_1p().powf(SHARPNESS)
     }
 
     /// Weight and average length of a field that is searched; the length is at least 1.
