@@ -28,5 +28,5 @@ pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::{AppliedRule, RuleCandidates};
-pub use score::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue, global_score};
+pub use score::{ExactMatch, Exactness, FusedArm, Rank, ScoreDetail, SortedValue, global_score};
 pub use thresholds::SearchThresholds;

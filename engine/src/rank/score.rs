@@ -92,8 +92,26 @@ pub enum ScoreDetail {
     },
     /// Similarity 0..=1; `None` for documents without a vector.
     Vector(Option<f32>),
+    /// Of a hybrid search that fuses its lists, in place of all relevancy rules.
+    Fusion {
+        /// 0..=1: the weighted sum of the shares.
+        score: f64,
+        words: Option<FusedArm>,
+        nearness: Option<FusedArm>,
+    },
     /// The time budget ended before this rule was applied.
     Skipped,
+}
+
+/// What one list of a hybrid search gives a hit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FusedArm {
+    /// Place in the list, from 1.
+    pub rank: u32,
+    /// As the list has it: similarity, or the sum of BM25.
+    pub score: f64,
+    /// 0..=1: what it counts, before the weight of the list.
+    pub share: f64,
 }
 
 impl ScoreDetail {
@@ -162,7 +180,8 @@ impl ScoreDetail {
             ScoreDetail::Sort { .. }
             | ScoreDetail::GeoSort { .. }
             | ScoreDetail::Bm25 { .. }
-            | ScoreDetail::Vector(_) => [None, None],
+            | ScoreDetail::Vector(_)
+            | ScoreDetail::Fusion { .. } => [None, None],
         }
     }
 }
@@ -171,7 +190,7 @@ impl ScoreDetail {
 pub fn global_score(details: &[ScoreDetail]) -> f64 {
     let whole = details.iter().find_map(|d| match d {
         ScoreDetail::Vector(s) => Some(f64::from(s.unwrap_or(0.0))),
-        ScoreDetail::Bm25 { score, .. } => Some(*score),
+        ScoreDetail::Bm25 { score, .. } | ScoreDetail::Fusion { score, .. } => Some(*score),
         _ => None,
     });
     whole.unwrap_or_else(|| Rank::fold(details.iter().flat_map(|d| d.ranks()).flatten()))

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use hashbrown::HashSet;
 
 use super::explain::Standing;
+use super::fusion::{FUSED_HITS, Fused, Fusion, fuse};
 use super::semantic::{SemanticQuery, search_semantic};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
 use crate::bits::DocSet;
@@ -33,18 +34,21 @@ pub fn search_hybrid(
     snapshot: &Snapshot,
     request: &SearchRequest,
     ratio: f64,
+    fusion: Fusion,
     vector: impl FnOnce() -> Option<SemanticQuery>,
 ) -> Result<HybridResult, SearchError> {
     let window = request.offset.saturating_add(request.limit);
     let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
     // To find the place of a document, as far as there are pages.
     let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
-    let first = SearchRequest { offset: 0, limit: reach, scores: true, ..request.clone() };
+    let is_fused = fusion != Fusion::Score;
+    let depth = if is_fused && window > 0 { reach.max(FUSED_HITS) } else { reach };
+    let first = SearchRequest { offset: 0, limit: depth, scores: true, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
     // Who asks for no hits but for all that match, as a facet search does, gets both sides.
     let counts_alone = window == 0 && request.exhaustive;
-    let alone = !counts_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
+    let alone = !is_fused && !counts_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
     let Some(semantic) = (if alone { None } else { vector() }) else {
         words.hits.truncate(window);
         words.hits.drain(..request.offset.min(words.hits.len()));
@@ -52,20 +56,14 @@ pub fn search_hybrid(
     };
     let near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
 
-    let weighted = |hits: Vec<Hit>, weight: f64, is_semantic: bool| {
-        hits.into_iter().map(move |hit| Weighted { groups: groups(&hit, weight), hit, is_semantic })
+    let merged: Vec<Fused> = match fuse(fusion, ratio, &words.hits, &near.hits) {
+        Some(fused) => fused,
+        None => by_weighted_scores(std::mem::take(&mut words.hits), near.hits, ratio),
     };
-    let mut by_words = weighted(words.hits, 1.0 - ratio, false).peekable();
-    let mut by_nearness = weighted(near.hits, ratio, true).peekable();
-    let merged = std::iter::from_fn(|| match (by_words.peek(), by_nearness.peek()) {
-        (Some(word), Some(near)) if compare(&word.groups, &near.groups) == Ordering::Less => by_words.next(),
-        (_, Some(_)) => by_nearness.next(),
-        (_, None) => by_words.next(),
-    });
     let mut distinct = distinct(snapshot, request)?;
     let mut seen = HashSet::new();
-    let kept = merged.filter(|weighted| seen.insert(weighted.hit.address)).filter(|weighted| {
-        let address = weighted.hit.address;
+    let kept = merged.into_iter().filter(|fused| seen.insert(fused.hit.address)).filter(|fused| {
+        let address = fused.hit.address;
         distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
     });
     let address = asked.and_then(|id| snapshot.find(id));
@@ -122,6 +120,21 @@ pub fn search_hybrid(
     Ok(HybridResult { result, semantic_hit_count })
 }
 
+/// Merges by score, each weighted; in the order of both lists.
+fn by_weighted_scores(words: Vec<Hit>, near: Vec<Hit>, ratio: f64) -> Vec<Fused> {
+    let weighted = |hits: Vec<Hit>, weight: f64, is_semantic: bool| {
+        hits.into_iter().map(move |hit| (groups(&hit, weight), Fused { hit, is_semantic }))
+    };
+    let mut by_words = weighted(words, 1.0 - ratio, false).peekable();
+    let mut by_nearness = weighted(near, ratio, true).peekable();
+    let merged = std::iter::from_fn(|| match (by_words.peek(), by_nearness.peek()) {
+        (Some(word), Some(near)) if compare(&word.0, &near.0) == Ordering::Less => by_words.next(),
+        (_, Some(_)) => by_nearness.next(),
+        (_, None) => by_words.next(),
+    });
+    merged.map(|(_, fused)| fused).collect()
+}
+
 /// Of the documents that one of the lists knows, one for each value: those of the merged list, which `distinct` has seen,
 /// and for other values any. Each list alone may have chosen another document of the same value.
 fn of_different_values(
@@ -141,12 +154,6 @@ fn of_different_values(
         });
     }
     kept.into_iter().map(|docs| docs.into_iter().collect()).collect()
-}
-
-struct Weighted {
-    groups: Vec<Group>,
-    hit: Hit,
-    is_semantic: bool,
 }
 
 /// What a hit is compared by: runs of relevancy rules as one number, sorts as their values.

@@ -4,6 +4,7 @@
 mod any;
 mod explain;
 mod filtering;
+mod fusion;
 mod hybrid;
 mod matching;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use crate::query::MatchingStrategy;
 pub use explain::{
     DocumentExplanation, Explain, Explanation, MatchKind, Nearness, Stage, Standing, TermMatch, WordMatches,
 };
+pub use fusion::{DEFAULT_RRF_K, Fusion};
 pub use hybrid::{HybridResult, search_hybrid};
 pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
 

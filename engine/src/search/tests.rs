@@ -223,7 +223,11 @@ fn nearness_explains_its_stages() {
         explanation.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
     assert_eq!(stages, [("filter for vectors", Some(4)), ("nearness", Some(4)), ("hits by nearness", Some(4))]);
     assert_eq!((names(&explanation), explanation.rules[0].documents), (vec![vec!["vectorSort".to_owned()]], 4));
-    let both = search_hybrid(&snapshot, &request, 0.9, || Some(near())).unwrap().result.explanation.expect("asked for");
+    let both = search_hybrid(&snapshot, &request, 0.9, Fusion::Score, || Some(near()))
+        .unwrap()
+        .result
+        .explanation
+        .expect("asked for");
     let stages: Vec<&str> = both.stages.iter().map(|stage| stage.name).collect();
     assert!(stages.contains(&"match and filter") && stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
     let rules = names(&both);
@@ -328,18 +332,18 @@ fn words_and_nearness_together() {
     let snapshot = square().snapshot();
     let request = SearchRequest { query: Some("red fox".into()), ..SearchRequest::default() };
     let near = || Some(SemanticQuery::new("e", vec![-1.0, 0.0]));
-    let both = search_hybrid(&snapshot, &request, 0.5, near).unwrap();
+    let both = search_hybrid(&snapshot, &request, 0.5, Fusion::Score, near).unwrap();
     // Document 1 is what the words say, 3 what the vector says.
     assert_eq!(ids(&snapshot, &both.result)[..2], [3, 1]);
     assert_eq!(both.semantic_hit_count, 4);
-    let words = search_hybrid(&snapshot, &request, 0.5, || None).unwrap();
+    let words = search_hybrid(&snapshot, &request, 0.5, Fusion::Score, || None).unwrap();
     assert_eq!((ids(&snapshot, &words.result), words.semantic_hit_count), (vec![1, 2], 0));
     // Words alone when they do well enough: the vector is not even asked for.
     let one = SearchRequest { limit: 1, ..request.clone() };
-    let alone = search_hybrid(&snapshot, &one, 0.1, || panic!("not needed")).unwrap();
+    let alone = search_hybrid(&snapshot, &one, 0.1, Fusion::Score, || panic!("not needed")).unwrap();
     assert_eq!(ids(&snapshot, &alone.result), [1]);
     let without = SearchRequest { query: Some("red -dog".into()), ..SearchRequest::default() };
-    let both = search_hybrid(&snapshot, &without, 0.9, near).unwrap();
+    let both = search_hybrid(&snapshot, &without, 0.9, Fusion::Score, near).unwrap();
     let mut found = ids(&snapshot, &both.result);
     found.sort_unstable();
     assert_eq!(found, [1, 3, 5]);
@@ -354,11 +358,11 @@ fn a_hybrid_search_for_candidates_alone_has_those_of_both_lists() {
         let filter = filter.clone();
         SearchRequest { query: Some("fox".into()), filter, limit: 0, exhaustive, ..SearchRequest::default() }
     };
-    let found = search_hybrid(&snapshot, &request(true), 0.5, near).unwrap().result;
+    let found = search_hybrid(&snapshot, &request(true), 0.5, Fusion::Score, near).unwrap().result;
     let candidates: u32 = found.candidates.iter().map(crate::bits::DocSet::len).sum();
     assert_eq!((found.total, candidates, found.hits.len()), (4, 4, 0));
     // Without an embedder that answers, those of the words.
-    assert_eq!(search_hybrid(&snapshot, &request(true), 0.5, || None).unwrap().result.total, 2);
+    assert_eq!(search_hybrid(&snapshot, &request(true), 0.5, Fusion::Score, || None).unwrap().result.total, 2);
 }
 
 #[test]
@@ -378,7 +382,9 @@ fn totals_of_a_hybrid_search_are_of_both_lists() {
     let snapshot = index.snapshot();
     let both = |request: SearchRequest| {
         let request = SearchRequest { query: Some("fox".into()), ..request };
-        let found = search_hybrid(&snapshot, &request, 0.5, || Some(SemanticQuery::new("e", vec![0.0, 1.0]))).unwrap();
+        let found =
+            search_hybrid(&snapshot, &request, 0.5, Fusion::Score, || Some(SemanticQuery::new("e", vec![0.0, 1.0])))
+                .unwrap();
         let fields = select_facets(&["kind".to_owned()], &snapshot.settings, &snapshot.fields).unwrap();
         let counted = distributions(&snapshot, &found.result.candidates, &fields, Listing::up_to(100));
         let counts = counted[0].values.iter().map(|(_, count)| *count).collect::<Vec<_>>();
@@ -431,7 +437,7 @@ fn similarities_are_moved_to_where_they_are_expected() {
     assert_eq!(found.hits[1].score, found.hits[2].score);
     // Unmoved, 0.6 times 0.7 of the dog would be before 0.4 of the fox, whose words are right.
     let request = SearchRequest { query: Some("fox".into()), limit: 3, ..SearchRequest::default() };
-    let both = search_hybrid(&snapshot, &request, 0.6, || Some(query.clone())).unwrap();
+    let both = search_hybrid(&snapshot, &request, 0.6, Fusion::Score, || Some(query.clone())).unwrap();
     assert_eq!(ids(&snapshot, &both.result), [3, 1, 2]);
 }
 

@@ -88,7 +88,7 @@ mod tests {
             (Language::Eng, ["fly", "flies"]),
             (Language::Eng, ["possible", "possibility"]),
             (Language::Deu, ["haus", "hauser"]),
-            (Language::Nld, ["brief", "brieven"]),
+            (Language::Nld, ["boek", "boeken"]),
             (Language::Rus, ["книга", "книги"]),
             (Language::Ara, ["كتاب", "والكتاب"]),
         ];

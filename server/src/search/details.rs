@@ -1,7 +1,7 @@
 //! `_rankingScoreDetails`: what each ranking rule said of a hit.
 
 use lamina_engine::index::settings::AttributeList;
-use lamina_engine::rank::{ExactMatch, Exactness, Rank, ScoreDetail, SortedValue};
+use lamina_engine::rank::{ExactMatch, Exactness, FusedArm, Rank, ScoreDetail, SortedValue};
 use serde_json::{Map, Value, json};
 
 /// One key for each applied rule, in order. Sorts by fields that are not displayed keep their place but hide name and
@@ -88,6 +88,12 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
             })),
         ),
         ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
+        ScoreDetail::Fusion { score, words, nearness } => {
+            let arm = |arm: &FusedArm| json!({ "rank": arm.rank, "value": arm.score, "score": arm.share });
+            let arms =
+                json!({ "words": words.as_ref().map(arm), "vectors": nearness.as_ref().map(arm), "score": score });
+            ("fusion".into(), object(arms))
+        }
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
 }

@@ -72,7 +72,13 @@ fn search_by_asked_kind(
                     None
                 }
             };
-            let found = search_hybrid(target.snapshot, request, f64::from(hybrid.semantic_ratio), near);
+            let found = search_hybrid(
+                target.snapshot,
+                request,
+                f64::from(hybrid.semantic_ratio),
+                hybrid.fusion_for(request.matching),
+                near,
+            );
             let mut found = found.map_err(refuse)?;
             if is_let_down {
                 found.result.degraded = true;

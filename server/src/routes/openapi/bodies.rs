@@ -155,6 +155,7 @@ pub(super) fn parameter(name: &str) -> Value {
             count()
         }
         "rankingScoreThreshold" | "hybridSemanticRatio" => share(),
+        "hybridFusion" => one_of(&search::fusion_names()),
         "retrieveVectors"
         | "showMatchesPosition"
         | "showRankingScore"

@@ -66,13 +66,19 @@ fn federation() -> Value {
     )
 }
 
+/// Which embedder counts in a search, how much, and how its list is merged with that of words.
+fn hybrid() -> Value {
+    let fusions = one_of(&search::fusion_names());
+    exactly([("embedder", text()), ("semanticRatio", share()), ("fusion", fusions), ("rrfK", number())], &["embedder"])
+}
+
 /// A field of a search, or of a request for similar documents.
 fn field(name: &str) -> Value {
     match name {
         "offset" | "limit" | "cropLength" => count(),
         "page" | "hitsPerPage" => or_null(count()),
         "vector" => or_null(list(number())),
-        "hybrid" => or_null(exactly([("embedder", text()), ("semanticRatio", share())], &["embedder"])),
+        "hybrid" => or_null(hybrid()),
         "attributesToRetrieve"
         | "attributesToCrop"
         | "attributesToHighlight"

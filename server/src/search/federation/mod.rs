@@ -154,7 +154,7 @@ fn one<'a>(
     let result = &mut found.result;
     let is_complete = result.hits.len() as u64 == result.total && !result.degraded;
     let weighted: Vec<Weighted> = result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
-    let is_semantic = |hit: &Hit| hit.details.iter().any(|detail| matches!(detail, ScoreDetail::Vector(_)));
+    let is_semantic = |hit: &Hit| hit.details.iter().any(|detail| is_by_vectors(detail));
     let semantic = result.hits.iter().map(is_semantic).collect();
     // Until all queries have run, only what hits are merged by is kept of each, unless more is shown.
     if !asked.query.show_ranking_score_details && asked.query.explain.is_none() {
@@ -287,4 +287,15 @@ fn at_facets(error: ApiError, uid: &str, is_used: bool) -> ApiError {
     let mut error = error.prefixed(format_args!("Inside `.federation.facetsByIndex.{uid}`: "));
     error.message.push_str(&note);
     if error.code == Code::IndexNotFound { error.with_status(400) } else { error }
+}
+
+/// Whether a hit is one by its vectors: they gave it more than its words.
+fn is_by_vectors(detail: &ScoreDetail) -> bool {
+    match detail {
+        ScoreDetail::Vector(_) => true,
+        ScoreDetail::Fusion { words, nearness: Some(nearness), .. } => {
+            words.is_none_or(|words| words.share < nearness.share)
+        }
+        _ => false,
+    }
 }

@@ -1,5 +1,6 @@
 //! A search in a JSON body.
 
+use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
@@ -162,10 +163,12 @@ fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
 }
 
 fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
-    let (mut embedder, mut semantic_ratio) = (None, Hybrid::DEFAULT_RATIO);
-    at.fields(&["semanticRatio", "embedder"], |name, field| {
+    let (mut embedder, mut semantic_ratio, mut fusion, mut k) = (None, Hybrid::DEFAULT_RATIO, None, None);
+    at.fields(&["semanticRatio", "embedder", "fusion", "rrfK"], |name, field| {
         match name {
             "embedder" => embedder = Some(field.code(Code::InvalidSearchEmbedder).string()?),
+            "fusion" => fusion = Some(field.code(Code::InvalidSearchHybridQuery).one_of(&Hybrid::FUSIONS)?),
+            "rrfK" => k = Some(rrf_k(&field.code(Code::InvalidSearchHybridQuery))?),
             _ => {
                 let field = field.code(Code::InvalidSearchSemanticRatio);
                 semantic_ratio = unit_interval("semanticRatio", field)? as f32;
@@ -173,7 +176,25 @@ fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
         }
         Ok(())
     })?;
-    Ok(Hybrid { embedder: required(embedder, &at, "embedder", Code::InvalidSearchHybridQuery)?, semantic_ratio })
+    let embedder = required(embedder, &at, "embedder", Code::InvalidSearchHybridQuery)?;
+    if let Some(k) = k {
+        if !matches!(fusion, Some(Fusion::Rrf { .. })) {
+            let at = at.code(Code::InvalidSearchHybridQuery);
+            return Err(at.invalid("`rrfK` is of `\"fusion\": \"rrf\"` only: send both, or leave it out."));
+        }
+        fusion = Some(Fusion::Rrf { k });
+    }
+    Ok(Hybrid { embedder, semantic_ratio, fusion })
+}
+
+fn rrf_k(at: &At<'_>) -> ApiResult<f64> {
+    let k = at.number()?;
+    let most = Hybrid::RRF_K_MAX;
+    if (0.0..=most).contains(&k) {
+        Ok(k)
+    } else {
+        Err(at.invalid(format!("expected a number from 0 to {most}, but found {k}")))
+    }
 }
 
 fn unit_interval(name: &str, at: At<'_>) -> ApiResult<f64> {

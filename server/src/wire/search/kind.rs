@@ -1,5 +1,7 @@
 //! Which kind of search a request asks for.
 
+use lamina_engine::search::{DEFAULT_RRF_K, Fusion, MatchingStrategy};
+
 use super::SearchQuery;
 use crate::error::{ApiError, ApiResult, Code};
 
@@ -10,11 +12,24 @@ pub struct Hybrid {
     pub embedder: String,
     /// From 0 (words only) to 1 (meaning only).
     pub semantic_ratio: f32,
+    /// How both lists are merged; by the strategy when it is not said.
+    pub fusion: Option<Fusion>,
 }
 
 impl Hybrid {
     /// Half words, half meaning.
     pub const DEFAULT_RATIO: f32 = 0.5;
+    /// The ways to merge, by name.
+    pub const FUSIONS: [(&'static str, Fusion); 3] =
+        [("score", Fusion::Score), ("rrf", Fusion::Rrf { k: DEFAULT_RRF_K }), ("relative", Fusion::Relative)];
+    /// The largest `rrfK`.
+    pub const RRF_K_MAX: f64 = 1e6;
+
+    /// How lists are merged: as asked for, else by score, as the protocol has it, and for questions by normalised scores.
+    pub fn fusion_for(&self, strategy: MatchingStrategy) -> Fusion {
+        let default = if strategy == MatchingStrategy::Any { Fusion::Relative } else { Fusion::Score };
+        self.fusion.unwrap_or(default)
+    }
 }
 
 /// What decides about hits and their order.

@@ -207,6 +207,11 @@ pub fn strategy_names() -> Vec<&'static str> {
     MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect()
 }
 
+/// The values of `hybrid.fusion`.
+pub fn fusion_names() -> Vec<&'static str> {
+    Hybrid::FUSIONS.iter().map(|(name, _)| *name).collect()
+}
+
 /// A count; what does not fit the machine is as good as infinite.
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)

@@ -10,7 +10,7 @@ use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::{locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
-pub const PARAMETERS: [&str; 34] = [
+pub const PARAMETERS: [&str; 35] = [
     "q",
     "vector",
     "offset",
@@ -37,6 +37,7 @@ pub const PARAMETERS: [&str; 34] = [
     "attributesToSearchOn",
     "hybridEmbedder",
     "hybridSemanticRatio",
+    "hybridFusion",
     "rankingScoreThreshold",
     "locales",
     "personalizeUserContext",
@@ -54,11 +55,15 @@ impl SearchQuery {
     /// The first thing wrong in the order of the text.
     pub fn from_parameters(parameters: &QueryString) -> ApiResult<SearchQuery> {
         let mut query = SearchQuery::default();
-        let (mut embedder, mut semantic_ratio) = (None, None);
+        let (mut embedder, mut semantic_ratio, mut fusion) = (None, None, None);
         parameters.parameters(&PARAMETERS, |name, parameter| {
             match name {
                 "hybridEmbedder" => {
                     embedder = Some(parameter.code(Code::InvalidSearchEmbedder).text()?.to_owned());
+                }
+                "hybridFusion" => {
+                    let parameter = parameter.code(Code::InvalidSearchHybridQuery);
+                    fusion = Some(parameter.one_of(&Hybrid::FUSIONS)?);
                 }
                 "hybridSemanticRatio" => {
                     let parameter = parameter.code(Code::InvalidSearchSemanticRatio);
@@ -68,6 +73,12 @@ impl SearchQuery {
             }
             Ok(())
         })?;
+        if embedder.is_none() && fusion.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchHybridQuery,
+                "`hybridEmbedder` is mandatory when `hybridFusion` is present",
+            ));
+        }
         query.hybrid = match (embedder, semantic_ratio) {
             (None, None) => None,
             (None, Some(_)) => {
@@ -77,7 +88,7 @@ impl SearchQuery {
                 ));
             }
             (Some(embedder), ratio) => {
-                Some(Hybrid { embedder, semantic_ratio: ratio.unwrap_or(Hybrid::DEFAULT_RATIO) })
+                Some(Hybrid { embedder, semantic_ratio: ratio.unwrap_or(Hybrid::DEFAULT_RATIO), fusion })
             }
         };
         Ok(query)

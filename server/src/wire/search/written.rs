@@ -1,8 +1,9 @@
 //! A search as a JSON body again, for other servers.
 
+use lamina_engine::search::Fusion;
 use serde_json::{Map, Value, json};
 
-use super::{MATCHING_STRATEGIES, SearchQuery};
+use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery};
 
 impl SearchQuery {
     /// The body of a query of a federated search: everything but pages, facets and `useNetwork`, which belong to the
@@ -45,9 +46,7 @@ impl SearchQuery {
         } = self;
         let strategy =
             MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == *matching_strategy).map(|(name, _)| *name);
-        let hybrid = hybrid
-            .as_ref()
-            .map(|hybrid| json!({ "embedder": hybrid.embedder, "semanticRatio": f64::from(hybrid.semantic_ratio) }));
+        let hybrid = hybrid.as_ref().map(written_hybrid);
         let explain = explain.as_ref().map(|explain| match &explain.document_id {
             Some(id) => json!({ "documentId": id }),
             None => json!(true),
@@ -82,6 +81,22 @@ impl SearchQuery {
             _ => Map::new(),
         }
     }
+}
+
+fn written_hybrid(hybrid: &Hybrid) -> Value {
+    let mut written = json!({ "embedder": hybrid.embedder, "semanticRatio": f64::from(hybrid.semantic_ratio) });
+    let name = |fusion: Fusion| match fusion {
+        Fusion::Score => "score",
+        Fusion::Rrf { .. } => "rrf",
+        Fusion::Relative => "relative",
+    };
+    if let Some(fusion) = hybrid.fusion {
+        written["fusion"] = name(fusion).into();
+    }
+    if let Some(Fusion::Rrf { k }) = hybrid.fusion {
+        written["rrfK"] = k.into();
+    }
+    written
 }
 
 #[cfg(test)]
