@@ -69,8 +69,8 @@ fn questions_find_other_forms_of_their_words() {
     let answer = server.search("notes", query);
     assert_eq!(answer["estimatedTotalHits"], 1, "{answer}");
     assert_eq!(answer["hits"][0]["_formatted"]["text"], "<em>Libraries</em> catalogue their books.");
-    let told = &answer["hits"][0]["_explanation"]["words"][0];
-    assert_eq!((&told["matches"][0]["match"], &told["matches"][0]["term"]), (&json!("stem"), &json!("libraries")));
+    let word = &answer["hits"][0]["_explanation"]["words"][0];
+    assert_eq!((&word["matches"][0]["match"], &told["matches"][0]["term"]), (&json!("stem"), &json!("libraries")));
     let ids = |query: &str, strategy: &str| server.ids("notes", json!({"q": query, "matchingStrategy": strategy}));
     assert_eq!(ids("cataloging ", "any"), [json!(3)]);
     for strategy in ["last", "all", "frequency"] {
@@ -87,7 +87,7 @@ fn questions_find_other_forms_of_their_words() {
     assert_eq!((german("deu"), german("eng")), (vec![json!(5)], vec![]));
 }
 
-/// In a question, what is quoted tells much and is not asked for; a plus insists.
+/// In a question, what is quoted weighs much and is not asked for; a plus insists.
 #[test]
 fn phrases_of_questions_are_words_unless_they_are_insisted_on() {
     let server = films();

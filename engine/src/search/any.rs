@@ -23,7 +23,7 @@ pub(super) fn search_any(
     prepared: Prepared<'_>,
 ) -> Result<SearchResult, SearchError> {
     let Prepared { mut parsed, options, filtering, distinct, mut clock } = prepared;
-    parsed.is_cut |= keep_most_telling(snapshot, &mut parsed.terms);
+    parsed.is_cut |= keep_rarest(snapshot, &mut parsed.terms);
     clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
     let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
@@ -85,8 +85,8 @@ fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
 }
 
 /// Keeps the words that fewest documents hold where there are more than a search looks for; words that no document holds
-/// tell nothing. Phrases and the last word stay. `true` when words were left out.
-fn keep_most_telling(snapshot: &Snapshot, terms: &mut Vec<QueryTerm>) -> bool {
+/// say nothing. Phrases and the last word stay. `true` when words were left out.
+fn keep_rarest(snapshot: &Snapshot, terms: &mut Vec<QueryTerm>) -> bool {
     if terms.len() <= TERMS_MAX {
         return false;
     }

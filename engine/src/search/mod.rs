@@ -210,9 +210,25 @@ fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchErr
     result
 }
 
+/// The terms of the query, cut by the languages of the request or of the settings; a question gets the languages of its
+/// words' forms in `options`.
+fn parsed(snapshot: &Snapshot, request: &SearchRequest, options: &mut QueryOptions) -> ParsedQuery {
+    let languages = match request.languages.as_slice() {
+        [] => query_languages(snapshot, options),
+        named => named.to_vec(),
+    };
+    let is_question = request.matching == MatchingStrategy::Any;
+    let terms_max = if is_question { QUESTION_TERMS_MAX } else { TERMS_MAX };
+    if is_question {
+        options.form_languages = form_languages(snapshot, &languages);
+    }
+    let Some(q) = request.query.as_deref().filter(|q| !q.trim().is_empty()) else { return ParsedQuery::default() };
+    let tokenizer = &snapshot.resolved_settings().tokenizer;
+    parse_query(q, tokenizer, &languages, &options.stop_words, options.prefix_search, terms_max)
+}
+
 fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
-    let resolved = snapshot.resolved_settings();
     // Of several mistakes the answer names the one that servers of the protocol name.
     let mut options = resolve(snapshot, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
@@ -221,22 +237,8 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
     if request.search_on.is_none() {
         warm_up::begin(snapshot.segments.iter().map(|view| (&view.reader, &view.caches)), &options);
     }
-    let languages = match request.languages.as_slice() {
-        [] => query_languages(snapshot, &options),
-        named => named.to_vec(),
-    };
-    let is_question = request.matching == MatchingStrategy::Any;
-    let terms_max = if is_question { QUESTION_TERMS_MAX } else { TERMS_MAX };
-    if is_question {
-        options.form_languages = form_languages(snapshot, &languages);
-    }
-    let parsed = match request.query.as_deref().filter(|q| !q.trim().is_empty()) {
-        Some(q) => {
-            parse_query(q, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search, terms_max)
-        }
-        None => ParsedQuery::default(),
-    };
-    if is_question && !parsed.terms.is_empty() {
+    let parsed = parsed(snapshot, request, &mut options);
+    if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
         return any::search_any(snapshot, request, Prepared { parsed, options: &options, filtering, distinct, clock });
     }
     clock.lap("parse", None);

@@ -62,12 +62,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ),
         ScoreDetail::Exactness(exact) => ("exactness".into(), exactness(*exact)),
         ScoreDetail::Sort { field, ascending, value } => {
-            let value = match value {
-                _ if !displayed.selects(field) => json!("<hidden>"),
-                SortedValue::Number(number) => json!(number),
-                SortedValue::String(text) => json!(text),
-                SortedValue::Missing => Value::Null,
-            };
+            let value = if displayed.selects(field) { sorted_value(value) } else { json!("<hidden>") };
             (field_key(field, *ascending, displayed, order), object(json!({ "value": value })))
         }
         ScoreDetail::GeoSort { target: [lat, lng], ascending, value, distance_m } => (
@@ -88,14 +83,24 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
             })),
         ),
         ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
-        ScoreDetail::Fusion { score, words, nearness } => {
-            let arm = |arm: &FusedArm| json!({ "rank": arm.rank, "value": arm.score, "score": arm.share });
-            let arms =
-                json!({ "words": words.as_ref().map(arm), "vectors": nearness.as_ref().map(arm), "score": score });
-            ("fusion".into(), object(arms))
-        }
+        ScoreDetail::Fusion { score, words, nearness } => ("fusion".into(), fusion(*score, [words, nearness])),
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
+}
+
+fn sorted_value(value: &SortedValue) -> Value {
+    match value {
+        SortedValue::Number(number) => json!(number),
+        SortedValue::String(text) => json!(text),
+        SortedValue::Missing => Value::Null,
+    }
+}
+
+/// `arms`: by words, by nearness.
+fn fusion(score: f64, arms: [&Option<FusedArm>; 2]) -> Map<String, Value> {
+    let arm = |arm: &FusedArm| json!({ "rank": arm.rank, "value": arm.score, "score": arm.share });
+    let [words, vectors] = arms.map(|found| found.as_ref().map(arm));
+    object(json!({ "words": words, "vectors": vectors, "score": score }))
 }
 
 fn exactness(exactness: Exactness) -> Map<String, Value> {

@@ -73,8 +73,8 @@ impl Reading {
     pub(super) fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
-        let is_told_apart = forms.words.len() == 1 || (self.kind == EXACT && !forms.stems.is_empty());
-        are_words && is_told_apart && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
+        let are_separate = forms.words.len() == 1 || (self.kind == EXACT && !forms.stems.is_empty());
+        are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) const K1: f64 = 1.2;
 /// How much the length of a field counts.
 pub(crate) const B: f64 = 0.75;
 
-/// Rare words tell more than their logarithm says: in a whole question, most words are frequent and tell nothing, and
+/// Rare words say more than their logarithm: in a whole question, most words are frequent and say nothing, and
 /// together they outweigh the few that it is about. Does what a list of stop words does, in any language.
 const SHARPNESS: f64 = 1.25;
 
