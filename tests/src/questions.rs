@@ -70,7 +70,7 @@ fn questions_find_other_forms_of_their_words() {
     assert_eq!(answer["estimatedTotalHits"], 1, "{answer}");
     assert_eq!(answer["hits"][0]["_formatted"]["text"], "<em>Libraries</em> catalogue their books.");
     let word = &answer["hits"][0]["_explanation"]["words"][0];
-    assert_eq!((&word["matches"][0]["match"], &told["matches"][0]["term"]), (&json!("stem"), &json!("libraries")));
+    assert_eq!((&word["matches"][0]["match"], &word["matches"][0]["term"]), (&json!("stem"), &json!("libraries")));
     let ids = |query: &str, strategy: &str| server.ids("notes", json!({"q": query, "matchingStrategy": strategy}));
     assert_eq!(ids("cataloging ", "any"), [json!(3)]);
     for strategy in ["last", "all", "frequency"] {
