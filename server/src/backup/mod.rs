@@ -88,7 +88,7 @@ pub enum BackupError {
         /// The index.
         uid: String,
         /// The error of the engine.
-        source: lamina_engine::index::IndexError,
+        source: Box<lamina_engine::index::IndexError>,
     },
     /// An index cannot be opened, or an object store does not take what it is sent.
     #[error("{}", .0.message)]
@@ -111,7 +111,7 @@ impl From<BackupError> for ApiError {
             }
             BackupError::Store(error) => error.into(),
             BackupError::Api(error) => error,
-            BackupError::Index { uid, source } => ApiError::from(source).prefixed(format_args!("Index `{uid}`: ")),
+            BackupError::Index { uid, source } => ApiError::from(*source).prefixed(format_args!("Index `{uid}`: ")),
             other => ApiError::new(Code::Internal, other.to_string()),
         }
     }

@@ -114,7 +114,7 @@ fn link_indexes(instance: &Instance, target: &Path, live: &LiveBatch) -> Result<
         let folder = target.join(folder);
         fs::create_dir(&folder).map_err(BackupError::io(&folder))?;
         let linked = index.snapshot().link_to(index.directory(), &folder);
-        linked.map_err(|source| BackupError::Index { uid, source })?;
+        linked.map_err(|source| BackupError::Index { uid, source: Box::new(source) })?;
         live.steps.advance();
     }
     sync_folder(target).map_err(BackupError::io(target))

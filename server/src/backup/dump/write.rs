@@ -163,7 +163,7 @@ fn add_index(
 fn of_index(uid: &str, error: BackupError) -> BackupError {
     let BackupError::Io { path, source } = error else { return error };
     match source.downcast::<IndexError>() {
-        Ok(source) => BackupError::Index { uid: uid.to_owned(), source },
+        Ok(source) => BackupError::Index { uid: uid.to_owned(), source: Box::new(source) },
         Err(source) => BackupError::Io { path, source },
     }
 }
@@ -175,7 +175,8 @@ fn document_bytes(uid: &str, snapshot: &Snapshot, live: &LiveBatch) -> Result<u6
         for doc in (0..segment.reader.doc_count()).filter(|doc| segment.is_live(*doc)) {
             give_up_if_canceled(live)?;
             let line = document_line(snapshot, DocumentAddress { segment: place, doc });
-            bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source })?.len() as u64;
+            bytes += line.map_err(|source| BackupError::Index { uid: uid.to_owned(), source: Box::new(source) })?.len()
+                as u64;
             live.steps.advance();
         }
     }

@@ -154,7 +154,7 @@ fn one<'a>(
     let result = &mut found.result;
     let is_complete = result.hits.len() as u64 == result.total && !result.degraded;
     let weighted: Vec<Weighted> = result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
-    let is_semantic = |hit: &Hit| hit.details.iter().any(|detail| is_by_vectors(detail));
+    let is_semantic = |hit: &Hit| hit.details.iter().any(is_by_vectors);
     let semantic = result.hits.iter().map(is_semantic).collect();
     // Until all queries have run, only what hits are merged by is kept of each, unless more is shown.
     if !asked.query.show_ranking_score_details && asked.query.explain.is_none() {
