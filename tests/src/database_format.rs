@@ -101,11 +101,12 @@ fn stored_numbers_are_described() {
     let (page, source) = (page(), repository().join("server/src/tasks/kind.rs"));
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let source = fs::read_to_string(source).expect("a source");
-    let number = Regex::new(r#"= (\d+), "(\w+)";"#).expect("a pattern");
+    let number = Regex::new(r"\b(\w)(\w+) = (\d+);").expect("a pattern");
     let mut count = 0;
     for found in number.captures_iter(&source) {
         count += 1;
-        assert!(page.contains(&format!("{} `{}`", &found[1], &found[2])), "{}", &found[0]);
+        let name = format!("{}{}", found[1].to_lowercase(), &found[2]);
+        assert!(page.contains(&format!("{} `{name}`", &found[3])), "{}", &found[0]);
     }
     assert!(count > 20);
 }

@@ -189,7 +189,9 @@ fn performance_details_are_refused_by_two_codes() {
         server.post("/multi-search", json!({"federation": federation, "queries": [query]}))
     };
     ask(json!({"showPerformanceDetails": "true"}), json!({"indexUid": "films"}))
-        .refused(400, "invalid_search_show_performance_details");
+        .refused(400, "invalid_multi_search_query_show_performance_details");
+    let query = json!({"indexUid": "films", "showPerformanceDetails": "true"});
+    server.post("/multi-search", json!({"queries": [query]})).refused(400, "invalid_search_show_performance_details");
     ask(json!({}), json!({"indexUid": "films", "showPerformanceDetails": true}))
         .refused(400, "invalid_multi_search_query_show_performance_details");
     let shown = ask(json!({"showPerformanceDetails": true}), json!({"indexUid": "films"})).ok();

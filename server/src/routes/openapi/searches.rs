@@ -69,7 +69,8 @@ fn federation() -> Value {
 /// Which embedder counts in a search, how much, and how its list is merged with that of words.
 fn hybrid() -> Value {
     let fusions = one_of(&search::fusion_names());
-    exactly([("embedder", text()), ("semanticRatio", share()), ("fusion", fusions), ("rrfK", number())], &["embedder"])
+    let rrf_k = json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX });
+    exactly([("embedder", text()), ("semanticRatio", share()), ("fusion", fusions), ("rrfK", rrf_k)], &["embedder"])
 }
 
 /// A field of a search, or of a request for similar documents.

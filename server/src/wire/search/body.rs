@@ -178,9 +178,9 @@ fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
     })?;
     let embedder = required(embedder, &at, "embedder", Code::InvalidSearchHybridQuery)?;
     if let Some(k) = k {
-        if !matches!(fusion, Some(Fusion::Rrf { .. })) {
+        if matches!(fusion, Some(Fusion::Score | Fusion::Relative)) {
             let at = at.code(Code::InvalidSearchHybridQuery);
-            return Err(at.invalid("`rrfK` is of `\"fusion\": \"rrf\"` only: send both, or leave it out."));
+            return Err(at.invalid("`rrfK` is of `\"fusion\": \"rrf\"` only: send that, or leave `rrfK` out."));
         }
         fusion = Some(Fusion::Rrf { k });
     }
