@@ -24,6 +24,13 @@ test:
 e2e filter="":
     cargo test -p lamina-tests {{filter}}
 
+# Property tests with cases that no run drew before, e.g. `just properties 20`; a failure prints its seed.
+properties rounds="5":
+    for i in $(seq {{rounds}}); do \
+        seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "PROPTEST_RNG_SEED=$seed"; \
+        PROPTEST_RNG_SEED=$seed cargo test --quiet -p lamina-engine --lib || exit 1; \
+    done
+
 # kill -9 in loops, e.g. `just kills 200`: many more rounds than CI has time for.
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
