@@ -30,7 +30,7 @@ pub struct Indexing {
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
-    /// Threads that indexing may use: a number, or `unlimited` for the default, half of the cores.
+    /// Threads that indexing may use: a number, or `unlimited` for the default, all cores. Searches go first on them.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COUNT")]
     max_indexing_threads: IndexingThreads,
 
@@ -94,7 +94,7 @@ impl Indexing {
 
     /// Threads for indexing, at least 1.
     pub fn threads(&self) -> usize {
-        self.max_indexing_threads.0.map_or_else(|| (core_count() / 2).max(1), NonZeroUsize::get)
+        self.max_indexing_threads.0.map_or_else(core_count, NonZeroUsize::get)
     }
 
     /// Most bytes of documents in one batch.
