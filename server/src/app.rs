@@ -13,6 +13,7 @@ use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::points_in_time::PointsInTime;
+use crate::replication::{Replication, Role};
 use crate::scrub::Scrubber;
 use crate::search::KeptAnswers;
 use crate::search_pool::SearchPool;
@@ -57,6 +58,8 @@ pub struct AppState {
     pub webhooks: Arc<Webhooks>,
     /// What compares files with their checksums.
     pub scrubber: Arc<Scrubber>,
+    /// How far it is with what it publishes or follows.
+    pub replication: Arc<Replication>,
 }
 
 /// The parts of a server that can fail to open, and those that the scheduler has too.
@@ -90,6 +93,7 @@ impl AppState {
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),
             scrubber: Arc::default(),
+            replication: Arc::new(Replication::new(Role::of(&options.replication))),
             observations: Observations::default(),
             telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,

@@ -1,5 +1,7 @@
 //! What is the same for every request: path normalisation, cross-origin rules, the answer to unknown routes.
 
+mod replica;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +22,7 @@ use crate::error::{ApiError, Code};
 use crate::features::Feature;
 use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict};
 use crate::observe::Seen;
+use crate::replication::Role;
 use crate::requests::error_answer;
 use crate::routes::{methods_of, route_of};
 use crate::telemetry::RequestFacts;
@@ -61,6 +64,45 @@ impl<S> Front<S> {
             return Err(Box::new(response));
         }
         Ok(verdict)
+    }
+
+    /// The answer of the routes. A replica passes writes on, and reads may wait for a generation.
+    fn answered(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>
+    where
+        S: Service<Request<Received>, Response = Response, Error = Infallible>,
+        S::Future: Send + 'static,
+    {
+        let state = Arc::clone(&self.state);
+        if state.replication.role() == Role::Alone {
+            return Box::pin(self.routes.call(Received::of(request)));
+        }
+        let begun = if let Some(answer) = replica::passed_on(&state, request.method(), request.uri()) {
+            Err(answer)
+        } else {
+            replica::wanted_generation(request.uri()).map_err(|error| error_answer(&state, &error)).map(|wanted| {
+                let wanted = wanted.map(|(generation, uri)| {
+                    *request.uri_mut() = uri;
+                    generation
+                });
+                (wanted, self.routes.call(Received::of(request)))
+            })
+        };
+        Box::pin(async move {
+            let (wanted, answer) = match begun {
+                Ok(begun) => begun,
+                Err(answer) => return Ok(answer),
+            };
+            if let Some(wanted) = wanted
+                && let Err(error) = replica::reach(&state, wanted).await
+            {
+                return Ok(error_answer(&state, &error));
+            }
+            // Nothing of it has run before: a future does nothing until it is awaited.
+            answer.await
+        })
     }
 
     /// The answer to a page that may not ask. No page may read it; the operator reads of it once.
@@ -118,9 +160,10 @@ where
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let answer = self.routes.call(Received::of(request));
+        let answer = self.answered(request);
         Box::pin(async move {
             let mut answer = answer.await?;
+            replica::say_how_far(&state, answer.headers_mut());
             if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
                 let allowed: Vec<&str> = methods_of(uri.path()).filter(|known| *known != method.as_str()).collect();
                 let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");

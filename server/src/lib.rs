@@ -36,6 +36,7 @@ pub mod payload;
 pub mod points_in_time;
 mod process_limits;
 pub mod repair;
+pub mod replication;
 pub mod requests;
 pub mod routes;
 pub mod run;

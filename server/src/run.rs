@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::access::KeyStore;
+use crate::access::{KeyStore, key_lines, replace_keys};
 use crate::app::{AppState, Opened};
 use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
@@ -34,6 +34,7 @@ use crate::options::{
 };
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
+use crate::replication::{Follower, Following, ObjectError, Published, Publisher};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
@@ -90,6 +91,9 @@ pub enum ServeError {
     /// The keys cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nothing can be published or followed.
+    #[error("cannot use the store of `--publish` or `--follow`: {0}")]
+    Replication(String),
     /// No requests can be made.
     #[error("cannot set up outbound requests: {0}")]
     Outbound(#[from] OutboundError),
@@ -136,6 +140,9 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     check_ours(&options.service.db_path)?;
     backup::import(&options, &index_options)?;
     let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
+    if options.replication.follow.is_some() {
+        instance = instance.as_replica();
+    }
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());
     }
@@ -163,6 +170,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let https = outbound.check_https();
     let opened = Opened { instance, queue, outbound, embedders, keys, webhooks };
     let state = Arc::new(AppState::new(options, opened));
+    let replicating = replicate(&state).map_err(|error| ServeError::Replication(error.to_string()))?;
     banner::print(&state, config_file, &addresses);
     if let Some(warning) = warning {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
@@ -223,6 +231,9 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         // Gone only if it panicked, and then there is nothing to wait for.
         let _ = scrubbing.join();
     }
+    // What the last batch wrote is published.
+    stopping.enter("the store of replicas");
+    drop(replicating);
     stopping.enter("webhooks");
     runtime.block_on(deliveries.drain(stopping.delivery_grace()));
     if let Some((stopped, sending)) = telemetry {
@@ -344,6 +355,32 @@ fn limits(options: &Options) -> Limits {
         cleans_up: !options.experimental.experimental_replication_parameters,
         inline_bytes: options.indexing.inline_bytes_max(),
     }
+}
+
+/// What goes on in the background of a server that others follow, or that follows.
+#[derive(Default)]
+struct Replicating {
+    _publisher: Option<Publisher>,
+    _follower: Option<Follower>,
+}
+
+/// Publishes or follows, as the options say.
+fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectError> {
+    let (options, outbound) = (&state.options, &state.outbound);
+    let (instance, queue, replication) =
+        (Arc::clone(&state.instance), Arc::clone(&state.queue), Arc::clone(&state.replication));
+    let of_keys = Arc::clone(state);
+    if let Some(address) = &options.replication.publish {
+        let keys = Box::new(move || key_lines(of_keys.access.keys()));
+        let published = Published { instance, queue, keys, replication };
+        let publisher = Publisher::start(address, options, outbound, published)?;
+        return Ok(Replicating { _publisher: Some(publisher), _follower: None });
+    }
+    let Some(address) = &options.replication.follow else { return Ok(Replicating::default()) };
+    let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
+    let following = Following { instance, queue, replace_keys, replication };
+    let follower = Follower::start(address, options, outbound, following)?;
+    Ok(Replicating { _publisher: None, _follower: Some(follower) })
 }
 
 /// Asks for a snapshot after every interval, if one is set.

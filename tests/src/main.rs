@@ -43,6 +43,7 @@ mod points_in_time;
 mod questions;
 mod receiver;
 mod repairs;
+mod replication;
 mod restart;
 mod search;
 mod secrets;

@@ -22,7 +22,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 /// The unit of the times in `/proc/PID/stat`: 100 a second on Linux.
 const TICK_MS: f64 = 10.0;
-const USAGE: &str = "usage: http_load ADDRESS KEY REQUESTS.ndjson [--connections N] [--seconds S] [--rate R] [--by-kind] [--pid P]";
+const USAGE: &str =
+    "usage: http_load ADDRESS KEY REQUESTS.ndjson [--connections N] [--seconds S] [--rate R] [--by-kind] [--pid P]";
 
 struct Options {
     address: String,

@@ -84,7 +84,7 @@ pub(super) fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard
     sound.chain(snapshot.damaged.iter().flat_map(|segment| &*segment.files))
 }
 
-fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
+pub(super) fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
     let mut inline_tombstones = Vec::new();
     let sound = snapshot.segments.iter().map(|segment| {
         let deleted = segment.deleted.as_ref().map(|deleted| match deleted.file() {

@@ -116,10 +116,15 @@ impl WriterGuard<'_> {
         let old = shared.snapshot();
         debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
         persist(&shared.directory, &new, next_segment_id, shared.options.inline_tombstones_max)?;
-        let new = Arc::new(new);
-        shared.current.store(new.clone());
-        retire(&shared.directory, &old, &new);
+        self.replace(new);
         Ok(())
+    }
+
+    /// Makes a state visible that is durable already.
+    pub(super) fn replace(&self, new: Snapshot) {
+        let (old, new) = (self.shared.snapshot(), Arc::new(new));
+        self.shared.current.store(Arc::clone(&new));
+        retire(&self.shared.directory, &old, &new);
     }
 }
 

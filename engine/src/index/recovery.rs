@@ -103,6 +103,47 @@ pub(super) fn open(
     manifest: Manifest,
     runtime: &Arc<Runtime>,
 ) -> Result<Recovered, IndexError> {
+    open_entries(manifest, directory, &|entry, inline| open_segment(directory, entry, inline, runtime))
+}
+
+/// As [`open`]; segments that `old` has open with the same files are not opened again.
+pub(super) fn open_reusing(
+    directory: &Arc<dyn Directory>,
+    manifest: Manifest,
+    runtime: &Arc<Runtime>,
+    old: &Snapshot,
+) -> Result<Recovered, IndexError> {
+    open_entries(manifest, directory, &|entry, inline| {
+        let deleted = tombstones_of(&**directory, entry, &mut inline.into_iter())?;
+        match reused(directory, entry, deleted, old) {
+            Some(view) => Ok(view),
+            None => open_segment(directory, entry, inline, runtime),
+        }
+    })
+}
+
+/// The view of a segment that an earlier snapshot has open with the same files, with the tombstones of `entry`.
+fn reused(
+    directory: &Arc<dyn Directory>,
+    entry: &SegmentEntry,
+    deleted: Option<Tombstones>,
+    old: &Snapshot,
+) -> Option<SegmentView> {
+    let view = old.segments.iter().find(|view| *view.reader.meta() == entry.meta)?;
+    if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
+        let guard = FileGuard::kept(Arc::clone(directory), file.name.clone());
+        tombstones.set_file(TombstoneFile { meta: file.clone(), guard });
+    }
+    Some(SegmentView { deleted: deleted.map(Arc::new), ..view.clone() })
+}
+
+type OpenEntry<'a> = dyn Fn(&SegmentEntry, Option<&[u8]>) -> Result<SegmentView, IndexError> + 'a;
+
+fn open_entries(
+    manifest: Manifest,
+    directory: &Arc<dyn Directory>,
+    open_segment: &OpenEntry<'_>,
+) -> Result<Recovered, IndexError> {
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
     let mut segments = Vec::with_capacity(body.segments.len());
@@ -110,7 +151,7 @@ pub(super) fn open(
     for entry in &body.segments {
         let inline = matches!(entry.deleted, Some(DeletedMeta::Inline { .. }));
         let inline = inline.then(|| inline_tombstones.next().expect("a manifest holds the tombstones its body lists"));
-        match open_segment(directory, entry, inline.as_deref(), runtime) {
+        match open_segment(entry, inline.as_deref()) {
             Ok(segment) => segments.push(segment),
             Err(error) => damaged.push(keep_aside(directory, entry, inline, error)?),
         }

@@ -22,10 +22,32 @@ pub use key::{ApiKey, ApiKeyView};
 pub use rights::{Holder, Rights};
 pub use store::{KeyPage, KeyStore};
 pub use tenant::{Rule, SearchRules};
-pub(crate) use transfer::{KeyLine, export_keys, import_keys};
+pub(crate) use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
 use crate::error::{ApiError, ApiResult, Code};
 use matrix::Asked;
+
+/// Whether a replica answers such a request itself: it reads what is published, or it is about the server that is asked.
+pub fn is_read(method: &Method, path: &str) -> bool {
+    match Asked::of(method, path).action {
+        Some(
+            Action::Search
+            | Action::DocumentsGet
+            | Action::IndexesGet
+            | Action::SettingsGet
+            | Action::StatsGet
+            | Action::FieldsPost
+            | Action::KeysGet
+            | Action::NetworkGet
+            | Action::MetricsGet
+            | Action::Version
+            | Action::ExperimentalGet
+            | Action::ExperimentalUpdate,
+        ) => true,
+        Some(_) => false,
+        None => matches!(*method, Method::GET | Method::HEAD),
+    }
+}
 
 /// The gate.
 #[derive(Debug)]

@@ -189,6 +189,21 @@ impl KeyStore {
         Ok(self.refresh(&connection)?)
     }
 
+    /// Makes these all the keys that there are.
+    ///
+    /// # Errors
+    /// What the store says; nothing has changed then.
+    pub(super) fn replace(&self, keys: &[ApiKey]) -> Result<(), StoreError> {
+        let mut connection = self.connection.lock();
+        let transaction = connection.transaction()?;
+        transaction.execute("DELETE FROM api_keys", [])?;
+        for key in keys {
+            insert(&transaction, key)?;
+        }
+        transaction.commit()?;
+        self.refresh(&connection)
+    }
+
     /// Memory follows the table.
     fn refresh(&self, connection: &Connection) -> Result<(), StoreError> {
         let mut statement =

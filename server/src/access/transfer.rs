@@ -31,7 +31,12 @@ pub(crate) struct KeyLine {
 /// All keys, the newest first.
 pub(crate) fn export_keys(connection: Connection) -> Result<Vec<KeyLine>, StoreError> {
     // Values are not exported, so the master key does not matter.
-    let keys = KeyStore::open(connection, None)?.page(0, usize::MAX).keys;
+    Ok(key_lines(&KeyStore::open(connection, None)?))
+}
+
+/// All keys of an open store, the newest first.
+pub(crate) fn key_lines(store: &KeyStore) -> Vec<KeyLine> {
+    let keys = store.page(0, usize::MAX).keys;
     let line = |key: &ApiKey| KeyLine {
         description: key.description.clone(),
         name: key.name.clone(),
@@ -42,11 +47,20 @@ pub(crate) fn export_keys(connection: Connection) -> Result<Vec<KeyLine>, StoreE
         created_at: key.created_at,
         updated_at: key.updated_at,
     };
-    Ok(keys.iter().map(|key| line(key)).collect())
+    keys.iter().map(|key| line(key)).collect()
 }
 
 /// Stores keys in a database that has none. Actions that this server does not know are left out of them.
 pub(crate) fn import_keys(connection: Connection, lines: Vec<KeyLine>) -> Result<(), StoreError> {
+    import(connection, &keys_of(lines))
+}
+
+/// Makes these all the keys that there are.
+pub(crate) fn replace_keys(store: &KeyStore, lines: Vec<KeyLine>) -> Result<(), StoreError> {
+    if key_lines(store) == lines { Ok(()) } else { store.replace(&keys_of(lines)) }
+}
+
+fn keys_of(lines: Vec<KeyLine>) -> Vec<ApiKey> {
     let key = |line: KeyLine| {
         let known = |name: &String| {
             let action = Action::parse(name);
@@ -69,7 +83,7 @@ pub(crate) fn import_keys(connection: Connection, lines: Vec<KeyLine>) -> Result
             updated_at: line.updated_at,
         }
     };
-    import(connection, &lines.into_iter().map(key).collect::<Vec<ApiKey>>())
+    lines.into_iter().map(key).collect()
 }
 
 #[cfg(test)]

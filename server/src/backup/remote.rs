@@ -55,7 +55,14 @@ impl RemoteSnapshots {
         let mut files = Vec::new();
         let bytes = collect(folder, Path::new(""), &mut files).map_err(BackupError::io(folder))?;
         live.steps.enter_inner(1, "file", files.len() as u64);
-        let begun = Upload::begin(self.bucket.clone(), self.key.clone(), bytes, self.part_bytes, self.parallel, live);
+        let begun = Upload::begin(
+            self.bucket.clone(),
+            self.key.clone(),
+            bytes,
+            self.part_bytes,
+            self.parallel,
+            &live.cancelled,
+        );
         let upload = begun.map_err(refused)?;
         let mut archive = tar::Builder::new(GzEncoder::new(upload, self.compression));
         for name in files {

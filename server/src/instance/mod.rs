@@ -15,6 +15,7 @@
 //! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
 mod folder;
+mod following;
 mod names;
 mod open_indexes;
 mod opening;
@@ -59,8 +60,9 @@ pub struct Instance {
     older: Option<String>,
     /// Tasks that were there are not there any more.
     tasks_were_lost: bool,
-    /// Only looked into: nothing is changed.
-    is_looked_into: bool,
+    /// Whether indexes are made to say their names by themselves: not where they are only looked into, or another server
+    /// writes them.
+    keeps_names: bool,
     // Held, never read: the lock ends with it.
     _lock: Option<File>,
 }
@@ -89,7 +91,7 @@ impl Instance {
             options,
             older,
             tasks_were_lost,
-            is_looked_into: false,
+            keeps_names: true,
             _lock: Some(lock),
         };
         Ok((instance, store))
@@ -131,7 +133,7 @@ impl Instance {
             options: IndexOptions { locks_folder: false, ..options },
             older: None,
             tasks_were_lost: false,
-            is_looked_into: true,
+            keeps_names: false,
             _lock: lock,
         })
     }
@@ -200,7 +202,7 @@ impl Instance {
                     .map_err(|error| IndexError::Io(io::Error::other(error.to_string())))?;
             }
             let index = Index::open(&folder, self.options.clone())?;
-            if !self.is_looked_into {
+            if self.keeps_names {
                 keep_name(&index, uid);
             }
             Ok(index)

@@ -1,10 +1,11 @@
 //! Large objects in an S3-compatible store.
 //!
-//! Four requests of its protocol are all that is needed: an upload is begun, its parts are sent, and it is completed or
+//! Few requests of its protocol are needed. For large objects: an upload is begun, its parts are sent, and it is completed or
 //! aborted; and a fifth where the keys for them have to be fetched first. They are made here rather than by a client of
 //! the store, which would bring a second HTTP client along, one that goes around the guard of [`Outbound`].
 
 mod account;
+mod objects;
 mod signature;
 mod upload;
 
@@ -139,13 +140,26 @@ impl Bucket {
         Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account }))
     }
 
+    /// Waits for an answer of the store. Blocks; not for threads of the runtime.
+    pub(crate) fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.outbound.runtime().block_on(answer)
+    }
+
     /// One request, again and again where that may help. The reply says yes.
     async fn ask(&self, method: Method, key: &str, query: &[(&str, &str)], body: Bytes) -> Result<Reply, StorageError> {
+        self.ask_for(Ask { query, body, ..Ask::new(method, key) }).await
+    }
+
+    /// As [`Bucket::ask`], with what else a request may need.
+    async fn ask_for(&self, ask: Ask<'_>) -> Result<Reply, StorageError> {
         let mut attempts = Attempts::default();
         loop {
             let credentials = self.account.credentials(&self.outbound).await?;
-            let request = self.signed(&credentials, method.clone(), key, query, body.clone())?;
-            if let Some(reply) = attempts.judge(self.outbound.send(request, ANSWER_BYTES_MAX).await).await? {
+            let mut request = self.signed(&credentials, ask.method.clone(), ask.key, ask.query, ask.body.clone())?;
+            for (name, value) in ask.headers {
+                request = request.header(*name, *value);
+            }
+            if let Some(reply) = attempts.judge(self.outbound.send(request, ask.answer_bytes_max).await).await? {
                 return Ok(reply);
             }
         }
@@ -173,6 +187,23 @@ impl Bucket {
             Some(token) => request.header(signature::TOKEN_HEADER, token),
             None => request,
         })
+    }
+}
+
+/// A request to the store.
+struct Ask<'a> {
+    method: Method,
+    key: &'a str,
+    query: &'a [(&'a str, &'a str)],
+    /// Sent without being signed: the protocol asks for the signature of `host` and of what begins with `x-amz-` alone.
+    headers: &'a [(&'a str, &'a str)],
+    body: Bytes,
+    answer_bytes_max: usize,
+}
+
+impl<'a> Ask<'a> {
+    fn new(method: Method, key: &'a str) -> Ask<'a> {
+        Ask { method, key, query: &[], headers: &[], body: Bytes::new(), answer_bytes_max: ANSWER_BYTES_MAX }
     }
 }
 

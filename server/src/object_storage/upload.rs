@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use reqwest::header::ETAG;
 use tokio::task::JoinHandle;
 
 use super::{Bucket, StorageError, element, said};
-use crate::tasks::LiveBatch;
+use crate::cancellation::unless_cancelled;
 
 /// Of an object, by the protocol.
 const PARTS_MAX: u64 = 10_000;
@@ -22,7 +23,7 @@ const ABORT_TIME: Duration = Duration::from_secs(5);
 /// before [`Upload::finish`] leaves nothing behind.
 pub(crate) struct Upload<'a> {
     bucket: Bucket,
-    live: &'a LiveBatch,
+    cancelled: &'a AtomicBool,
     key: String,
     id: String,
     part: Vec<u8>,
@@ -46,10 +47,10 @@ impl Upload<'_> {
         bytes: u64,
         part_bytes: u64,
         parallel: usize,
-        live: &LiveBatch,
+        cancelled: &AtomicBool,
     ) -> Result<Upload<'_>, StorageError> {
         let begun = bucket.ask(Method::POST, &key, &[("uploads", "")], Bytes::new());
-        let reply = live.wait_for(bucket.outbound.runtime(), begun).ok_or(StorageError::Cancelled)??;
+        let reply = wait_for(&bucket, cancelled, begun)??;
         let text = String::from_utf8_lossy(&reply.body);
         let id = element(&text, "UploadId").ok_or_else(|| {
             StorageError::Failed(format!("it began an upload without telling its id: {}", said(&reply)))
@@ -59,7 +60,7 @@ impl Upload<'_> {
         Ok(Upload {
             id: id.to_owned(),
             bucket,
-            live,
+            cancelled,
             key,
             part: Vec::new(),
             part_bytes: usize::try_from(part_bytes.max(least)).unwrap_or(usize::MAX),
@@ -88,7 +89,7 @@ impl Upload<'_> {
         let body = format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.collect::<String>());
         let query = [("uploadId", self.id.as_str())];
         let completed = self.bucket.ask(Method::POST, &self.key, &query, body.into());
-        let reply = self.live.wait_for(self.bucket.outbound.runtime(), completed).ok_or(StorageError::Cancelled)??;
+        let reply = wait_for(&self.bucket, self.cancelled, completed)??;
         // A store that begins to answer before it is done reports a failure with status 200.
         if String::from_utf8_lossy(&reply.body).contains("<Error>") {
             return Err(StorageError::Failed(said(&reply)));
@@ -115,7 +116,7 @@ impl Upload<'_> {
     /// Waits for the oldest part.
     fn answer(&mut self) -> Result<(), StorageError> {
         let Some(sent) = self.under_way.front_mut() else { return Ok(()) };
-        let sent = self.live.wait_for(self.bucket.outbound.runtime(), sent).ok_or(StorageError::Cancelled)?;
+        let sent = wait_for(&self.bucket, self.cancelled, sent)?;
         self.under_way.pop_front();
         self.tags.push(sent.map_err(|error| StorageError::Failed(format!("a part was lost: {error}")))??);
         Ok(())
@@ -151,6 +152,14 @@ impl Drop for Upload<'_> {
             tracing::warn!("the parts of an unfinished snapshot may still be in the object store");
         }
     }
+}
+
+/// Blocks until `answer` is there.
+///
+/// # Errors
+/// [`StorageError::Cancelled`]
+fn wait_for<T>(bucket: &Bucket, cancelled: &AtomicBool, answer: impl Future<Output = T>) -> Result<T, StorageError> {
+    bucket.wait_for(unless_cancelled(cancelled, answer)).ok_or(StorageError::Cancelled)
 }
 
 fn escaped(text: &str) -> String {

@@ -11,6 +11,7 @@ mod master_key;
 mod memory;
 mod object_storage;
 mod outbound;
+mod replication;
 mod scrubbing;
 mod searching;
 mod service;
@@ -36,6 +37,7 @@ pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 pub use object_storage::ObjectStorageOptions;
 pub use outbound::{OutboundRequests, RateLimits};
+pub use replication::{Replication, StoreAddress};
 pub use scrubbing::Scrubbing;
 pub use searching::Searching;
 pub use service::{AllowedOrigins, Environment, Service, Unprotected};
@@ -68,6 +70,9 @@ pub struct Options {
     /// Certificates.
     #[command(flatten)]
     pub tls: Tls,
+    /// What is published or followed.
+    #[command(flatten)]
+    pub replication: Replication,
     /// How many searches at once.
     #[command(flatten)]
     pub searching: Searching,

@@ -8,12 +8,18 @@ use warp::http::StatusCode;
 
 use crate::app::AppState;
 use crate::http::json_answer;
+use crate::replication::Role;
 use crate::requests::{request, respond};
 use crate::routes::Routes;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let health =
-        warp::path!("health").and(warp::get()).map(|| json_answer(StatusCode::OK, &json!({ "status": "available" })));
+    let health = warp::path!("health").and(warp::get()).map({
+        let state = Arc::clone(state);
+        move || match too_far_behind(&state) {
+            None => json_answer(StatusCode::OK, &json!({ "status": "available" })),
+            Some(lag) => json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "behind", "lagMs": lag })),
+        }
+    });
     let version = warp::path!("version").and(warp::get()).and(request(state)).then(|request| {
         respond(request, async |_| {
             Ok(json_answer(
@@ -27,4 +33,13 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         })
     });
     health.or(version).unify().boxed()
+}
+
+/// The lag of a replica in milliseconds where it is more than the options allow; nothing was followed yet: null.
+fn too_far_behind(state: &AppState) -> Option<serde_json::Value> {
+    let limit = state.options.replication.max_lag.filter(|_| state.replication.role() == Role::Replica)?;
+    match state.replication.lag() {
+        Some(lag) if lag <= limit => None,
+        lag => Some(json!(lag.map(|lag| lag.as_millis() as u64))),
+    }
 }

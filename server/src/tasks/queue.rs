@@ -1,6 +1,6 @@
 //! The queue as the rest of the server sees it: register, look up, be woken when there is work.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -66,7 +66,7 @@ pub struct TaskQueue {
 #[derive(Default)]
 struct Ends {
     count: watch::Sender<u64>,
-    listener: OnceLock<Box<dyn Fn(u32) + Send + Sync>>,
+    listeners: RwLock<Vec<Box<dyn Fn(u32) + Send + Sync>>>,
 }
 
 impl std::fmt::Debug for Ends {
@@ -283,19 +283,15 @@ impl TaskQueue {
     }
 
     /// Calls `listener` with every batch that ends from now on, on the thread that carries out the next one: it must
-    /// return at once. The first listener stays.
+    /// return at once.
     pub fn on_batch_end(&self, listener: impl Fn(u32) + Send + Sync + 'static) {
-        if self.ends.listener.set(Box::new(listener)).is_err() {
-            tracing::error!("the queue has a listener already");
-        }
+        self.ends.listeners.write().push(Box::new(listener));
     }
 
     /// The end of a batch is stored.
     pub(crate) fn batch_ended(&self, uid: u32) {
         self.ends.count.send_modify(|count| *count += 1);
-        if let Some(listener) = self.ends.listener.get() {
-            listener(uid);
-        }
+        self.ends.listeners.read().iter().for_each(|listener| listener(uid));
     }
 
     /// A payload of some size is about to be received.

@@ -45,7 +45,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["tasks"],
     &["access", "object_storage", "payload", "telemetry", "webhooks"],
     &["instance", "observe", "points_in_time"],
-    &["export", "features", "scrub"],
+    &["export", "features", "replication", "scrub"],
     &["search"],
     &["network"],
     &["app", "backup"],

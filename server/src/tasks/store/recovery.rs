@@ -195,6 +195,23 @@ impl Store {
         Ok(())
     }
 
+    /// Makes these all the indexes there are (names and folders), for a server that follows another one. All or nothing.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    pub fn set_indexes(&self, indexes: &[(String, FolderName)]) -> Result<(), StoreError> {
+        let mut writer = self.writer.lock();
+        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
+        transaction.execute(gone, [])?;
+        transaction.execute("DELETE FROM indexes", [])?;
+        for (uid, folder) in indexes {
+            transaction.execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", (uid, folder))?;
+            transaction.execute("DELETE FROM folder_intents WHERE folder = ?1", [folder])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
     /// Fails tasks that wait and whose work cannot be read: their uids. They would keep all others waiting.
     ///
     /// # Errors

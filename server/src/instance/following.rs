@@ -1,0 +1,47 @@
+//! What a replica does with the indexes of its publisher.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Instance;
+use super::open_indexes::Entry;
+use crate::stored_names::FolderName;
+
+impl Instance {
+    /// Opened to follow a publisher: indexes are never written here.
+    #[must_use]
+    pub(crate) fn as_replica(mut self) -> Instance {
+        self.keeps_names = false;
+        self.options.background_merges = false;
+        self
+    }
+
+    /// The generation of an index, if it is open or that is known otherwise; reads at most the names in its folder.
+    pub(crate) fn generation(&self, uid: &str) -> Option<u64> {
+        let entry = self.entry(uid).ok()?;
+        entry
+            .open_snapshot()
+            .map(|snapshot| snapshot.generation)
+            .or_else(|| lamina_engine::index::newest_generation(&self.index_folder(&entry.folder)))
+    }
+
+    /// The name of the index in `folder`.
+    pub(crate) fn uid_of(&self, folder: &FolderName) -> Option<String> {
+        self.indexes.read().iter().find(|(_, entry)| entry.folder == *folder).map(|(uid, _)| uid.clone())
+    }
+
+    /// Makes these all the indexes there are, at once. Those whose folder stays are as open as they were. Returns the folders
+    /// that no index has any more.
+    pub(crate) fn set_indexes(&self, names: Vec<(String, FolderName)>) -> Vec<FolderName> {
+        let mut indexes = self.indexes.write();
+        let mut by_folder: BTreeMap<FolderName, Arc<Entry>> =
+            std::mem::take(&mut *indexes).into_values().map(|entry| (entry.folder.clone(), entry)).collect();
+        indexes.extend(names.into_iter().map(|(uid, folder)| {
+            let entry = by_folder.remove(&folder).unwrap_or_else(|| Entry::new(folder, None));
+            (uid, entry)
+        }));
+        drop(indexes);
+        by_folder.values().for_each(|entry| self.open.forget(entry));
+        by_folder.into_keys().collect()
+    }
+}

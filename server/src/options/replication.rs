@@ -1,0 +1,83 @@
+//! Replicas: what a server publishes, or follows.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+
+/// Where state is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreAddress {
+    /// `file:///folder`: on this machine, or shared.
+    Folder(PathBuf),
+    /// `s3://bucket/prefix`; the other options of the bucket are those of snapshots.
+    Bucket {
+        /// Of the bucket.
+        name: String,
+        /// What all keys begin with: empty, or it ends with a slash.
+        prefix: String,
+    },
+}
+
+impl FromStr for StoreAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StoreAddress, String> {
+        let refused = || format!("`{text}` is no store: expected `s3://BUCKET/PREFIX` or `file:///FOLDER`");
+        if let Some(path) = text.strip_prefix("file://") {
+            let path = PathBuf::from(path);
+            return if path.is_absolute() { Ok(StoreAddress::Folder(path)) } else { Err(refused()) };
+        }
+        let rest = text.strip_prefix("s3://").ok_or_else(refused)?;
+        let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if name.is_empty() {
+            return Err(refused());
+        }
+        let prefix = prefix.trim_matches('/');
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        Ok(StoreAddress::Bucket { name: name.to_owned(), prefix })
+    }
+}
+
+/// One server writes and publishes; any number follow it and answer reads.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Replicas")]
+pub struct Replication {
+    /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX` (with the options of the bucket below) or
+    /// `file:///FOLDER`. One server at a time: one that starts later takes over, and this one stops publishing.
+    #[arg(long, value_name = "STORE")]
+    pub publish: Option<StoreAddress>,
+
+    /// Be a replica: answer reads from what a server publishes to this store. Needs the master key of that server.
+    #[arg(long, value_name = "STORE", conflicts_with = "publish")]
+    pub follow: Option<StoreAddress>,
+
+    /// Least time between two publications, in seconds (or `5s`, `1m`); what is committed meanwhile goes together.
+    #[arg(long, default_value = "1s", value_name = "SECONDS", value_parser = super::interval::time)]
+    pub publish_interval: Duration,
+
+    /// Address under which clients reach this server when it publishes: replicas send writes there.
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+
+    /// `/health` of a replica answers 503 when it is so far behind, in seconds (or `30s`, `5m`). By default never.
+    #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
+    pub max_lag: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        let bucket = |name: &str, prefix: &str| StoreAddress::Bucket { name: name.into(), prefix: prefix.into() };
+        assert_eq!("s3://b/a/c/".parse(), Ok(bucket("b", "a/c/")));
+        assert_eq!("s3://b".parse(), Ok(bucket("b", "")));
+        assert_eq!("file:///srv/store".parse(), Ok(StoreAddress::Folder("/srv/store".into())));
+        for bad in ["", "s3://", "s3:///x", "file://relative", "/srv/store", "gs://b/p", "http://b/p"] {
+            assert!(bad.parse::<StoreAddress>().unwrap_err().contains("expected `s3://BUCKET/PREFIX`"), "{bad}");
+        }
+    }
+}

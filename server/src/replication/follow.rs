@@ -1,0 +1,274 @@
+//! The side that follows.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lamina_engine::index::{Followed, IndexError, ManifestContents, NamedFile, place_manifest};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::publish::newest_root;
+use super::root::{PublishedIndex, Root};
+use super::store::{ObjectError, ObjectStore};
+use super::{Bell, Replication, Worker};
+use crate::access::KeyLine;
+use crate::error::ApiError;
+use crate::instance::{Instance, write_durably};
+use crate::options::{Options, StoreAddress};
+use crate::outbound::Outbound;
+use crate::stored_names::FolderName;
+use crate::tasks::{StoreError, TaskQueue};
+
+/// Between two looks at the store: the first after something new, longer each time there is nothing, at most the last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// What is remembered from start to start, in the database folder.
+const REMEMBERED: &str = "replica.json";
+
+/// Follows while it lives.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    _worker: Worker,
+}
+
+/// What a follower works with.
+pub(crate) struct Following {
+    /// The indexes, which nothing else changes.
+    pub(crate) instance: Arc<Instance>,
+    /// Holds the names of indexes.
+    pub(crate) queue: Arc<TaskQueue>,
+    /// Takes the keys of the publisher.
+    pub(crate) replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
+    /// Where requests ask how far it is.
+    pub(crate) replication: Arc<Replication>,
+}
+
+/// Why a root is not followed.
+#[derive(Debug, Error)]
+enum FollowError {
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Api(String),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error("{path:?}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+impl From<ApiError> for FollowError {
+    fn from(error: ApiError) -> FollowError {
+        FollowError::Api(error.message)
+    }
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_ {
+    move |source| FollowError::Io { path: path.to_owned(), source }
+}
+
+/// What a replica has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Remembered {
+    /// The number of the root.
+    root: u64,
+    indexes: Vec<Local>,
+}
+
+/// An index of the publisher, here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Local {
+    published: PublishedIndex,
+    folder: FolderName,
+}
+
+impl Follower {
+    /// Begins to follow.
+    ///
+    /// # Errors
+    /// Where the options of the store are not complete. A store that does not answer is asked again and again.
+    pub(crate) fn start(
+        address: &StoreAddress,
+        options: &Options,
+        outbound: &Outbound,
+        following: Following,
+    ) -> Result<Follower, ObjectError> {
+        let store = ObjectStore::open(address, &options.object_storage, outbound)?;
+        let path = following.instance.folder().join(REMEMBERED);
+        // What cannot be read is fetched again.
+        let has = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let run = Run { store, following, has, is_first: true };
+        let worker = Worker::start("follower", move |bell| run.run(bell))
+            .map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
+        Ok(Follower { _worker: worker })
+    }
+}
+
+/// The thread's own.
+struct Run {
+    store: ObjectStore,
+    following: Following,
+    has: Remembered,
+    is_first: bool,
+}
+
+impl Run {
+    fn run(mut self, bell: &Bell) {
+        let mut pause = PAUSES.0;
+        loop {
+            pause = match self.look() {
+                Ok(true) => PAUSES.0,
+                Ok(false) => (pause * 3 / 2).min(PAUSES.1),
+                Err(error) => {
+                    self.following.replication.fails(error.to_string());
+                    (pause * 3 / 2).min(PAUSES.1)
+                }
+            };
+            if !bell.pause(pause) {
+                return;
+            }
+        }
+    }
+
+    /// Follows the newest root, if there is a new one. Whether there was.
+    fn look(&mut self) -> Result<bool, FollowError> {
+        let start = Instant::now();
+        // After a start the last one is followed again: what is here may be less than what it was.
+        let after = if self.is_first { self.has.root.saturating_sub(1) } else { self.has.root };
+        let root = newest_root(&self.store, after)?;
+        let (generation, writer) = match &root {
+            Some(root) => {
+                self.follow(root)?;
+                (root.generation, root.writer.clone())
+            }
+            None => (self.following.replication.generation(), self.following.replication.writer()),
+        };
+        self.is_first = false;
+        self.following.replication.level(start, generation, writer);
+        Ok(root.is_some())
+    }
+
+    fn follow(&mut self, root: &Root) -> Result<(), FollowError> {
+        // First, for an index says which batch it has applied last: one that the queue does not know of would be damage, and
+        // a replica that takes over gives no uid twice.
+        self.following.queue.store().settle_loss(&[], root.next_task, root.next_batch)?;
+        let mut indexes = Vec::with_capacity(root.indexes.len());
+        for published in &root.indexes {
+            indexes.push(Local { folder: self.bring(published)?, published: published.clone() });
+        }
+        let names: Vec<(String, FolderName)> =
+            indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone())).collect();
+        let Following { instance, queue, replace_keys, .. } = &self.following;
+        queue.store().set_indexes(&names)?;
+        for folder in instance.set_indexes(names) {
+            instance.remove_index_folder(&folder);
+        }
+        replace_keys(root.keys.clone())?;
+        self.has = Remembered { root: root.number, indexes };
+        let path = instance.folder().join(REMEMBERED);
+        let text = serde_json::to_string(&self.has).expect("it has string keys only");
+        write_durably(&path, &text).map_err(io(&path))
+    }
+
+    /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
+    fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
+        let instance = &self.following.instance;
+        let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder);
+        // It is held open while its files arrive: opening an index removes what its manifest does not name.
+        let open =
+            local.and_then(|local| Some((&local.folder, instance.index(&instance.uid_of(&local.folder)?).ok()?)));
+        if let (Some(local), Some(_)) = (local, &open)
+            && local.published.manifest == published.manifest
+            && !self.is_first
+        {
+            return Ok(local.folder.clone());
+        }
+        let key = published.manifest_key();
+        let manifest = self.store.read(&key)?;
+        if crc32fast::hash(&manifest) != published.manifest.checksum {
+            return Err(ObjectError::Damaged { key, reason: "its checksum does not match" }.into());
+        }
+        let contents = ManifestContents::read(&manifest)?;
+        if let Some((folder, index)) = open {
+            let have = index.snapshot().named_files().unwrap_or_default();
+            self.fetch(published, &contents, folder, &have)?;
+            match index.follow(&manifest) {
+                Ok(Followed::Unchanged | Followed::Advanced) => return Ok(folder.clone()),
+                Ok(Followed::Diverged) => {
+                    tracing::info!(index = published.uid, "following another history of an index")
+                }
+                Err(error) => tracing::error!(index = published.uid, %error, "fetching an index anew"),
+            }
+        }
+        self.bring_anew(published, &contents, &manifest)
+    }
+
+    /// Makes a folder of its own for the state of an index.
+    fn bring_anew(
+        &self,
+        published: &PublishedIndex,
+        contents: &ManifestContents,
+        manifest: &[u8],
+    ) -> Result<FolderName, FollowError> {
+        let Following { instance, queue, .. } = &self.following;
+        let folder = FolderName::random();
+        // Until it has a name, the next start removes it.
+        queue.store().intend_folder(&folder)?;
+        let path = instance.index_folder(&folder);
+        fs::create_dir(&path).map_err(io(&path))?;
+        self.fetch(published, contents, &folder, &[])?;
+        place_manifest(&path, manifest)?;
+        let parent = path.parent().unwrap_or(&path);
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(io(parent))?;
+        Ok(folder)
+    }
+
+    /// Fetches the files of an index that are not there. `have`: those that are in use there, whose checksums are known.
+    fn fetch(
+        &self,
+        published: &PublishedIndex,
+        contents: &ManifestContents,
+        folder: &FolderName,
+        have: &[NamedFile],
+    ) -> Result<(), FollowError> {
+        let folder = self.following.instance.index_folder(folder);
+        for file in &contents.files {
+            // One of the same name and another checksum is in use: the index says that it diverged.
+            let in_use = have.iter().any(|have| have.name == file.name);
+            let path = folder.join(&file.name);
+            if in_use || is_there(&path, file) {
+                continue;
+            }
+            let unfinished = folder.join(format!("{}.tmp", file.name));
+            let key = published.file_key(file);
+            let mut target = File::create(&unfinished).map_err(io(&unfinished))?;
+            let checksum = self.store.fetch(&key, file.bytes, &mut target, &unfinished)?;
+            if checksum != file.checksum {
+                return Err(ObjectError::Damaged { key, reason: "its checksum does not match" }.into());
+            }
+            target.sync_all().map_err(io(&unfinished))?;
+            fs::rename(&unfinished, &path).map_err(io(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file is there as it was published.
+fn is_there(path: &Path, file: &NamedFile) -> bool {
+    let Ok(mut found) = File::open(path) else { return false };
+    if !found.metadata().is_ok_and(|metadata| metadata.len() == file.bytes) {
+        return false;
+    }
+    let (mut hasher, mut buffer) = (crc32fast::Hasher::new(), vec![0; 1 << 20]);
+    loop {
+        match std::io::Read::read(&mut found, &mut buffer) {
+            Ok(0) => return hasher.finalize() == file.checksum,
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One server writes, any number follow: commits go to a store that all of them reach, and replicas answer from what they find
+//! there.
+//!
+//! * [`publish`]: the writer puts new files, then the manifests that name them, then a root that names the manifests. Creating
+//!   the root is the commit.
+//! * [`follow`]: a replica looks for the next root, fetches what it does not have, and moves each index to its new state.
+//!
+//! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
+
+mod follow;
+mod publish;
+mod root;
+mod store;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+pub(crate) use follow::{Follower, Following};
+pub(crate) use publish::{Published, Publisher};
+pub(crate) use store::ObjectError;
+
+/// How far a server is with what it publishes or follows; shared by the thread that does it and the requests that ask.
+#[derive(Debug)]
+pub struct Replication {
+    role: Role,
+    generation: watch::Sender<Option<u32>>,
+    state: Mutex<State>,
+}
+
+/// What a server has to do with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    #[default]
+    Alone,
+    /// It writes, and others follow.
+    Publisher,
+    /// It follows.
+    Replica,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When all was published, or all that was published was here. `None`: never yet.
+    level_at: Option<Instant>,
+    /// Whether it still is so, for a publisher: nothing is waiting.
+    is_level: bool,
+    /// Where writes go.
+    writer: Option<String>,
+    /// What goes wrong now.
+    failure: Option<String>,
+}
+
+impl Role {
+    /// As the options say.
+    pub fn of(options: &crate::options::Replication) -> Role {
+        match (&options.publish, &options.follow) {
+            (Some(_), _) => Role::Publisher,
+            (None, Some(_)) => Role::Replica,
+            (None, None) => Role::Alone,
+        }
+    }
+}
+
+impl Default for Replication {
+    fn default() -> Replication {
+        Replication::new(Role::Alone)
+    }
+}
+
+impl Replication {
+    /// At the start, nothing published or followed yet.
+    pub fn new(role: Role) -> Replication {
+        Replication { role, generation: watch::Sender::new(None), state: Mutex::default() }
+    }
+
+    /// What this server is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The last batch that is published, or that this replica has.
+    pub fn generation(&self) -> Option<u32> {
+        *self.generation.borrow()
+    }
+
+    /// How long ago this server was level with the store: everything was published, or followed. `None`: never yet.
+    pub fn lag(&self) -> Option<Duration> {
+        let state = self.state.lock();
+        if state.is_level { Some(Duration::ZERO) } else { state.level_at.map(|at| at.elapsed()) }
+    }
+
+    /// Where writes go, if the server that takes them says so.
+    pub fn writer(&self) -> Option<String> {
+        self.state.lock().writer.clone()
+    }
+
+    /// What goes wrong now.
+    pub fn failure(&self) -> Option<String> {
+        self.state.lock().failure.clone()
+    }
+
+    /// Waits until the batch `wanted` is here, for at most `patience`. Whether it is.
+    pub async fn reached(&self, wanted: u32, patience: Duration) -> bool {
+        let mut generation = self.generation.subscribe();
+        let is_here = generation.wait_for(|generation| generation.is_some_and(|generation| generation >= wanted));
+        matches!(tokio::time::timeout(patience, is_here).await, Ok(Ok(_)))
+    }
+
+    /// This server is level with the store, as of `at`.
+    fn level(&self, at: Instant, generation: Option<u32>, writer: Option<String>) {
+        let mut state = self.state.lock();
+        state.level_at = Some(at);
+        state.is_level = self.role == Role::Publisher;
+        state.writer = writer;
+        if state.failure.take().is_some() {
+            tracing::info!("the store works again");
+        }
+        drop(state);
+        self.generation.send_if_modified(|current| std::mem::replace(current, generation) != generation);
+    }
+
+    /// Something waits to be published.
+    fn behind(&self) {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.is_level) {
+            state.level_at = Some(Instant::now());
+        }
+    }
+
+    /// Something goes wrong. Said once in the log until it works again.
+    fn fails(&self, reason: String) {
+        let mut state = self.state.lock();
+        if state.failure.as_ref() != Some(&reason) {
+            tracing::error!("{}: {reason}", if self.role == Role::Publisher { "publishing" } else { "following" });
+        }
+        state.failure = Some(reason);
+    }
+}
+
+/// A shared end of a thread: asked to stop, or to look at once.
+#[derive(Debug, Default)]
+struct Bell {
+    state: Mutex<BellState>,
+    changed: parking_lot::Condvar,
+}
+
+#[derive(Debug, Default)]
+struct BellState {
+    has_rung: bool,
+    is_stopped: bool,
+}
+
+impl Bell {
+    fn ring(&self) {
+        self.state.lock().has_rung = true;
+        self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        self.state.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for a ring, or for so long. Whether the thread is to go on.
+    fn wait(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.has_rung && !state.is_stopped {
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        state.has_rung = false;
+        !state.is_stopped
+    }
+
+    /// Waits for so long, whatever rings. Whether the thread is to go on.
+    fn pause(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.is_stopped {
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        !state.is_stopped
+    }
+}
+
+/// A thread that publishes or follows. Ends when it is dropped, after what it is at.
+#[derive(Debug)]
+struct Worker {
+    bell: Arc<Bell>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Worker {
+    fn start(name: &str, work: impl FnOnce(&Bell) + Send + 'static) -> std::io::Result<Worker> {
+        let bell = Arc::<Bell>::default();
+        let own = Arc::clone(&bell);
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&own))?;
+        Ok(Worker { bell, thread: Some(thread) })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.bell.stop();
+        if let Some(thread) = self.thread.take() {
+            // It is gone only if it panicked, and then there is nothing to wait for.
+            let _ = thread.join();
+        }
+    }
+}

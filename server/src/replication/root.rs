@@ -1,0 +1,179 @@
+//! Roots: the objects that make commits visible to replicas, all indexes at once.
+//!
+//! ```text
+//! root/<number, 20 digits>                    created once; the highest number is the state
+//! i/<folder>/<file name>.<CRC-32, 8 digits>   manifests and what they name: segments, added columns, tombstones
+//! ```
+//!
+//! A key of a file names its checksum, so histories that part never write the same object.
+
+use lamina_engine::index::NamedFile;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::store::ObjectError;
+use crate::access::KeyLine;
+use crate::stored_names::FolderName;
+use crate::wire::identifier::check_index_uid;
+
+/// The form of roots that this program writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+/// What keys of indexes begin with.
+pub(super) const INDEXES: &str = "i/";
+/// What keys of roots begin with.
+pub(super) const ROOTS: &str = "root/";
+
+/// The state of all indexes at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Root {
+    pub(super) format: u32,
+    /// Counts publications of all servers, without gaps.
+    pub(super) number: u64,
+    /// Counts the servers that have published: a higher one has taken over.
+    pub(super) epoch: u64,
+    /// Of the process that has published it.
+    pub(super) nonce: Uuid,
+    /// Where that process takes writes, if it says so.
+    pub(super) writer: Option<String>,
+    /// The last batch that was applied before; what it wrote is in here.
+    pub(super) generation: Option<u32>,
+    /// Above every uid of a task that was given before.
+    pub(super) next_task: u32,
+    /// Above every uid of a batch that an index here has applied.
+    pub(super) next_batch: u32,
+    pub(super) indexes: Vec<PublishedIndex>,
+    pub(super) keys: Vec<KeyLine>,
+}
+
+/// An index in a root.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PublishedIndex {
+    pub(super) uid: String,
+    /// On the server that has published it.
+    pub(super) folder: FolderName,
+    pub(super) manifest: PublishedManifest,
+}
+
+/// The manifest of an index, an object of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PublishedManifest {
+    /// The generation of the index.
+    pub(super) generation: u64,
+    pub(super) checksum: u32,
+}
+
+impl PublishedIndex {
+    /// Of its manifest.
+    pub(super) fn manifest_key(&self) -> String {
+        let PublishedManifest { generation, checksum } = self.manifest;
+        format!("i/{}/manifest-{generation:016x}.lam.{checksum:08x}", self.folder.as_str())
+    }
+
+    /// Of a file that its manifest names.
+    pub(super) fn file_key(&self, file: &NamedFile) -> String {
+        file_key(&self.folder, file)
+    }
+}
+
+/// Of a file of the index in `folder`.
+pub(super) fn file_key(folder: &FolderName, file: &NamedFile) -> String {
+    format!("i/{}/{}.{:08x}", folder.as_str(), file.name, file.checksum)
+}
+
+/// The key of a root.
+pub(super) fn root_key(number: u64) -> String {
+    format!("{ROOTS}{number:020}")
+}
+
+/// The number of a root's key; `None` for other keys.
+pub(super) fn root_number(key: &str) -> Option<u64> {
+    let digits = key.strip_prefix(ROOTS)?;
+    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+impl Root {
+    /// A first root of a store, before anything is published.
+    pub(super) fn none() -> Root {
+        Root {
+            format: FORMAT,
+            number: 0,
+            epoch: 0,
+            nonce: Uuid::nil(),
+            writer: None,
+            generation: None,
+            next_task: 0,
+            next_batch: 0,
+            indexes: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a root has string keys only")
+    }
+
+    /// Reads what is stored under the key of root `number`.
+    ///
+    /// # Errors
+    /// [`ObjectError::Damaged`]
+    pub(super) fn read(number: u64, bytes: &[u8]) -> Result<Root, ObjectError> {
+        #[derive(Deserialize)]
+        struct Form {
+            format: u32,
+        }
+        let damaged = |reason| ObjectError::Damaged { key: root_key(number), reason };
+        let form: Form = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
+        if form.format > FORMAT {
+            return Err(damaged("a later version of this program has written it"));
+        }
+        let root: Root = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
+        let has_bad_name = root.indexes.iter().any(|index| check_index_uid(&index.uid).is_err());
+        match root {
+            _ if has_bad_name => Err(damaged("an index has a name that is none")),
+            root if root.number != number => Err(damaged("it is another root")),
+            root => Ok(root),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> Root {
+        let index = PublishedIndex {
+            uid: "films".into(),
+            folder: FolderName::random(),
+            manifest: PublishedManifest { generation: 3, checksum: 0xab },
+        };
+        Root { number: 7, epoch: 2, generation: Some(4), indexes: vec![index], ..Root::none() }
+    }
+
+    #[test]
+    fn roots_are_read_as_they_were_written() {
+        let bytes = root().to_bytes();
+        assert_eq!(Root::read(7, &bytes).unwrap().indexes[0].uid, "films");
+        let reason = |number, bytes: &[u8]| Root::read(number, bytes).unwrap_err().to_string();
+        assert!(reason(8, &bytes).contains("another root"));
+        assert!(reason(7, &bytes[..bytes.len() - 1]).contains("no root"));
+        assert!(reason(7, b"{\"format\":2,\"other\":1}").contains("later version"));
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(reason(7, text.replace("\"films\"", "\"a/b\"").as_bytes()).contains("a name that is none"));
+        let folder = root().indexes[0].folder.as_str().to_owned();
+        assert_eq!(folder.len(), 36);
+        assert!(reason(7, text.replace("\"folder\":\"", "\"folder\":\"../").as_bytes()).contains("no root"));
+    }
+
+    #[test]
+    fn keys_of_roots_sort_like_their_numbers() {
+        assert!(root_key(9) < root_key(10));
+        assert_eq!(root_number(&root_key(u64::MAX)), Some(u64::MAX));
+        for other in ["root/1", "root/0000000000000000000x", "i/a", ""] {
+            assert_eq!(root_number(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Servers that publish to a store, and replicas that follow.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use reqwest::redirect::Policy;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::server::{Server, command};
+
+const KEY: &str = "a-master-key-for-replicas";
+
+struct Group {
+    folder: TempDir,
+}
+
+impl Group {
+    fn new() -> Group {
+        Group { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    fn address(&self) -> String {
+        format!("file://{}", self.store().display())
+    }
+
+    fn writer(&self) -> Server {
+        let address = self.address();
+        Server::with_options(&["--master-key", KEY, "--publish", &address, "--publish-interval", "1s"]).with_key(KEY)
+    }
+
+    fn replica(&self) -> Server {
+        Server::with_options(&["--master-key", KEY, "--follow", &self.address()]).with_key(KEY)
+    }
+
+    /// The objects whose keys begin with `prefix`, in order.
+    fn objects(&self, prefix: &str) -> Vec<PathBuf> {
+        fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() { walk(&path, found) } else { found.push(path) }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.store(), &mut found);
+        found.retain(|path| path.strip_prefix(self.store()).unwrap().to_str().unwrap().starts_with(prefix));
+        found.sort();
+        found
+    }
+}
+
+/// What is read on a replica once it has what the batch of `task` wrote.
+#[track_caller]
+fn after(replica: &Server, task: &Value, path: &str) -> Value {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    let path = format!("{path}{sign}minGeneration={}", task["batchUid"]);
+    let start = Instant::now();
+    loop {
+        let answer = replica.get(&path);
+        if answer.body["code"] != "generation_not_reached" {
+            return answer.ok();
+        }
+        assert!(start.elapsed() < Duration::from_secs(200), "{answer:?}\n{}", replica.log());
+    }
+}
+
+fn film(id: u64, title: &str) -> Value {
+    json!({"id": id, "title": title, "year": 1950 + id})
+}
+
+#[test]
+fn a_replica_answers_with_what_the_writer_has_written() {
+    let group = Group::new();
+    let writer = group.writer();
+    let replica = group.replica();
+    let task = writer.add("films", json!([film(1, "Alien"), film(2, "Brazil"), film(3, "Casablanca")]));
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=brazil")["hits"][0]["id"], 2);
+    // Settings, updates and deletions, and what is read of them.
+    writer.set("films", json!({"filterableAttributes": ["year"], "sortableAttributes": ["year"]}));
+    writer.add("films", json!([film(2, "Brazil, again"), film(4, "Dune")]));
+    let task = writer.done(&writer.delete("/indexes/films/documents/1"));
+    let answer = after(&replica, &task, "/indexes/films/search?filter=year%20%3E%201951&sort=year:desc");
+    let titles: Vec<&str> =
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Dune", "Casablanca", "Brazil, again"]);
+    assert_eq!(replica.get("/indexes/films/settings").ok(), writer.get("/indexes/films/settings").ok());
+    assert_eq!(replica.get("/indexes/films/documents").ok(), writer.get("/indexes/films/documents").ok());
+    assert_eq!(replica.get("/indexes/films/stats").ok()["numberOfDocuments"], 3);
+    // Merges come over as well.
+    let task = writer.done(&writer.post("/indexes/films/compact", Value::Null));
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=dune")["hits"][0]["id"], 4);
+    // Names: other indexes, a swap, a new name, an end.
+    writer.add("books", json!([{"id": 1, "title": "Emma"}]));
+    writer.done(&writer.post("/swap-indexes", json!([{"indexes": ["films", "books"]}])));
+    writer.done(&writer.patch("/indexes/films", json!({"uid": "novels"})));
+    writer.add("others", json!([{"id": 1}]));
+    let task = writer.done(&writer.delete("/indexes/others"));
+    let uids = |answer: Value| -> Vec<String> {
+        answer["results"].as_array().unwrap().iter().map(|index| index["uid"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(uids(after(&replica, &task, "/indexes")), ["books", "novels"]);
+    assert_eq!(replica.search("novels", json!({"q": "emma"}))["hits"][0]["title"], "Emma");
+    assert_eq!(replica.document_count("books"), 3);
+}
+
+#[test]
+fn keys_of_the_writer_open_its_replicas() {
+    let group = Group::new();
+    let (writer, mut replica) = (group.writer(), group.replica());
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    let key = writer.post("/keys", json!({"actions": ["search"], "indexes": ["films"], "expiresAt": null}));
+    let key = key.body["key"].as_str().expect("a key").to_owned();
+    after(&replica, &task, "/indexes");
+    let with_key = |replica: &Server| {
+        let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+        let url = format!("{}/indexes/films/search", replica.url);
+        client.post(url).bearer_auth(&key).json(&json!({"q": "alien"})).send().unwrap().status().as_u16()
+    };
+    let start = Instant::now();
+    while with_key(&replica) != 200 {
+        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // What it has outlives it, and the store.
+    assert!(replica.terminate().success());
+    std::fs::rename(group.store(), group.folder.path().join("away")).unwrap();
+    replica.start_again();
+    assert_eq!(with_key(&replica), 200);
+    assert_eq!(replica.search("films", json!({"q": "alien"}))["hits"][0]["id"], 1);
+    drop(writer);
+}
+
+#[test]
+fn a_replica_takes_no_writes_and_says_where_they_go() {
+    let group = Group::new();
+    let address = group.address();
+    let writer =
+        Server::with_options(&["--master-key", KEY, "--publish", &address, "--public-url", "http://writer.example/"])
+            .with_key(KEY);
+    let replica = group.replica();
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    after(&replica, &task, "/indexes");
+    let client = reqwest::blocking::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    let ask = |method: Method, path: &str| {
+        let answer =
+            client.request(method, format!("{}{path}", replica.url)).bearer_auth(KEY).json(&json!([])).send().unwrap();
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let (location, generation, lag) = (header("location"), header("lamina-generation"), header("lamina-lag-ms"));
+        (answer.status().as_u16(), location, generation.is_some() && lag.is_some(), answer.json::<Value>().unwrap())
+    };
+    for (method, path) in [
+        (Method::POST, "/indexes/films/documents?primaryKey=id"),
+        (Method::DELETE, "/indexes/films"),
+        (Method::PATCH, "/indexes/films/settings"),
+        (Method::POST, "/keys"),
+        (Method::GET, "/tasks?limit=1"),
+        (Method::POST, "/dumps"),
+    ] {
+        let (status, location, is_said, body) = ask(method, path);
+        assert_eq!((status, location.unwrap(), is_said), (307, format!("http://writer.example{path}"), true), "{path}");
+        assert_eq!(body["code"], "replica_takes_no_writes");
+    }
+    for path in ["/health", "/version", "/indexes/films/search?q=x", "/stats", "/keys", "/experimental-features"] {
+        let (status, _, is_said, _) = ask(Method::GET, path);
+        assert_eq!((status, is_said), (200, true), "{path}");
+    }
+    // Bad generations, and one that does not come.
+    let answer = replica.get("/indexes?minGeneration=x");
+    assert_eq!((answer.status, &answer.body["code"]), (400, &"invalid_min_generation".into()));
+    let answer = replica.get("/indexes?minGeneration=4000000000");
+    assert_eq!((answer.status, &answer.body["code"]), (409, &"generation_not_reached".into()), "{answer:?}");
+    // The writer shows what it has finished.
+    assert_eq!(writer.get("/indexes?minGeneration=4000000000").status, 200);
+}
+
+#[test]
+fn a_writer_that_another_one_has_taken_over_from_publishes_no_more() {
+    let group = Group::new();
+    let (first, replica) = (group.writer(), group.replica());
+    let task = first.add("films", json!([film(1, "Alien")]));
+    after(&replica, &task, "/indexes");
+    let second = group.writer();
+    second.add("books", json!([{"id": 1, "title": "Emma"}]));
+    first.add("films", json!([film(2, "Brazil")]));
+    first.wait_for_log("another server publishes to this store now");
+    let start = Instant::now();
+    while replica.get("/indexes/books/stats").status != 200 || replica.get("/indexes/films/stats").status == 200 {
+        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// By hand: the folder of a replica becomes that of the writer.
+#[test]
+fn a_replica_can_take_over() {
+    let group = Group::new();
+    let (mut first, mut second, third) = (group.writer(), group.replica(), group.replica());
+    first.add("films", json!([film(1, "Alien")]));
+    let task = first.add("films", json!([film(2, "Brazil")]));
+    after(&second, &task, "/indexes");
+    first.kill();
+    assert!(second.terminate().success());
+    let second = second.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
+    let later = second.add("films", json!([film(3, "Casablanca")]));
+    assert!(later["uid"].as_u64() > task["uid"].as_u64() && later["batchUid"].as_u64() > task["batchUid"].as_u64());
+    assert_eq!(after(&third, &later, "/indexes/films/search?q=casablanca")["hits"][0]["id"], 3);
+    assert_eq!(third.document_count("films"), 3);
+}
+
+#[test]
+fn damaged_objects_are_named_and_change_nothing() {
+    let group = Group::new();
+    let (mut writer, mut replica) = (group.writer(), group.replica());
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    after(&replica, &task, "/indexes");
+    let before = group.objects("i/");
+    // Nothing looks while a byte of the new segment is turned.
+    assert!(replica.terminate().success());
+    writer.add("films", json!([film(2, "Brazil")]));
+    assert!(writer.terminate().success());
+    let is_segment = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-");
+    let new: Vec<PathBuf> = group.objects("i/").into_iter().filter(|path| !before.contains(path)).collect();
+    let segment = new.iter().find(is_segment).expect("a new segment");
+    let sound = std::fs::read(segment).unwrap();
+    let mut damaged = sound.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(segment, &damaged).unwrap();
+    replica.start_again();
+    replica.wait_for_log("is damaged: its checksum does not match");
+    assert_eq!(replica.document_count("films"), 1);
+    std::fs::write(segment, &sound).unwrap();
+    let start = Instant::now();
+    while replica.document_count("films") != 2 {
+        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // So are roots that are none.
+    let last = group.objects("root/").pop().unwrap();
+    let number: u64 = last.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    std::fs::write(last.with_file_name(format!("{:020}", number + 1)), "{}").unwrap();
+    replica.wait_for_log("it is no root");
+    assert_eq!(replica.document_count("films"), 2);
+}
+
+/// SIGKILL for both, at any moment: the replica ends with what the writer has.
+#[test]
+fn killed_servers_go_on_where_they_were() {
+    let group = Group::new();
+    let (mut writer, mut replica) = (group.writer(), group.replica());
+    writer.add("films", json!([film(0, "Film number 0")]));
+    for round in 1..8_u64 {
+        let add = |server: &Server| {
+            let request = server.request(Method::POST, "/indexes/films/documents");
+            let films: Vec<Value> = (0..20).map(|n| film(round * 20 + n, &format!("Film number {n}"))).collect();
+            server.try_send(request.json(&films)).map(drop)
+        };
+        if round % 2 == 0 {
+            writer.killed_while(round, 60, add);
+        } else {
+            add(&writer).unwrap();
+            replica.killed_while(round, 300, |server| {
+                server.try_send(server.request(Method::GET, "/indexes/films/stats")).map(drop)
+            });
+        }
+    }
+    let task = writer.add("films", json!([film(1000, "The last one")]));
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=last")["hits"][0]["id"], 1000);
+    let all = "/indexes/films/documents?limit=1000";
+    assert_eq!(replica.get(all).ok(), writer.get(all).ok());
+}
+
+#[test]
+fn stores_that_cannot_be_used_are_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (options, reason) in [
+        (["--publish", "gs://bucket/prefix"], "expected `s3://BUCKET/PREFIX` or `file:///FOLDER`"),
+        (["--publish", "s3://bucket/prefix"], "`--s3-bucket-url` is missing"),
+        (["--follow", "s3://bucket/prefix"], "`--s3-bucket-url` is missing"),
+        (["--publish", &format!("file://{}/store", file.display())], "cannot use the store"),
+    ] {
+        let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
+        let output = command(folder.path(), &options).output().expect("the binary starts");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success());
+        assert!(text.contains(reason), "{options:?}: {text}");
+    }
+}
