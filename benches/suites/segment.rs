@@ -8,8 +8,9 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use lamina_benches::{add, films, new_index};
 use lamina_engine::bits::{BitsetBuilder, DocSet};
+use lamina_engine::id::TermOrdinal;
 use lamina_engine::query::phrase::phrase_among;
-use lamina_engine::segment::Postings;
+use lamina_engine::segment::{Postings, SegmentReader};
 
 const DOCUMENTS: usize = 10_000;
 /// In nearly every document, in many, in few.
@@ -22,11 +23,21 @@ fn segment(c: &mut Criterion) {
     index.compact(&false.into()).expect("one segment");
     let snapshot = index.snapshot();
     let segment = &snapshot.segments[0].reader;
-    let ordinal = |word: &str| segment.terms().ordinal(word.as_bytes()).expect("a word of the films");
+    postings(c, segment);
+    token_column(c, segment);
+    store(c, segment);
+    c.bench_function("terms: look up", |b| b.iter(|| segment.terms().ordinal(black_box(b"dinosaurs"))));
+    c.bench_function("terms: range of a prefix", |b| b.iter(|| segment.terms().prefix_range(black_box(b"di"))));
+}
 
+fn ordinal(segment: &SegmentReader, word: &str) -> TermOrdinal {
+    segment.terms().ordinal(word.as_bytes()).expect("a word of the films")
+}
+
+fn postings(c: &mut Criterion, segment: &SegmentReader) {
     let mut group = c.benchmark_group("postings");
     for word in WORDS {
-        let ordinal = ordinal(word);
+        let ordinal = ordinal(segment, word);
         group.throughput(Throughput::Elements(u64::from(segment.postings().doc_freq(ordinal))));
         let (mut docs, mut codes, mut list) = (Vec::new(), Vec::new(), Vec::new());
         segment.postings().for_each(ordinal, |doc, code| {
@@ -57,10 +68,12 @@ fn segment(c: &mut Criterion) {
     }
     group.finish();
 
-    let sets = WORDS.map(|word| segment.postings().docs(ordinal(word)));
+    let sets = WORDS.map(|word| segment.postings().docs(ordinal(segment, word)));
     c.bench_function("document sets: dense and sparse", |b| b.iter(|| sets[0].and(&sets[2])));
     c.bench_function("document sets: dense or dense", |b| b.iter(|| sets[0].or(&sets[1])));
+}
 
+fn token_column(c: &mut Criterion, segment: &SegmentReader) {
     let mut group = c.benchmark_group("token column");
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     let mut total = 0;
@@ -79,13 +92,15 @@ fn segment(c: &mut Criterion) {
     });
     // So few are scanned on one thread.
     let some = DocSet::from_sorted((0..1024).collect());
-    let words = [Some(ordinal("young")), Some(ordinal("dinosaurs"))];
+    let words = [Some(ordinal(segment, "young")), Some(ordinal(segment, "dinosaurs"))];
     group.throughput(Throughput::Elements(u64::from(some.len())));
     group.bench_function("two words in a row, per document", |b| {
         b.iter(|| phrase_among(segment, some.clone(), black_box(&words), |_| true));
     });
     group.finish();
+}
 
+fn store(c: &mut Criterion, segment: &SegmentReader) {
     let mut group = c.benchmark_group("store");
     let mut json = Vec::new();
     let mut total = 0;
@@ -110,9 +125,6 @@ fn segment(c: &mut Criterion) {
         });
     });
     group.finish();
-
-    c.bench_function("terms: look up", |b| b.iter(|| segment.terms().ordinal(black_box(b"dinosaurs"))));
-    c.bench_function("terms: range of a prefix", |b| b.iter(|| segment.terms().prefix_range(black_box(b"di"))));
 }
 
 criterion_group!(benches, segment);

@@ -1,5 +1,7 @@
 //! The life of a server: from its options to the last answered request.
 
+mod replicating;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,12 +14,14 @@ use lamina_engine::search::warm_up;
 use rustix::fs::Mode;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
+use tokio_rustls::TlsAcceptor;
 
-use crate::access::{KeyStore, key_lines, replace_keys};
+use crate::access::KeyStore;
 use crate::app::{AppState, Opened};
 use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
@@ -34,8 +38,8 @@ use crate::options::{
 };
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
-use crate::replication::{Follower, Following, ObjectError, Published, Publisher};
 use crate::routes::routes;
+use replicating::{Replicating, replicate};
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
 use crate::usage_report;
@@ -121,8 +125,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let open_files = raise_open_files();
     // Documents, keys and dumps are private to the user of the process, wherever the folders are.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(core_count().div_ceil(CORES_PER_CONNECTION_THREAD))
         .enable_all()
         .thread_name("http")
@@ -134,11 +137,34 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     check_reach(&options, &addresses)?;
+    let opened = open(&options)?;
+    let deliveries = deliveries(&options, &opened);
+    let scheduler = start_scheduler(&options, &opened)?;
+    let state = Arc::new(AppState::new(options, opened));
+    let replicating = replicate(&state).map_err(|error| ServeError::Replication(error.to_string()))?;
+    banner::print(&state, config_file, &addresses);
+    warn(&state, warning);
+    let background = Background::start(&state, scheduler, deliveries, replicating)?;
+    let (status, stopping) = runtime.block_on(async {
+        let connections = ConnectionLimits {
+            patience: state.options.service.client_timeout,
+            count_max: connections_max(open_files),
+            drain: Stopping::drain_time(state.options.service.shutdown_timeout),
+        };
+        serve_requests(&state, Listening { listeners, addresses, tls, connections }, &background.scheduler).await
+    })?;
+    background.stop(&state, &stopping, &runtime);
+    tracing::info!("stopped");
+    Ok(ExitCode::from(status))
+}
+
+/// Opens the database, with the tasks, keys and webhooks in it, and what makes requests for them.
+fn open(options: &Options) -> Result<Opened, ServeError> {
     let outbound = Outbound::new(options.outbound.experimental_allowed_ip_networks.clone())?;
-    let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(&options)));
-    let index_options = index_options(&options, &embedders);
+    let embedders = Arc::new(Embedders::new(outbound.clone(), embedder_options(options)));
+    let index_options = index_options(options, &embedders);
     check_ours(&options.service.db_path)?;
-    backup::import(&options, &index_options)?;
+    backup::import(options, &index_options)?;
     let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
     if options.replication.follow.is_some() {
         instance = instance.as_replica();
@@ -158,21 +184,25 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     }
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
-    let deliveries = deliveries(&options, &webhooks, &queue, &outbound);
+    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks })
+}
+
+/// From here on, tasks are carried out.
+fn start_scheduler(options: &Options, opened: &Opened) -> Result<Scheduler, ServeError> {
     let scheduler = Scheduler::start(
-        Arc::clone(&queue),
-        Arc::clone(&instance),
-        BackupPlaces::new(&options, &outbound)?,
-        outbound.clone(),
-        Arc::clone(embedders.requests()),
-        limits(&options),
+        Arc::clone(&opened.queue),
+        Arc::clone(&opened.instance),
+        BackupPlaces::new(options, &opened.outbound)?,
+        opened.outbound.clone(),
+        Arc::clone(opened.embedders.requests()),
+        limits(options),
     )?;
-    let https = outbound.check_https();
-    let opened = Opened { instance, queue, outbound, embedders, keys, webhooks };
-    let state = Arc::new(AppState::new(options, opened));
-    let replicating = replicate(&state).map_err(|error| ServeError::Replication(error.to_string()))?;
-    banner::print(&state, config_file, &addresses);
-    if let Some(warning) = warning {
+    Ok(scheduler)
+}
+
+/// What an operator should know of how the server was started.
+fn warn(state: &AppState, of_master_key: Option<&str>) {
+    if let Some(warning) = of_master_key {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
     }
     if state.options.indexing.memory_is_short() {
@@ -180,71 +210,98 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
             "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
         );
     }
-    if let Err(missing) = https {
+    if let Err(missing) = state.outbound.check_https() {
         tracing::warn!("{missing}. Webhooks, embedders and whatever else has an address with `https` will fail.");
     }
-    open_indexes(&state);
-    let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
-    schedule_snapshots(&state);
-    let telemetry = share_figures(&state);
-    let origins = Origins::new(
-        state.access.keys().master_key().is_some(),
-        &state.options.service.allowed_origins.0,
-        &state.options.service.http_addr,
-        &addresses,
-    );
-    let routes = hyper_util::service::TowerToHyperService::new(warp::service(routes(&state)));
-    let service = Front::new(routes, Arc::clone(&state), origins);
-    let stop = Stop::new()?;
-    let limit = state.options.service.shutdown_timeout;
-    let connections = ConnectionLimits {
-        patience: state.options.service.client_timeout,
-        count_max: connections_max(open_files),
-        drain: Stopping::drain_time(limit),
+}
+
+/// Where connections come from, and what they may take.
+struct Listening {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    tls: Option<TlsAcceptor>,
+    connections: ConnectionLimits,
+}
+
+/// Serves connections until a signal comes and those that are there have ended; the exit status that the signal asks for.
+async fn serve_requests(
+    state: &Arc<AppState>,
+    listening: Listening,
+    scheduler: &Scheduler,
+) -> io::Result<(u8, Arc<Stopping>)> {
+    let service = &state.options.service;
+    let has_key = state.access.keys().master_key().is_some();
+    let origins = Origins::new(has_key, &service.allowed_origins.0, &service.http_addr, &listening.addresses);
+    let routes = hyper_util::service::TowerToHyperService::new(warp::service(routes(state)));
+    let front = Front::new(routes, Arc::clone(state), origins);
+    let mut stop = Stop::new()?;
+    let limit = service.shutdown_timeout;
+    let mut begun = None;
+    let shutdown = async {
+        let status = stop.wait().await;
+        let of_state = Arc::downgrade(state);
+        let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
+        begun = Some((status, Stopping::begin(limit, status, running)));
+        scheduler.is_to_stop();
+        // Its reader would go on for ever.
+        logs::stop_listening(None);
+        // A second signal means: now. Whatever is under way is carried out again at the next start.
+        tokio::spawn(async move {
+            stop.wait().await;
+            std::process::exit(INTERRUPTED.into());
+        });
     };
-    let (status, stopping) = runtime.block_on(async {
-        let mut begun = None;
-        let shutdown = async {
-            let mut stop = stop;
-            let status = stop.wait().await;
-            let of_state = Arc::downgrade(&state);
-            let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
-            begun = Some((status, Stopping::begin(limit, status, running)));
-            scheduler.is_to_stop();
-            // Its reader would go on for ever.
-            logs::stop_listening(None);
-            // A second signal means: now. Whatever is under way is carried out again at the next start.
-            tokio::spawn(async move {
-                stop.wait().await;
-                std::process::exit(INTERRUPTED.into());
-            });
-        };
-        accept(listeners, tls, connections, service, shutdown).await;
-        begun.expect("connections are accepted until a signal comes")
-    });
-    tracing::info!("waiting for the batch under way");
-    state.scrubber.stop();
-    stopping.enter("the batch under way");
-    scheduler.stop(stopping.batch_grace());
-    if let Some(scrubbing) = scrubbing {
-        stopping.enter("the scrubber");
-        // Gone only if it panicked, and then there is nothing to wait for.
-        let _ = scrubbing.join();
+    accept(listening.listeners, listening.tls, listening.connections, front, shutdown).await;
+    Ok(begun.expect("connections are accepted until a signal comes"))
+}
+
+/// What works beside the requests.
+struct Background {
+    scheduler: Scheduler,
+    deliveries: Arc<Deliveries>,
+    scrubbing: Option<std::thread::JoinHandle<()>>,
+    replicating: Replicating,
+    /// How to end the sending of usage figures, which sends what is left, and its end.
+    telemetry: Option<(watch::Sender<bool>, JoinHandle<()>)>,
+}
+
+impl Background {
+    fn start(
+        state: &Arc<AppState>,
+        scheduler: Scheduler,
+        deliveries: Arc<Deliveries>,
+        replicating: Replicating,
+    ) -> io::Result<Background> {
+        open_indexes(state);
+        let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
+        schedule_snapshots(state);
+        Ok(Background { scheduler, deliveries, scrubbing, replicating, telemetry: share_figures(state) })
     }
-    // What the last batch wrote is published.
-    stopping.enter("the store of replicas");
-    drop(replicating);
-    stopping.enter("webhooks");
-    runtime.block_on(deliveries.drain(stopping.delivery_grace()));
-    if let Some((stopped, sending)) = telemetry {
-        stopping.enter("usage figures");
-        // The sender is gone only if it panicked, and then there is nothing to wait for.
-        let _ = stopped.send(true);
-        let _ = runtime.block_on(sending);
+
+    /// Ends it, one after the other, in the time that `stopping` leaves.
+    fn stop(self, state: &AppState, stopping: &Stopping, runtime: &Runtime) {
+        tracing::info!("waiting for the batch under way");
+        state.scrubber.stop();
+        stopping.enter("the batch under way");
+        self.scheduler.stop(stopping.batch_grace());
+        if let Some(scrubbing) = self.scrubbing {
+            stopping.enter("the scrubber");
+            // Gone only if it panicked, and then there is nothing to wait for.
+            let _ = scrubbing.join();
+        }
+        // What the last batch wrote is published.
+        stopping.enter("the store of replicas");
+        drop(self.replicating);
+        stopping.enter("webhooks");
+        runtime.block_on(self.deliveries.drain(stopping.delivery_grace()));
+        if let Some((stopped, sending)) = self.telemetry {
+            stopping.enter("usage figures");
+            // The sender is gone only if it panicked, and then there is nothing to wait for.
+            let _ = stopped.send(true);
+            let _ = runtime.block_on(sending);
+        }
+        stopping.enter("threads");
     }
-    stopping.enter("threads");
-    tracing::info!("stopped");
-    Ok(ExitCode::from(status))
 }
 
 /// What runs now, to be named when it does not end.
@@ -301,17 +358,13 @@ impl Stop {
 }
 
 /// Webhooks are notified of every batch that ends from now on.
-fn deliveries(
-    options: &Options,
-    webhooks: &Arc<Webhooks>,
-    queue: &Arc<TaskQueue>,
-    outbound: &Outbound,
-) -> Arc<Deliveries> {
+fn deliveries(options: &Options, opened: &Opened) -> Arc<Deliveries> {
     let docs = ErrorDocs::new(&options.service.error_docs_url);
-    let (webhooks, of_queue) = (Arc::clone(webhooks), Arc::clone(queue));
-    let deliveries = Deliveries::new(webhooks, of_queue, outbound.clone(), docs, !options.outbound.task_webhook_plain);
+    let (webhooks, queue) = (Arc::clone(&opened.webhooks), Arc::clone(&opened.queue));
+    let is_packed = !options.outbound.task_webhook_plain;
+    let deliveries = Deliveries::new(webhooks, queue, opened.outbound.clone(), docs, is_packed);
     let announcing = Arc::downgrade(&deliveries);
-    queue.on_batch_end(move |batch| {
+    opened.queue.on_batch_end(move |batch| {
         if let Some(deliveries) = announcing.upgrade() {
             deliveries.announce(batch);
         }
@@ -355,32 +408,6 @@ fn limits(options: &Options) -> Limits {
         cleans_up: !options.experimental.experimental_replication_parameters,
         inline_bytes: options.indexing.inline_bytes_max(),
     }
-}
-
-/// What goes on in the background of a server that others follow, or that follows.
-#[derive(Default)]
-struct Replicating {
-    _publisher: Option<Publisher>,
-    _follower: Option<Follower>,
-}
-
-/// Publishes or follows, as the options say.
-fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectError> {
-    let (options, outbound) = (&state.options, &state.outbound);
-    let (instance, queue, replication) =
-        (Arc::clone(&state.instance), Arc::clone(&state.queue), Arc::clone(&state.replication));
-    let of_keys = Arc::clone(state);
-    if let Some(address) = &options.replication.publish {
-        let keys = Box::new(move || key_lines(of_keys.access.keys()));
-        let published = Published { instance, queue, keys, replication };
-        let publisher = Publisher::start(address, options, outbound, published)?;
-        return Ok(Replicating { _publisher: Some(publisher), _follower: None });
-    }
-    let Some(address) = &options.replication.follow else { return Ok(Replicating::default()) };
-    let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
-    let following = Following { instance, queue, replace_keys, replication };
-    let follower = Follower::start(address, options, outbound, following)?;
-    Ok(Replicating { _publisher: None, _follower: Some(follower) })
 }
 
 /// Asks for a snapshot after every interval, if one is set.

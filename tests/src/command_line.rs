@@ -13,16 +13,9 @@ fn run(arguments: &[&str]) -> Output {
     Command::new(binary()).args(arguments).current_dir(folder.path()).output().expect("the binary starts")
 }
 
-#[test]
-fn help_and_version() {
-    let help = run(&["--help"]);
-    assert!(help.status.success());
-    let text = String::from_utf8(help.stdout).unwrap();
-    let has_line = |start: &str| {
-        let mut lines = text.lines().map(str::trim);
-        lines.any(|line| line.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
-    };
-    // The example of a configuration file has every option, and a test beside them sees to it.
+/// Headings and options of the help: those that the example of a configuration file has. That it has all of them is tested
+/// beside them.
+fn in_example() -> Vec<String> {
     let example = std::fs::read_to_string(repository().join("packaging/config.toml")).unwrap();
     let mut wanted: Vec<String> = Vec::new();
     for line in example.lines() {
@@ -59,6 +52,19 @@ fn help_and_version() {
     ] {
         assert!(wanted.iter().any(|one| one == known), "no {known} in the example of a configuration file");
     }
+    wanted
+}
+
+#[test]
+fn help_and_version() {
+    let help = run(&["--help"]);
+    assert!(help.status.success());
+    let text = String::from_utf8(help.stdout).unwrap();
+    let has_line = |start: &str| {
+        let mut lines = text.lines().map(str::trim);
+        lines.any(|line| line.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+    };
+    let mut wanted = in_example();
     wanted.extend(
         ["Usage:", "Commands:", "Options:", "import", "evaluate", "inspect", "verify", "repair", "completions"]
             .map(String::from),

@@ -140,6 +140,46 @@ fn during_swaps() {
     }
 }
 
+/// What documents are after all tasks, each of which is taken from `writes`, and how many tasks there were.
+fn carried_out(server: &Server, writes: &mut BTreeMap<u64, Vec<Value>>) -> (BTreeMap<u64, Value>, usize) {
+    let mut model = BTreeMap::from([(0, Value::Null)]);
+    let mut outcomes = 0;
+    let last = server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task");
+    for uid in 1..=last {
+        let task = server.wait_for(uid);
+        if task["type"] == "taskCancelation" {
+            assert_eq!(task["status"], "succeeded", "{task}");
+            continue;
+        }
+        let documents = writes.remove(&uid).unwrap_or_else(|| panic!("no one wrote {task}"));
+        outcomes += 1;
+        match task["status"].as_str() {
+            Some("canceled") => {
+                assert!(task["canceledBy"].as_u64().is_some_and(|by| by > uid), "{task}");
+                assert_eq!(task["details"]["indexedDocuments"], 0, "{task}");
+            }
+            Some("succeeded") => {
+                for document in documents {
+                    model.insert(document["id"].as_u64().unwrap(), document["n"].clone());
+                }
+            }
+            _ => panic!("{task}"),
+        }
+    }
+    (model, outcomes)
+}
+
+/// The documents that are there.
+fn listed(server: &Server) -> BTreeMap<u64, Value> {
+    let list = server.get("/indexes/films/documents?limit=1000").ok();
+    list["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|document| (document["id"].as_u64().unwrap(), document["n"].clone()))
+        .collect()
+}
+
 #[test]
 fn during_cancelations() {
     let mut server = Server::start();
@@ -168,41 +208,10 @@ fn during_cancelations() {
         }
     }
     writes.remove(&0);
-    let mut model = BTreeMap::from([(0, Value::Null)]);
-    let (mut canceled, mut succeeded) = (0, 0);
-    let last = server.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().expect("a task");
-    for uid in 1..=last {
-        let task = server.wait_for(uid);
-        if task["type"] == "taskCancelation" {
-            assert_eq!(task["status"], "succeeded", "{task}");
-            continue;
-        }
-        let documents = writes.remove(&uid).unwrap_or_else(|| panic!("no one wrote {task}"));
-        match task["status"].as_str() {
-            Some("canceled") => {
-                canceled += 1;
-                assert!(task["canceledBy"].as_u64().is_some_and(|by| by > uid), "{task}");
-                assert_eq!(task["details"]["indexedDocuments"], 0, "{task}");
-            }
-            Some("succeeded") => {
-                succeeded += 1;
-                for document in documents {
-                    model.insert(document["id"].as_u64().unwrap(), document["n"].clone());
-                }
-            }
-            _ => panic!("{task}"),
-        }
-    }
+    let (model, outcomes) = carried_out(&server, &mut writes);
     assert_eq!(writes, BTreeMap::new(), "acknowledged and lost");
-    assert!(canceled + succeeded > 10, "{canceled} canceled, {succeeded} succeeded: the test shows little");
-    let list = server.get("/indexes/films/documents?limit=1000").ok();
-    let found: BTreeMap<u64, Value> = list["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .map(|document| (document["id"].as_u64().unwrap(), document["n"].clone()))
-        .collect();
-    assert_eq!(found, model);
+    assert!(outcomes > 10, "{outcomes} outcomes: the test shows little");
+    assert_eq!(listed(&server), model);
 }
 
 #[test]

@@ -105,6 +105,31 @@ fn use_everything(server: &Server) {
     server.send(bad).refused(415, "invalid_content_type");
 }
 
+/// What is sent of the searches in [`use_everything`].
+#[track_caller]
+fn check_searches(search: &Value) {
+    for (name, value) in [
+        ("requests.total_received", json!(4)),
+        ("requests.total_succeeded", json!(2)),
+        ("requests.total_failed", json!(2)),
+        ("requests.total_used_negative_operator", json!(1)),
+        ("q.max_terms_number", json!(2)),
+        ("pagination.max_limit", json!(20)),
+        ("pagination.max_offset", json!(3)),
+        ("pagination.most_used_navigation", json!("estimated")),
+        ("filter.with_geoRadius", json!(true)),
+        ("filter.on_vectors", json!(false)),
+        ("sort.avg_criteria_number", json!(1.0)),
+        ("formatting.highlight_pre_tag", json!(true)),
+        ("formatting.crop_length", json!(false)),
+        ("scoring.show_ranking_score", json!(true)),
+        ("locales", json!(["fra"])),
+    ] {
+        assert_eq!(search[name], value, "{name}: {search}");
+    }
+    assert!(search["requests.99th_response_time"].is_u64());
+}
+
 #[test]
 fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     let collector = Collector::start();
@@ -141,27 +166,7 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     assert!(instance["system.cores"].as_u64().unwrap() > 0 && instance["system.ram_size"].as_u64().unwrap() > 0);
     assert_eq!((&instance["stats.indexes_number"], &instance["infos.env"]), (&json!(2), &json!("development")));
     assert_eq!((&instance["infos.db_path"], &instance["infos.import_dump"]), (&json!(true), &json!(false)));
-    let search = event("Documents Searched");
-    for (name, value) in [
-        ("requests.total_received", json!(4)),
-        ("requests.total_succeeded", json!(2)),
-        ("requests.total_failed", json!(2)),
-        ("requests.total_used_negative_operator", json!(1)),
-        ("q.max_terms_number", json!(2)),
-        ("pagination.max_limit", json!(20)),
-        ("pagination.max_offset", json!(3)),
-        ("pagination.most_used_navigation", json!("estimated")),
-        ("filter.with_geoRadius", json!(true)),
-        ("filter.on_vectors", json!(false)),
-        ("sort.avg_criteria_number", json!(1.0)),
-        ("formatting.highlight_pre_tag", json!(true)),
-        ("formatting.crop_length", json!(false)),
-        ("scoring.show_ranking_score", json!(true)),
-        ("locales", json!(["fra"])),
-    ] {
-        assert_eq!(search[name], value, "{name}: {search}");
-    }
-    assert!(search["requests.99th_response_time"].is_u64());
+    check_searches(&event("Documents Searched"));
     assert_eq!(event("Documents Searched by Multi-Search")["searches.total_search_count"], 2);
     assert_eq!(event("Documents Added")["payload_type"], json!(["application/json", "text/plain"]));
     assert_eq!(event("Settings Updated")["ranking_rules.values"], "words, sort, *:desc");

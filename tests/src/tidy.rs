@@ -2,6 +2,8 @@
 
 mod layers;
 mod limits;
+mod map;
+mod statics;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -146,7 +148,7 @@ fn no_constant_depends_on_the_build() {
             if is_constant {
                 constant = Some(number);
             }
-            let names_the_build = line.contains("debug_assertions");
+            let names_the_build = ["debug_assertions", "cfg!("].iter().any(|build| line.contains(build));
             if let Some(start) = constant.filter(|_| names_the_build) {
                 violations.push(format!("{}:{start}: {line}", source.path));
             }
@@ -155,45 +157,6 @@ fn no_constant_depends_on_the_build() {
             }
         }
     }
-    none(violations);
-}
-
-/// State of the process or of a thread in the engine, and why it is none of an index.
-const STATICS_ALLOWED: [(&str, &str); 8] = [
-    // The dictionary of another crate, which is read once for a process.
-    ("engine/src/text/segment.rs", "CHINESE_IS_READ"),
-    // A source of numbers that are different.
-    ("engine/src/segment/store/reader.rs", "NEXT_IDENTITY"),
-    // What a thread has at hand: buffers, and the block that it has read last.
-    ("engine/src/segment/store/reader.rs", "LAST_BLOCK"),
-    ("engine/src/segment/store/compress.rs", "DECOMPRESSOR"),
-    ("engine/src/document/vectors.rs", "PARSING"),
-    // Another crate calls back without a place to put the depth.
-    ("engine/src/index/embedding/bounded/blocks.rs", "LEVEL"),
-    ("engine/src/index/embedding/bounded/blocks.rs", "IS_EXCEEDED"),
-    // A flag that is never set.
-    ("engine/src/segment/writer/mod.rs", "NEVER"),
-];
-
-/// What indexes share is in their options; what queries keep is beside the segments.
-#[test]
-fn the_engine_has_no_state_of_the_process() {
-    let mut violations = Vec::new();
-    let mut found = 0;
-    for source in sources("rs").iter().filter(|source| source.path.starts_with("engine/src/") && !source.is_test()) {
-        for (number, line) in source.code() {
-            let Some((name, rest)) = line.split_once("static ").and_then(|(_, rest)| rest.split_once(": ")) else {
-                continue;
-            };
-            let holds_state = ["Mutex", "RwLock", "Atomic", "OnceLock", "Cell<"].iter().any(|word| rest.contains(word));
-            let is_allowed = STATICS_ALLOWED.contains(&(source.path.as_str(), name));
-            found += usize::from(holds_state);
-            if holds_state && !is_allowed {
-                violations.push(format!("{}:{number}: `{name}` is state of the process", source.path));
-            }
-        }
-    }
-    assert!(found >= STATICS_ALLOWED.len(), "{found} are found: take those that are gone from the list");
     none(violations);
 }
 
@@ -223,28 +186,6 @@ fn links_between_pages_lead_somewhere() {
         }
     }
     none(violations);
-}
-
-/// Paths that the map gives as examples of what a newcomer adds.
-const ADDED_BY_EXAMPLE: [&str; 3] =
-    ["engine/src/index/settings/word_forms.rs", "server/src/wire/settings/word_forms.rs", "server/src/routes/terms.rs"];
-
-#[test]
-fn the_map_names_files_that_are_there() {
-    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let names = map.split('`').skip(1).step_by(2);
-    let is_path = |name: &&str| {
-        ["engine/", "server/", "tests/", "docs/", "benches/", "fuzz/"].iter().any(|folder| name.starts_with(folder))
-    };
-    let paths: Vec<&str> = names.filter(is_path).collect();
-    assert!(paths.len() > 20, "the map names files: {paths:?}");
-    let absent = |path: &&str| {
-        // `server/engine_errors` is short for the module of that name.
-        let in_sources = path.replacen('/', "/src/", 1);
-        let names = [(*path).to_owned(), in_sources.clone(), format!("{in_sources}.rs")];
-        !ADDED_BY_EXAMPLE.contains(path) && !names.iter().any(|name| repository().join(name).exists())
-    };
-    none(paths.into_iter().filter(absent).map(|path| format!("ARCHITECTURE.md: no {path}")).collect());
 }
 
 #[test]

@@ -10,13 +10,14 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lamina_benches::vectors::{VectorCorpus, line, settings};
 use lamina_benches::{add, new_index, set};
 use lamina_engine::filter::Filter;
-use lamina_engine::index::Snapshot;
+use lamina_engine::index::{Index, Snapshot};
 use lamina_engine::search::{SearchRequest, SemanticQuery, search_semantic};
 
 /// Each is also compared with all vectors, which takes most of the time.
@@ -82,6 +83,43 @@ fn save(file: &str, rows: &[&[Vec<f32>]]) -> std::io::Result<()> {
     out.flush()
 }
 
+/// Adds the vectors, and says what that took.
+fn load(index: &Index, folder: &Path, vectors: &[Vec<f32>]) {
+    let (documents, dimensions) = (vectors.len(), vectors[0].len());
+    let mut took = Duration::ZERO;
+    for (batch, part) in vectors.chunks(BATCH).enumerate() {
+        let mut lines = String::new();
+        part.iter().enumerate().for_each(|(place, vector)| line(batch * BATCH + place, vector, &mut lines));
+        let start = Instant::now();
+        add(index, 1 + batch as u64, lines.as_bytes());
+        took += start.elapsed();
+    }
+    let bytes: u64 = std::fs::read_dir(folder)
+        .expect("the index has a folder")
+        .map(|entry| entry.expect("an entry").metadata().expect("of a file").len())
+        .sum();
+    let raw = documents * dimensions * 4;
+    println!(
+        "{documents} x {dimensions}: {:.0} documents/s, disk {:.2} of the raw numbers, {} segments",
+        documents as f64 / took.as_secs_f64(),
+        bytes as f64 / raw as f64,
+        index.snapshot().segments.len()
+    );
+}
+
+/// Adds one vector after the other, and says what that took.
+fn add_more(index: &Index, documents: usize, corpus: &mut VectorCorpus) {
+    let mut times = Vec::new();
+    for more in 0..50 {
+        let mut one = String::new();
+        line(documents + more, &corpus.vector(), &mut one);
+        let start = Instant::now();
+        add(index, (1000 + more) as u64, one.as_bytes());
+        times.push(start.elapsed());
+    }
+    println!("one more vector: {}", percentiles(times));
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |place: usize| arguments.get(place).and_then(|text| text.parse::<usize>().ok());
@@ -103,47 +141,19 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder for the index");
     let index = new_index(folder.path());
     set(&index, 0, &settings(dimensions, is_binary));
-    let mut took = Duration::ZERO;
-    for (batch, part) in vectors.chunks(BATCH).enumerate() {
-        let mut lines = String::new();
-        part.iter().enumerate().for_each(|(place, vector)| line(batch * BATCH + place, vector, &mut lines));
-        let start = Instant::now();
-        add(&index, 1 + batch as u64, lines.as_bytes());
-        took += start.elapsed();
-    }
-    let bytes: u64 = std::fs::read_dir(folder.path())
-        .expect("the index has a folder")
-        .map(|entry| entry.expect("an entry").metadata().expect("of a file").len())
-        .sum();
-    let raw = documents * dimensions * 4;
-    println!(
-        "{documents} x {dimensions}: {:.0} documents/s, disk {:.2} of the raw numbers, {} segments",
-        documents as f64 / took.as_secs_f64(),
-        bytes as f64 / raw as f64,
-        index.snapshot().segments.len()
-    );
+    load(&index, folder.path(), &vectors);
     let ways = [("no filter", 1), ("a tenth", 10), ("a hundredth", 100)];
     let measure_all = |snapshot: &Snapshot| {
         ways.iter().for_each(|(name, keeps)| measure(snapshot, name, *keeps, &vectors, &queries));
     };
-    if !is_binary {
-        measure_all(&index.snapshot());
-    } else {
+    if is_binary {
         println!("(recall against the full vectors says nothing of a search among bits: none is lost there)");
-        measure_all(&index.snapshot());
     }
+    measure_all(&index.snapshot());
     let start = Instant::now();
     index.compact(&AtomicBool::new(false)).expect("segments merge");
     println!("merged into one in {:.2} s", start.elapsed().as_secs_f64());
     measure_all(&index.snapshot());
 
-    let mut times = Vec::new();
-    for more in 0..50 {
-        let mut one = String::new();
-        line(documents + more, &corpus.vector(), &mut one);
-        let start = Instant::now();
-        add(&index, (1000 + more) as u64, one.as_bytes());
-        times.push(start.elapsed());
-    }
-    println!("one more vector: {}", percentiles(times));
+    add_more(&index, documents, &mut corpus);
 }

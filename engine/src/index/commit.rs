@@ -61,18 +61,25 @@ pub(super) fn retire(directory: &Arc<dyn Directory>, old: &Snapshot, new: &Snaps
     }
 }
 
-/// See [`Snapshot::link_to`].
-pub(super) fn link_snapshot(snapshot: &Snapshot, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
-    for guard in guards(snapshot) {
-        directory.hard_link_to(guard.name(), &folder.join(guard.name()))?;
+impl Snapshot {
+    /// Makes `folder` (existing, empty, on the same file system) a complete index with the content of this snapshot:
+    /// files are linked, only the manifest is written. Does not stop writers.
+    ///
+    /// # Errors
+    /// What the file system says, or that a segment is damaged: the copy would look whole.
+    pub fn link_to(&self, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
+        self.check_whole()?;
+        for guard in guards(self) {
+            directory.hard_link_to(guard.name(), &folder.join(guard.name()))?;
+        }
+        let next_segment_id = self.segments.iter().map(|segment| segment.id().0 + 1).max().unwrap_or(0);
+        write_beside(folder, &manifest_of(self, next_segment_id))?;
+        // Only Unix lets a folder be opened and synced.
+        if cfg!(unix) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
     }
-    let next_segment_id = snapshot.segments.iter().map(|segment| segment.id().0 + 1).max().unwrap_or(0);
-    write_beside(folder, &manifest_of(snapshot, next_segment_id))?;
-    // Only Unix lets a folder be opened and synced.
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
 }
 
 /// Those of damaged segments too: the manifest goes on naming them.

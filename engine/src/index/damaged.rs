@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::manifest::{DeletedMeta, SegmentEntry};
-use super::snapshot::{SegmentView, Snapshot};
+use super::manifest::SegmentEntry;
 use super::tombstones::Tombstones;
 use crate::id::SegmentId;
 use crate::segment::{SegmentError, SegmentMeta};
@@ -98,50 +97,7 @@ impl DamagedSegment {
         self.entry.meta.total_bytes()
     }
 
-    /// The segment of a view in which damage was found while it was open.
-    pub(super) fn of_view(view: &SegmentView, damage: Damage) -> DamagedSegment {
-        let file = view.deleted.as_ref().and_then(|deleted| deleted.file());
-        let inline = view.deleted.as_ref().filter(|deleted| deleted.file().is_none()).map(|dead| dead.to_bytes());
-        let deleted = match (file, &inline) {
-            (Some(file), _) => Some(DeletedMeta::File(file.meta.clone())),
-            (None, Some(bytes)) => Some(DeletedMeta::Inline { bytes: bytes.len() as u64 }),
-            (None, None) => None,
-        };
-        let entry = SegmentEntry { meta: view.reader.meta().clone(), deleted };
-        let files = view.files.iter().chain(file.map(|file| &file.guard)).cloned().collect();
-        DamagedSegment::new(entry, inline, files, damage)
-    }
-
     pub(super) fn error(&self) -> IndexError {
         self.damage.error()
-    }
-}
-
-impl Snapshot {
-    /// The segments that cannot be used. Their documents are in no answer and no list of the snapshot.
-    pub fn damaged(&self) -> &[DamagedSegment] {
-        &self.damaged
-    }
-
-    /// Whether answers lack the documents of damaged segments.
-    pub fn is_degraded(&self) -> bool {
-        !self.damaged.is_empty()
-    }
-
-    /// Refuses an index with damaged segments: for what needs every document.
-    ///
-    /// # Errors
-    /// [`IndexError::DamagedSegment`] names the first one.
-    pub fn check_whole(&self) -> Result<(), IndexError> {
-        self.damaged.first().map_or(Ok(()), |first| Err(first.error()))
-    }
-
-    /// Refuses an index whose damaged segments hold half of the documents or more: what is left would pass for an answer.
-    ///
-    /// # Errors
-    /// [`IndexError::DamagedSegment`] names the first one.
-    pub fn check_searchable(&self) -> Result<(), IndexError> {
-        let lost: u64 = self.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();
-        if lost > 0 && lost >= self.readable_count() { self.check_whole() } else { Ok(()) }
     }
 }

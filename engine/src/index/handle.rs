@@ -6,28 +6,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::bulk::BulkActivity;
-use super::commit::{persist, retire};
-use super::damaged::{Damage, DamagedSegment};
+use super::commit::persist;
+use super::damaged::Damage;
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::lock::IndexLock;
 use super::manifest::manifest_name;
-use super::merge_thread::{MergeControl, Merging};
+use super::merge_control::MergeControl;
+use super::merge_thread::Merging;
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
 use super::recovery::{Recovered, holds_index, recover};
 use super::settings::Settings;
+use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
-use super::transaction::{Resources, Transaction};
+use super::transaction::Transaction;
 use super::verify::verify_directory;
 use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
-use crate::text::Tokenizer;
 
 /// An open index. Shared by reference: every method takes `&self`. Dropping it waits for a running merge to give up.
 #[derive(Debug)]
@@ -35,97 +36,11 @@ pub struct Index {
     shared: Arc<Shared>,
 }
 
-/// What the handle and the merge thread work on.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) directory: Arc<dyn Directory>,
-    pub(super) options: IndexOptions,
-    current: ArcSwap<Snapshot>,
-    pub(super) next_segment_id: AtomicU64,
-    /// Held by the thread that makes the next snapshot, from reading the current one to publishing.
-    writer: Mutex<()>,
-    pub(super) merges: MergeControl,
-    pub(super) bulk: BulkActivity,
-    /// The tokenizer of the last batch and the settings it was made for.
-    tokenizer: Mutex<Option<(Arc<Settings>, Tokenizer)>>,
-    _lock: Option<IndexLock>,
-}
-
 /// What an index is given when it is made.
 #[derive(Debug, Default)]
 struct Origin {
     name: Option<Arc<str>>,
     batch: Option<u64>,
-}
-
-/// The right to publish the next snapshot.
-#[derive(Debug)]
-pub(super) struct WriterGuard<'a> {
-    shared: &'a Shared,
-    _guard: MutexGuard<'a, ()>,
-}
-
-impl Shared {
-    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        self.current.load_full()
-    }
-
-    pub(super) fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
-        match &*self.tokenizer.lock() {
-            Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
-            _ => settings.tokenizer(),
-        }
-    }
-
-    pub(super) fn resources<'a>(
-        &'a self,
-        store_dictionary: &'a StoreDictionary,
-        progress: &'a Progress,
-        cancelled: &'a AtomicBool,
-        embeds_later: bool,
-    ) -> Resources<'a> {
-        Resources {
-            directory: &self.directory,
-            runtime: &self.options.runtime,
-            store_dictionary,
-            next_segment_id: &self.next_segment_id,
-            thread_count: self.options.indexing_threads,
-            memory_bytes: self.options.indexing_memory_bytes,
-            list_thresholds: self.options.list_thresholds,
-            embedders: &*self.options.embedders,
-            embeds_later,
-            progress,
-            cancelled,
-        }
-    }
-
-    /// Waits for the writer before.
-    pub(super) fn lock_writer(&self) -> WriterGuard<'_> {
-        WriterGuard { shared: self, _guard: self.writer.lock() }
-    }
-}
-
-impl WriterGuard<'_> {
-    /// Commits: durable first, then visible.
-    ///
-    /// # Errors
-    /// Nothing has changed then.
-    pub(super) fn publish(&self, new: Snapshot) -> Result<(), IndexError> {
-        let shared = self.shared;
-        let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
-        let old = shared.snapshot();
-        debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
-        persist(&shared.directory, &new, next_segment_id, shared.options.inline_tombstones_max)?;
-        self.replace(new);
-        Ok(())
-    }
-
-    /// Makes a state visible that is durable already.
-    pub(super) fn replace(&self, new: Snapshot) {
-        let (old, new) = (self.shared.snapshot(), Arc::new(new));
-        self.shared.current.store(Arc::clone(&new));
-        retire(&self.shared.directory, &old, &new);
-    }
 }
 
 impl Index {
@@ -216,7 +131,7 @@ impl Index {
         options: IndexOptions,
         lock: Option<IndexLock>,
     ) -> Result<Index, IndexError> {
-        let recovered = recover(&directory, &options.runtime)?;
+        let recovered = recover(&directory, &options)?;
         let index = Index::with(directory, options, recovered, lock);
         index.shared.wake_merges();
         Ok(index)
@@ -447,7 +362,7 @@ impl Index {
         new.segments.retain(|view| {
             let Some(damage) = damage_of(&view.reader).as_ref().and_then(Damage::of) else { return true };
             tracing::error!(segment = view.id().0, reason = damage.reason, "a segment is damaged: it is kept aside");
-            damaged.push(DamagedSegment::of_view(view, damage));
+            damaged.push(view.set_aside(damage));
             false
         });
         new.damaged = damaged.into();

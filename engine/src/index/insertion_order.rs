@@ -3,17 +3,29 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::snapshot::{DocumentAddress, SegmentView};
+use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::bits::DocSet;
 use crate::id::{DocId, InternalId};
 
 /// Room for this many is made beforehand: growing touches pages of many sizes.
 const RESERVED_MAX: usize = 1 << 16;
 
+impl Snapshot {
+    /// The live documents in order of first insertion, `limit` of them from the `offset`-th on.
+    pub fn documents(&self, offset: u64, limit: u64) -> Vec<DocumentAddress> {
+        select(&self.segments, |_| None, offset, limit)
+    }
+
+    /// As [`Snapshot::documents`], among the given sets only: one per segment, in order.
+    pub fn documents_among(&self, sets: &[DocSet], offset: u64, limit: u64) -> Vec<DocumentAddress> {
+        select(&self.segments, |segment| Some(&sets[segment]), offset, limit)
+    }
+}
+
 /// Live documents of the sets (`None`: all documents), `limit` of them from the `offset`-th on. Documents of a segment
 /// are in the order wanted already, so this is a merge of the segments: cost grows with `offset + limit`, at a few
 /// nanoseconds each.
-pub(super) fn select<'a>(
+fn select<'a>(
     segments: &'a [SegmentView],
     set_of: impl Fn(usize) -> Option<&'a DocSet>,
     offset: u64,

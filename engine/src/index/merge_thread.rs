@@ -12,20 +12,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use roaring::RoaringBitmap;
 
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::handle::Shared;
+use super::meanwhile::{current_views, deleted_since};
+use super::merge_control::{MergeControl, State};
 use super::merge_policy::SegmentSize;
 use super::options::MergeReason;
 use super::recut;
+use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
-use super::status::MergeStatus;
 use super::tombstones::Tombstones;
 use crate::id::{FieldId, SegmentId};
 use crate::runtime::stay_behind;
@@ -46,53 +46,6 @@ const IDLE_BEFORE_LARGE: Duration = Duration::from_secs(1);
 const IDLE_INTERVAL: Duration = Duration::from_millis(10);
 /// How often a merge that stands back looks again.
 const STAND_BACK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The merges of an index.
-#[derive(Debug, Default)]
-pub(super) struct MergeControl {
-    state: Mutex<State>,
-    quiet: Condvar,
-    /// One merge at a time, background or asked for.
-    exclusive: Mutex<()>,
-    closing: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    status: MergeStatus,
-    thread_is_active: bool,
-    thread: Option<JoinHandle<()>>,
-    not_before: Option<Instant>,
-}
-
-impl MergeControl {
-    pub(super) fn status(&self) -> MergeStatus {
-        self.state.lock().status.clone()
-    }
-
-    /// Whether nothing is merged, and the thread has ended.
-    pub(super) fn is_quiet(&self) -> bool {
-        let state = self.state.lock();
-        let has_ended = state.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        !state.thread_is_active && has_ended && state.status.running.is_empty()
-    }
-
-    pub(super) fn wait_until_quiet(&self) {
-        let mut state = self.state.lock();
-        self.quiet.wait_while(&mut state, |state| state.thread_is_active);
-    }
-
-    /// Stops the thread and waits for it.
-    pub(super) fn close(&self) {
-        self.closing.store(true, Ordering::Relaxed);
-        let thread = self.state.lock().thread.take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the merge thread panicked");
-        }
-    }
-}
 
 impl Shared {
     /// Starts the merge thread if the policy has work and it is not at it already.
@@ -421,21 +374,5 @@ impl<'a> Merging<'a> {
             SegmentError::Cancelled => IndexError::Cancelled,
             other => other.into(),
         })
-    }
-}
-
-/// The sources as they are now, or `None` when one is gone or has other columns.
-pub(super) fn current_views<'a>(now: &'a Snapshot, sources: &[SegmentView]) -> Option<Vec<&'a SegmentView>> {
-    sources
-        .iter()
-        .map(|source| now.segments.iter().find(|segment| Arc::ptr_eq(&segment.reader, &source.reader)))
-        .collect()
-}
-
-pub(super) fn deleted_since(before: &SegmentView, now: &SegmentView) -> RoaringBitmap {
-    match (&before.deleted, &now.deleted) {
-        (_, None) => RoaringBitmap::new(),
-        (None, Some(now)) => now.bitmap().clone(),
-        (Some(before), Some(now)) => now.bitmap() - before.bitmap(),
     }
 }

@@ -10,7 +10,7 @@ use super::embedding::{EmbedderProvider, NoEmbedders};
 use super::merge_policy::MergePolicy;
 use super::snapshot::Snapshot;
 use crate::runtime::Runtime;
-use crate::segment::ListThresholds;
+use crate::segment::{COMPARED_AT_OPENING_MAX, ListThresholds};
 
 /// How soon a thread that waits for a merge notices that the merge is not wanted any more.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -42,6 +42,9 @@ pub struct IndexOptions {
     pub inline_tombstones_max: usize,
     /// Which lists that save time new segments get.
     pub list_thresholds: ListThresholds,
+    /// Sections of segments up to this size, in bytes, are compared with their checksums when an index is opened; those that
+    /// answers need whole always are.
+    pub compared_at_opening_max: u64,
 }
 
 /// The default of [`IndexOptions::inline_tombstones_max`].
@@ -61,6 +64,7 @@ impl Default for IndexOptions {
             locks_folder: true,
             inline_tombstones_max: INLINE_TOMBSTONES_MAX,
             list_thresholds: ListThresholds::default(),
+            compared_at_opening_max: COMPARED_AT_OPENING_MAX,
         }
     }
 }

@@ -8,11 +8,12 @@ use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
 use super::files::FileGuard;
 use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
+use super::options::IndexOptions;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::document::FieldMap;
 use crate::runtime::Runtime;
-use crate::segment::{FileMeta, SegmentReader};
+use crate::segment::{COMPARED_AT_OPENING_MAX, FileMeta, SegmentReader};
 use crate::storage::Directory;
 
 /// The state found in a directory.
@@ -37,10 +38,10 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 ///
 /// # Errors
 /// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one. Nothing is removed then.
-pub(super) fn recover(directory: &Arc<dyn Directory>, runtime: &Arc<Runtime>) -> Result<Recovered, IndexError> {
+pub(super) fn recover(directory: &Arc<dyn Directory>, options: &IndexOptions) -> Result<Recovered, IndexError> {
     let names = directory.list()?;
     let (name, manifest) = newest_of(&**directory, &names)?;
-    let recovered = open(directory, manifest, runtime)?;
+    let recovered = open(directory, manifest, &options.runtime, options.compared_at_opening_max)?;
     remove_leftovers(&**directory, &names, name, &recovered.snapshot);
     Ok(recovered)
 }
@@ -58,7 +59,7 @@ pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, Ind
 /// # Errors
 /// What is wrong with the files it names.
 pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Snapshot, IndexError> {
-    open(directory, manifest, &Runtime::new()).map(|recovered| recovered.snapshot)
+    open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX).map(|recovered| recovered.snapshot)
 }
 
 fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
@@ -98,12 +99,14 @@ pub(super) fn read_manifest(directory: &dyn Directory, name: &str) -> Result<Man
     Ok(manifest)
 }
 
+/// Sections of up to `compared_max` bytes are compared with their checksums.
 pub(super) fn open(
     directory: &Arc<dyn Directory>,
     manifest: Manifest,
     runtime: &Arc<Runtime>,
+    compared_max: u64,
 ) -> Result<Recovered, IndexError> {
-    open_entries(manifest, directory, &|entry, inline| open_segment(directory, entry, inline, runtime))
+    open_entries(manifest, directory, &|entry, inline| open_segment(directory, entry, inline, runtime, compared_max))
 }
 
 /// As [`open`]; segments that `old` has open with the same files are not opened again.
@@ -111,13 +114,14 @@ pub(super) fn open_reusing(
     directory: &Arc<dyn Directory>,
     manifest: Manifest,
     runtime: &Arc<Runtime>,
+    compared_max: u64,
     old: &Snapshot,
 ) -> Result<Recovered, IndexError> {
     open_entries(manifest, directory, &|entry, inline| {
         let deleted = tombstones_of(&**directory, entry, &mut inline.into_iter())?;
         match reused(directory, entry, deleted, old) {
             Some(view) => Ok(view),
-            None => open_segment(directory, entry, inline, runtime),
+            None => open_segment(directory, entry, inline, runtime, compared_max),
         }
     })
 }
@@ -202,8 +206,9 @@ fn open_segment(
     entry: &SegmentEntry,
     inline_tombstones: Option<&[u8]>,
     runtime: &Arc<Runtime>,
+    compared_max: u64,
 ) -> Result<SegmentView, IndexError> {
-    let reader = SegmentReader::open(&**directory, &entry.meta)?;
+    let reader = SegmentReader::open_comparing(&**directory, &entry.meta, compared_max)?;
     let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
     let deleted = tombstones_of(&**directory, entry, &mut inline_tombstones.into_iter())?;
     if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {

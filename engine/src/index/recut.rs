@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 use roaring::RoaringBitmap;
 
 use super::error::IndexError;
-use super::handle::Shared;
-use super::merge_thread::{current_views, deleted_since};
+use super::meanwhile::{current_views, deleted_since};
 use super::progress::Progress;
+use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
 use super::transaction::{Reading, rewrite};

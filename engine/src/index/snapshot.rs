@@ -1,12 +1,13 @@
 //! The state of an index between two commits, as readers see it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use super::damaged::DamagedSegment;
+use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
+use super::files::FileGuard;
+use super::manifest::{DeletedMeta, SegmentEntry};
 use super::settings::{ResolvedSettings, Settings};
 use super::tombstones::Tombstones;
 use crate::bits::DocSet;
@@ -15,9 +16,6 @@ use crate::document::FieldMapSnapshot;
 use crate::id::{DocId, InternalId, SegmentId};
 use crate::runtime::Runtime;
 use crate::segment::{FieldLengths, SegmentMeta, SegmentReader};
-use crate::storage::Directory;
-
-use super::files::FileGuard;
 
 /// One segment of a snapshot.
 #[derive(Clone, Debug)]
@@ -120,6 +118,20 @@ impl SegmentView {
 
     pub fn id(&self) -> SegmentId {
         SegmentId(self.reader.meta().id)
+    }
+
+    /// The segment, once damage was found in it while it was open.
+    pub(super) fn set_aside(&self, damage: Damage) -> DamagedSegment {
+        let file = self.deleted.as_ref().and_then(|deleted| deleted.file());
+        let inline = self.deleted.as_ref().filter(|deleted| deleted.file().is_none()).map(|dead| dead.to_bytes());
+        let deleted = match (file, &inline) {
+            (Some(file), _) => Some(DeletedMeta::File(file.meta.clone())),
+            (None, Some(bytes)) => Some(DeletedMeta::Inline { bytes: bytes.len() as u64 }),
+            (None, None) => None,
+        };
+        let entry = SegmentEntry { meta: self.reader.meta().clone(), deleted };
+        let files = self.files.iter().chain(file.map(|file| &file.guard)).cloned().collect();
+        DamagedSegment::new(entry, inline, files, damage)
     }
 
     /// The live document with this primary key.
@@ -242,25 +254,6 @@ impl Snapshot {
         self.find(key).map(|address| self.document(address)).transpose()
     }
 
-    /// The live documents in order of first insertion, `limit` of them from the `offset`-th on.
-    pub fn documents(&self, offset: u64, limit: u64) -> Vec<DocumentAddress> {
-        self.in_insertion_order(|_| None, offset, limit)
-    }
-
-    /// As [`Snapshot::documents`], among the given sets only: one per segment, in order.
-    pub fn documents_among(&self, sets: &[DocSet], offset: u64, limit: u64) -> Vec<DocumentAddress> {
-        self.in_insertion_order(|segment| Some(&sets[segment]), offset, limit)
-    }
-
-    fn in_insertion_order<'a>(
-        &'a self,
-        set_of: impl Fn(usize) -> Option<&'a DocSet>,
-        offset: u64,
-        limit: u64,
-    ) -> Vec<DocumentAddress> {
-        super::insertion_order::select(&self.segments, set_of, offset, limit)
-    }
-
     /// Refuses an index of which a segment is known to be damaged: what it answers could be wrong.
     ///
     /// # Errors
@@ -290,13 +283,30 @@ impl Snapshot {
         sound + self.damaged.iter().map(DamagedSegment::disk_bytes).sum::<u64>()
     }
 
-    /// Makes `folder` (existing, empty, on the same file system) a complete index with the content of this snapshot:
-    /// files are linked, only the manifest is written. Does not stop writers.
+    /// The segments that cannot be used. Their documents are in no answer and no list of the snapshot.
+    pub fn damaged(&self) -> &[DamagedSegment] {
+        &self.damaged
+    }
+
+    /// Whether answers lack the documents of damaged segments.
+    pub fn is_degraded(&self) -> bool {
+        !self.damaged.is_empty()
+    }
+
+    /// Refuses an index with damaged segments: for what needs every document.
     ///
     /// # Errors
-    /// What the file system says, or that a segment is damaged: the copy would look whole.
-    pub fn link_to(&self, directory: &dyn Directory, folder: &Path) -> Result<(), IndexError> {
-        self.check_whole()?;
-        super::commit::link_snapshot(self, directory, folder)
+    /// [`IndexError::DamagedSegment`] names the first one.
+    pub fn check_whole(&self) -> Result<(), IndexError> {
+        self.damaged.first().map_or(Ok(()), |first| Err(first.error()))
+    }
+
+    /// Refuses an index whose damaged segments hold half of the documents or more: what is left would pass for an answer.
+    ///
+    /// # Errors
+    /// [`IndexError::DamagedSegment`] names the first one.
+    pub fn check_searchable(&self) -> Result<(), IndexError> {
+        let lost: u64 = self.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();
+        if lost > 0 && lost >= self.readable_count() { self.check_whole() } else { Ok(()) }
     }
 }

@@ -35,6 +35,23 @@ pub struct Node {
 }
 
 impl Node {
+    /// The reading of `terms` as `text`, and as nothing else.
+    fn literal(terms: &[QueryTerm], first: usize, text: String) -> Node {
+        Node {
+            first,
+            len: terms.len(),
+            text,
+            prefix: false,
+            budget: 0,
+            phrase: None,
+            synonyms: Vec::new(),
+            can_split: false,
+            joined: Vec::new(),
+            first_position: terms[0].first_position,
+            last_position: terms[terms.len() - 1].last_position,
+        }
+    }
+
     /// Typo cost of a concatenation before any typo: 0, 2 or 3.
     pub fn base_cost(&self) -> u32 {
         if self.len == 1 { 0 } else { self.len as u32 }
@@ -81,83 +98,44 @@ impl QueryGraph {
     }
 }
 
+/// The reading of `terms` as one, if there is one; `first`: the number of the first of them.
 fn node(terms: &[QueryTerm], first: usize, options: &QueryOptions) -> Option<Node> {
-    let (head, tail) = (&terms[0], &terms[terms.len() - 1]);
-    if let (TermKind::Phrase(words), 1) = (&head.kind, terms.len()) {
-        return Some(Node {
-            first,
-            len: 1,
-            text: String::new(),
-            prefix: false,
-            budget: 0,
-            phrase: Some(words.clone()),
-            synonyms: Vec::new(),
-            can_split: false,
-            joined: Vec::new(),
-            first_position: head.first_position,
-            last_position: head.last_position,
-        });
+    if let [QueryTerm { kind: TermKind::Phrase(words), .. }] = terms {
+        return Some(Node { phrase: Some(words.clone()), ..Node::literal(terms, first, String::new()) });
     }
     let gap = |pair: &[QueryTerm]| u32::from(pair[1].first_position).wrapping_sub(u32::from(pair[0].last_position) + 1);
     if terms.windows(2).any(|pair| gap(pair) != u32::from(pair[1].dropped_before)) {
         return None;
     }
-    // Words with stop words between them are not written as one.
-    let are_neighbours = terms.windows(2).all(|pair| gap(pair) == 0);
-    let mut words = Vec::with_capacity(terms.len());
-    for term in terms {
-        match &term.kind {
-            TermKind::Word { text, .. } => words.push(text.clone()),
-            TermKind::Phrase(_) => return None,
-        }
-    }
-    let prefix = matches!(tail.kind, TermKind::Word { prefix: true, .. });
+    let words = words(terms)?;
     let text = words.concat();
     if text.len() > WORD_BYTES_MAX {
-        return (terms.len() == 1).then(|| Node {
-            // Too long to be indexed: matches nothing, but keeps its place among the terms.
-            first,
-            len: 1,
-            text,
-            prefix: false,
-            budget: 0,
-            phrase: None,
-            synonyms: Vec::new(),
-            can_split: false,
-            joined: Vec::new(),
-            first_position: head.first_position,
-            last_position: tail.last_position,
-        });
+        // Too long to be indexed: matches nothing, but keeps its place among the terms.
+        return (terms.len() == 1).then(|| Node::literal(terms, first, text));
     }
     let synonyms = options.synonyms.get(words.as_slice()).cloned().unwrap_or_default();
-    if !are_neighbours {
-        return (!synonyms.is_empty()).then(|| Node {
-            first,
-            len: terms.len(),
-            // Matches no word, since none holds a space.
-            text: words.join(" "),
-            prefix: false,
-            budget: 0,
-            phrase: None,
-            synonyms,
-            can_split: false,
-            joined: words,
-            first_position: head.first_position,
-            last_position: tail.last_position,
-        });
+    // Words with stop words between them are not written as one.
+    if terms.windows(2).any(|pair| gap(pair) != 0) {
+        // Matches no word, since none holds a space.
+        let spaced = words.join(" ");
+        return (!synonyms.is_empty()).then(|| Node { synonyms, joined: words, ..Node::literal(terms, first, spaced) });
     }
-    let budget = options.typos.budget(&text).saturating_sub(terms.len() as u8 - 1);
+    let tail = &terms[terms.len() - 1];
     Some(Node {
-        first,
-        len: terms.len(),
-        prefix,
-        budget,
-        phrase: None,
+        prefix: matches!(tail.kind, TermKind::Word { prefix: true, .. }),
+        budget: options.typos.budget(&text).saturating_sub(terms.len() as u8 - 1),
         synonyms,
         can_split: options.typos.enabled,
         joined: if terms.len() > 1 { words } else { Vec::new() },
-        first_position: head.first_position,
-        last_position: tail.last_position,
-        text,
+        ..Node::literal(terms, first, text)
     })
+}
+
+/// The words of `terms`; none where one is a phrase.
+fn words(terms: &[QueryTerm]) -> Option<Vec<String>> {
+    let word = |term: &QueryTerm| match &term.kind {
+        TermKind::Word { text, .. } => Some(text.clone()),
+        TermKind::Phrase(_) => None,
+    };
+    terms.iter().map(word).collect()
 }

@@ -133,79 +133,121 @@ pub fn parse_query(
 ) -> ParsedQuery {
     let (text, rest) = text.split_at(cut(text, QUERY_BYTES_MAX).len());
     let tokens = tokenizer.tokens(text, languages);
-    let mut out = ParsedQuery { is_cut: rest.contains(|c: char| !c.is_whitespace()), ..ParsedQuery::default() };
-    let mut phrase: Option<PhraseBuilder> = None;
-    let mut after_space = true;
-    let (mut negative, mut is_required) = (false, false);
-    // Stop words since the last term.
-    let mut dropped = 0;
-    // The first word lands on position 0 through wrapping.
-    let mut position = u16::MAX;
+    let mut parser = Parser::new();
+    parser.out.is_cut = rest.contains(|c: char| !c.is_whitespace());
     for (index, token) in tokens.iter().enumerate() {
-        if out.terms.len() >= terms_max {
-            out.is_cut |= tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
+        if parser.out.terms.len() >= terms_max {
+            parser.out.is_cut |=
+                tokens[index..].iter().any(|rest| rest.kind == TokenKind::Word && !rest.text.is_empty());
             break;
         }
         match token.kind {
+            TokenKind::Word if token.text.is_empty() => {}
             TokenKind::Word => {
-                if token.text.is_empty() {
-                    continue;
-                }
-                position = position.wrapping_add(1);
                 let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.text.as_ref());
                 let is_last = index + 1 == tokens.len() && rest.is_empty();
-                if let Some(phrase) = &mut phrase {
-                    phrase.push(token.text.to_string(), position, is_stop_word);
-                    dropped = 0;
-                } else if negative {
-                    out.excluded.push(Excluded::Word(token.text.to_string()));
-                    negative = false;
-                } else if is_last || !is_stop_word {
-                    out.terms.push(QueryTerm {
-                        kind: TermKind::Word { text: token.text.to_string(), prefix: is_last && prefix_search },
-                        first_position: position,
-                        last_position: position,
-                        is_required: false,
-                        stop_words: 0,
-                        dropped_before: std::mem::take(&mut dropped),
-                    });
-                } else {
-                    dropped += 1;
-                }
-                (after_space, is_required) = (false, false);
+                let prefix = is_last && prefix_search;
+                parser.word(&token.text, is_stop_word, is_last, prefix);
             }
             TokenKind::HardSeparator | TokenKind::SoftSeparator => {
-                let separator = &text[token.range.clone()];
-                if token.kind == TokenKind::HardSeparator {
-                    position = position.wrapping_add(HARD_SEPARATOR_STEP);
-                    if let Some(open) = phrase.take() {
-                        let (negative, is_required) = (open.negative, open.is_required);
-                        open.finish(&mut out);
-                        phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() });
-                    }
-                }
-                for c in separator.chars() {
-                    if c == '"' {
-                        match phrase.take() {
-                            Some(open) => open.finish(&mut out),
-                            None => phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() }),
-                        }
-                        (negative, is_required) = (false, false);
-                    } else {
-                        negative = phrase.is_none() && c == '-' && after_space;
-                        is_required = phrase.is_none() && c == '+' && after_space;
-                    }
-                    after_space = c.is_whitespace();
-                }
+                let is_hard = token.kind == TokenKind::HardSeparator;
+                parser.separator(&text[token.range.clone()], is_hard);
             }
         }
     }
-    if let Some(open) = phrase {
-        open.finish(&mut out);
+    parser.finish()
+}
+
+/// What the parts of a text that were read mean for those behind them.
+struct Parser {
+    out: ParsedQuery,
+    /// That is open.
+    phrase: Option<PhraseBuilder>,
+    after_space: bool,
+    /// Of what comes next: `-` or `+` stands before it.
+    negative: bool,
+    is_required: bool,
+    /// Stop words since the last term.
+    dropped: u16,
+    /// Of the last word.
+    position: u16,
+}
+
+impl Parser {
+    fn new() -> Parser {
+        Parser {
+            out: ParsedQuery::default(),
+            phrase: None,
+            after_space: true,
+            negative: false,
+            is_required: false,
+            dropped: 0,
+            // The first word lands on position 0 through wrapping.
+            position: u16::MAX,
+        }
     }
-    out.is_cut |= out.excluded.len() > EXCLUDED_MAX;
-    out.excluded.truncate(EXCLUDED_MAX);
-    out
+
+    fn word(&mut self, text: &str, is_stop_word: bool, is_last: bool, prefix: bool) {
+        self.position = self.position.wrapping_add(1);
+        if let Some(phrase) = &mut self.phrase {
+            phrase.push(text.to_owned(), self.position, is_stop_word);
+            self.dropped = 0;
+        } else if self.negative {
+            self.out.excluded.push(Excluded::Word(text.to_owned()));
+            self.negative = false;
+        } else if is_last || !is_stop_word {
+            self.out.terms.push(QueryTerm {
+                kind: TermKind::Word { text: text.to_owned(), prefix },
+                first_position: self.position,
+                last_position: self.position,
+                is_required: false,
+                stop_words: 0,
+                dropped_before: std::mem::take(&mut self.dropped),
+            });
+        } else {
+            self.dropped += 1;
+        }
+        (self.after_space, self.is_required) = (false, false);
+    }
+
+    fn separator(&mut self, separator: &str, is_hard: bool) {
+        if is_hard {
+            self.position = self.position.wrapping_add(HARD_SEPARATOR_STEP);
+            if let Some(open) = self.phrase.take() {
+                let (negative, is_required) = (open.negative, open.is_required);
+                open.finish(&mut self.out);
+                self.phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() });
+            }
+        }
+        for c in separator.chars() {
+            if c == '"' {
+                self.quote();
+            } else {
+                self.negative = self.phrase.is_none() && c == '-' && self.after_space;
+                self.is_required = self.phrase.is_none() && c == '+' && self.after_space;
+            }
+            self.after_space = c.is_whitespace();
+        }
+    }
+
+    /// Ends a phrase, or begins one.
+    fn quote(&mut self) {
+        let (negative, is_required) = (self.negative, self.is_required);
+        match self.phrase.take() {
+            Some(open) => open.finish(&mut self.out),
+            None => self.phrase = Some(PhraseBuilder { negative, is_required, ..PhraseBuilder::default() }),
+        }
+        (self.negative, self.is_required) = (false, false);
+    }
+
+    fn finish(mut self) -> ParsedQuery {
+        if let Some(open) = self.phrase {
+            open.finish(&mut self.out);
+        }
+        self.out.is_cut |= self.out.excluded.len() > EXCLUDED_MAX;
+        self.out.excluded.truncate(EXCLUDED_MAX);
+        self.out
+    }
 }
 
 #[cfg(test)]

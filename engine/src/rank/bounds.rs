@@ -9,7 +9,7 @@ use crate::bits::DocSet;
 use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
-use crate::query::level::Level;
+use crate::rank::context::SegmentLevel;
 use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
@@ -259,14 +259,13 @@ pub(crate) struct Cutting {
 /// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
 /// cheaper.
 pub(super) fn cut_by_costs<'q>(
-    query: &'q SegmentQuery<'q>,
-    level: &Level,
+    of: SegmentLevel<'q>,
     groups: Vec<(Key, DocSet)>,
     layout: &'q KeyLayout,
-    exact_known: &[bool],
     matched: Match,
     cutting: Cutting,
 ) -> Groups<'q> {
+    let (query, level, exact_known) = (of.query(), of.level, &of.context.exact_known);
     let docs: u64 = groups.iter().map(|(_, docs)| u64::from(docs.len())).sum();
     let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
     let sources: Vec<(usize, Source<'_>, u64)> = nodes

@@ -77,5 +77,5 @@ fn cut_further<'a>(
         postings_per_job: of.context.search.thresholds.postings_per_job,
     };
     let groups = cut_by_neighbours(of.query(), of.level, groups, layout, matched);
-    cut_by_costs(of.query(), of.level, groups, layout, &of.context.exact_known, matched, cutting)
+    cut_by_costs(of, groups, layout, matched, cutting)
 }

@@ -29,6 +29,14 @@ enum Scan {
     TimeIsUp,
 }
 
+/// What words may cost that are apart.
+struct Apart {
+    /// In any document.
+    most: u32,
+    /// In one that enters.
+    limit: u32,
+}
+
 /// Scans groups of documents of one segment and level; keeps its buffers from group to group.
 pub(super) struct LevelScan<'a> {
     of: SegmentLevel<'a>,
@@ -222,11 +230,9 @@ impl<'a> LevelScan<'a> {
             let slice = context.layout.slice(GraphRule::ExactAttribute).filter(|slice| slice.get(bound) < cost)?;
             Some(bound + slice.put(cost - slice.get(bound)))
         });
-        let proximity = |slice: Slice, cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
         let (mut only_exact, mut only_beginning) = (false, false);
-        // What words may cost that are apart, in a document that enters.
         let most = self.neighbours.as_ref().map_or(0, |(_, neighbours)| neighbours.most());
-        let mut limit = most;
+        let mut apart = Apart { most, limit: most };
         let has_graph_rules = self.has_graph_rules;
         for docs in tokens.fetched(docs, |&doc| has_graph_rules.then_some(doc)) {
             if deadline::is_up(context.search.deadline, self.scanned) {
@@ -250,23 +256,9 @@ impl<'a> LevelScan<'a> {
                 }
                 self.read += 1;
                 let mut key = bound;
-                if self.has_graph_rules {
-                    // When only words near each other could still win, how near they are is seen at once.
-                    if let Some((slice, neighbours)) = &self.neighbours {
-                        // The bar only rises, but for documents with other sort values.
-                        limit = if self.has_sorts { most } else { limit };
-                        while limit > 0 && !top.admits(proximity(*slice, limit), &self.sorts, doc) {
-                            limit -= 1;
-                        }
-                        let reader = segment.query.reader();
-                        if limit < most
-                            && !self
-                                .nearest
-                                .get_or_init(|| NearestWords::new(reader, neighbours))
-                                .may_cost(&tokens.doc_at(span), limit)
-                        {
-                            continue;
-                        }
+                if has_graph_rules {
+                    if !self.may_be_near(bound, &mut apart, doc, span, top) {
+                        continue;
                     }
                     let Some(found) = self.paths.evaluate(self.documents.scan(&tokens.doc_at(span))) else { continue };
                     if !top.admits(found, &self.sorts, doc) {
@@ -278,6 +270,25 @@ impl<'a> LevelScan<'a> {
             }
         }
         Scan::Complete
+    }
+
+    /// Whether the words of a document may be as near each other as they must be for it to enter. When only words near each
+    /// other could still win, that is seen without a look at all of them.
+    #[inline]
+    fn may_be_near(&self, bound: Key, apart: &mut Apart, doc: DocId, span: Span, top: &TopK) -> bool {
+        let Some((slice, neighbours)) = &self.neighbours else { return true };
+        let proximity = |cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
+        // The bar only rises, but for documents with other sort values.
+        apart.limit = if self.has_sorts { apart.most } else { apart.limit };
+        while apart.limit > 0 && !top.admits(proximity(apart.limit), &self.sorts, doc) {
+            apart.limit -= 1;
+        }
+        if apart.limit == apart.most {
+            return true;
+        }
+        let reader = self.of.query().reader();
+        let nearest = self.nearest.get_or_init(|| NearestWords::new(reader, neighbours));
+        nearest.may_cost(&reader.tokens().doc_at(span), apart.limit)
     }
 
     /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: found without a look at most

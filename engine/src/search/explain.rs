@@ -11,6 +11,7 @@ use crate::condition::{PreparedFilter, TimeLimit};
 use crate::filter::Filter;
 use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::index::{DocumentAddress, Snapshot};
+use crate::query::expand::Expansion;
 use crate::query::options::NOT_SEARCHED;
 use crate::query::{Excluded, QueryGraph, SegmentQuery, TermKind};
 use crate::rank::context::SegmentInput;
@@ -352,52 +353,21 @@ impl Explainer<'_> {
     }
 
     fn matches_in(&self, query: &SegmentQuery<'_>, field: FieldId, run: &[TermOrdinal], words: &mut [WordMatches]) {
-        let name = self.snapshot.fields.name(field).unwrap_or_default();
-        let terms = query.reader().terms();
-        let spelt = |words: &[TermOrdinal]| {
-            let words: Vec<String> =
-                words.iter().map(|&word| String::from_utf8_lossy(&terms.term(word)).into()).collect();
-            words.join(" ")
-        };
+        let field_name = self.snapshot.fields.name(field).unwrap_or_default();
         let has_typos = query.options().typos_reach(field);
-        for (node, e) in self.graph.nodes.iter().zip(query.expansions()) {
+        for (node, expansion) in self.graph.nodes.iter().zip(query.expansions()) {
             let mut add = |kind: MatchKind, found: &[TermOrdinal], position: u32| {
                 let kind = if node.is_ngram() { MatchKind::Concatenation } else { kind };
-                let term = spelt(found);
-                for word in &mut words[node.first..node.first + node.len] {
-                    let known = word.matches.iter_mut().find(|m| m.field == name && m.term == term && m.kind == kind);
-                    match known {
-                        Some(known) => known.positions.push(position),
-                        None => {
-                            let (field, term) = (name.to_owned(), term.clone());
-                            word.matches.push(TermMatch { field, term, kind, positions: vec![position] });
-                        }
-                    }
-                }
+                let found = TermMatch {
+                    field: field_name.to_owned(),
+                    term: spelt(query, found),
+                    kind,
+                    positions: vec![position],
+                };
+                words[node.first..node.first + node.len].iter_mut().for_each(|word| word.add(&found));
             };
-            let kind_of = |token: TermOrdinal| {
-                if e.exact == Some(token) {
-                    Some(MatchKind::Exact)
-                } else if e.forms.binary_search(&token).is_ok() {
-                    Some(MatchKind::Stem)
-                } else if e.prefix.contains(&token) && query.stop().binary_search(&token).is_err() {
-                    Some(MatchKind::Prefix)
-                } else if has_typos && e.one_typo.contains(&token) {
-                    Some(MatchKind::OneTypo)
-                } else if has_typos && e.two_typos.contains(&token) {
-                    Some(MatchKind::TwoTypos)
-                } else {
-                    None
-                }
-            };
-            let split = e.split.map(|pair| pair.map(Some).to_vec());
-            let sequences: Vec<(MatchKind, &[Option<TermOrdinal>])> = e
-                .synonyms
-                .iter()
-                .map(|words| (MatchKind::Synonym, words.as_slice()))
-                .chain(e.phrase.iter().map(|words| (MatchKind::Phrase, words.as_slice())))
-                .chain(split.iter().map(|words| (MatchKind::Split, words.as_slice())))
-                .collect();
+            let split = expansion.split.map(|pair| pair.map(Some));
+            let sequences = sequences(expansion, split.as_ref());
             let mut position = u32::MAX;
             for (at, &token) in run.iter().enumerate() {
                 if token == GAP {
@@ -405,7 +375,7 @@ impl Explainer<'_> {
                     continue;
                 }
                 position = position.wrapping_add(1);
-                if let Some(kind) = kind_of(token) {
+                if let Some(kind) = kind_of(query, expansion, has_typos, token) {
                     add(kind, &[token], position);
                 }
                 for (kind, words) in &sequences {
@@ -420,6 +390,52 @@ impl Explainer<'_> {
             }
         }
     }
+}
+
+impl WordMatches {
+    /// Adds the position of a match, which may be known from another place.
+    fn add(&mut self, found: &TermMatch) {
+        let is_same = |m: &&mut TermMatch| m.field == found.field && m.term == found.term && m.kind == found.kind;
+        match self.matches.iter_mut().find(is_same) {
+            Some(known) => known.positions.extend(&found.positions),
+            None => self.matches.push(found.clone()),
+        }
+    }
+}
+
+/// Words of a document as text.
+fn spelt(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> String {
+    let terms = query.reader().terms();
+    let words: Vec<String> = words.iter().map(|&word| String::from_utf8_lossy(&terms.term(word)).into()).collect();
+    words.join(" ")
+}
+
+/// How a word of a document stands for one of the query by itself, if it does.
+fn kind_of(query: &SegmentQuery<'_>, of: &Expansion, has_typos: bool, token: TermOrdinal) -> Option<MatchKind> {
+    if of.exact == Some(token) {
+        Some(MatchKind::Exact)
+    } else if of.forms.binary_search(&token).is_ok() {
+        Some(MatchKind::Stem)
+    } else if of.prefix.contains(&token) && query.stop().binary_search(&token).is_err() {
+        Some(MatchKind::Prefix)
+    } else if has_typos && of.one_typo.contains(&token) {
+        Some(MatchKind::OneTypo)
+    } else if has_typos && of.two_typos.contains(&token) {
+        Some(MatchKind::TwoTypos)
+    } else {
+        None
+    }
+}
+
+/// Words one after the other; without an ordinal, any word.
+type Sequence<'a> = &'a [Option<TermOrdinal>];
+
+/// The words that stand for one of the query together.
+fn sequences<'a>(of: &'a Expansion, split: Option<&'a [Option<TermOrdinal>; 2]>) -> Vec<(MatchKind, Sequence<'a>)> {
+    let synonyms = of.synonyms.iter().map(|words| (MatchKind::Synonym, words.as_slice()));
+    let phrase = of.phrase.iter().map(|words| (MatchKind::Phrase, words.as_slice()));
+    let split = split.map(|pair| (MatchKind::Split, pair.as_slice()));
+    synonyms.chain(phrase).chain(split).collect()
 }
 
 fn phrase(words: &[String]) -> String {

@@ -1,10 +1,11 @@
 //! Searching by words and by vectors at once: two lists become one.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use hashbrown::HashSet;
 
-use super::explain::Standing;
+use super::explain::{Explanation, Standing};
 use super::fusion::{FUSED_HITS, Fused, Fusion, fuse};
 use super::semantic::{SemanticQuery, search_semantic};
 use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
@@ -37,59 +38,141 @@ pub fn search_hybrid(
     fusion: Fusion,
     vector: impl FnOnce() -> Option<SemanticQuery>,
 ) -> Result<HybridResult, SearchError> {
-    let window = request.offset.saturating_add(request.limit);
-    let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
-    // To find the place of a document, as far as there are pages.
-    let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
-    let is_fused = fusion != Fusion::Score;
-    let depth = if is_fused && window > 0 { reach.max(FUSED_HITS) } else { reach };
-    let first = SearchRequest { offset: 0, limit: depth, scores: true, ..request.clone() };
+    let reading = Reading::new(snapshot, request, fusion);
+    let first = SearchRequest { offset: 0, limit: reading.depth, scores: true, ..request.clone() };
     let mut words = search(snapshot, &first)?;
-    let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
-    // Who asks for no hits but for all that match, as a facet search does, gets both sides.
-    let counts_alone = window == 0 && request.exhaustive;
-    let alone = !is_fused && !counts_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good);
-    let Some(semantic) = (if alone { None } else { vector() }) else {
-        words.hits.truncate(window);
-        words.hits.drain(..request.offset.min(words.hits.len()));
-        return Ok(HybridResult { result: words, semantic_hit_count: 0 });
+    let Some(semantic) = (if reading.is_answered_by(&words, ratio) { None } else { vector() }) else {
+        return Ok(reading.words_alone(words));
     };
-    let near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
-
+    let mut near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
     let merged: Vec<Fused> = match fuse(fusion, ratio, &words.hits, &near.hits) {
         Some(fused) => fused,
-        None => by_weighted_scores(std::mem::take(&mut words.hits), near.hits, ratio),
+        None => by_weighted_scores(std::mem::take(&mut words.hits), std::mem::take(&mut near.hits), ratio),
     };
     let mut distinct = distinct(snapshot, request)?;
-    let mut seen = HashSet::new();
-    let kept = merged.into_iter().filter(|fused| seen.insert(fused.hit.address)).filter(|fused| {
-        let address = fused.hit.address;
-        distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
-    });
-    let address = asked.and_then(|id| snapshot.find(id));
-    let (mut hits, mut semantic_hit_count, mut place) = (Vec::new(), 0, None);
-    let mut listed = Vec::new();
-    for (position, weighted) in kept.take(reach).enumerate() {
-        listed.push(weighted.hit.address);
-        if address == Some(weighted.hit.address) {
-            place = Some((position, weighted.hit.clone()));
-        }
-        if (request.offset..window).contains(&position) {
-            semantic_hit_count += usize::from(weighted.is_semantic);
-            hits.push(weighted.hit);
+    let list = List::read(merged, &reading, &mut distinct);
+    let candidates = either(words.candidates, &near.candidates);
+    let candidates = match &mut distinct {
+        Some(distinct) => of_different_values(distinct, &candidates, &list.addresses, &list.seen),
+        None => candidates,
+    };
+    let mut limits = words.limits;
+    limits.extend(near.limits.into_iter().filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
+    let result = SearchResult {
+        hits: list.hits,
+        total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
+        candidates,
+        degraded: words.degraded || near.degraded,
+        limits,
+        matching_terms: words.matching_terms,
+        explanation: explained(words.explanation, near.explanation, list.asked),
+    };
+    Ok(HybridResult { result, semantic_hit_count: list.semantic_hit_count })
+}
+
+/// What is read of both lists.
+struct Reading {
+    /// Of the merged list, what is returned.
+    page: Range<usize>,
+    /// The document that is asked about.
+    asked: Option<DocumentAddress>,
+    /// Of the merged list, what is gone through.
+    reach: usize,
+    /// Of each list.
+    depth: usize,
+    /// Whether good words leave nearness out.
+    may_be_alone: bool,
+}
+
+impl Reading {
+    fn new(snapshot: &Snapshot, request: &SearchRequest, fusion: Fusion) -> Reading {
+        let window = request.offset.saturating_add(request.limit);
+        let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
+        // To find the place of a document, as far as there are pages.
+        let reach = if asked.is_some() { window.max(snapshot.settings.pagination.max_total_hits) } else { window };
+        let is_fused = fusion != Fusion::Score;
+        // Who asks for no hits but for all that match, as a facet search does, gets both sides.
+        let counts_alone = window == 0 && request.exhaustive;
+        Reading {
+            page: request.offset..window,
+            asked: asked.and_then(|id| snapshot.find(id)),
+            reach,
+            depth: if is_fused && window > 0 { reach.max(FUSED_HITS) } else { reach },
+            may_be_alone: !is_fused && !counts_alone,
         }
     }
-    let mut near_explanation = near.explanation;
-    if let (Some(explanation), Some(near)) = (&mut words.explanation, &mut near_explanation) {
-        explanation.stages.append(&mut near.stages);
-        explanation.rules.append(&mut near.rules);
+
+    /// Whether words alone are a page of good hits.
+    fn is_answered_by(&self, words: &SearchResult, ratio: f64) -> bool {
+        let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
+        let window = self.page.end;
+        self.may_be_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good)
     }
-    let near_document = near_explanation.and_then(|near| near.document);
-    if let (Some(explanation), Some(near)) = (&mut words.explanation, near_document)
-        && let Some(document) = &mut explanation.document
-    {
+
+    fn words_alone(&self, mut words: SearchResult) -> HybridResult {
+        words.hits.truncate(self.page.end);
+        words.hits.drain(..self.page.start.min(words.hits.len()));
+        HybridResult { result: words, semantic_hit_count: 0 }
+    }
+}
+
+/// The merged list, as far as it was gone through.
+struct List {
+    /// Those of the page.
+    hits: Vec<Hit>,
+    /// Hits that came by their nearness.
+    semantic_hit_count: usize,
+    /// The document that is asked about, with its place.
+    asked: Option<(usize, Hit)>,
+    addresses: Vec<DocumentAddress>,
+    /// Also those that `distinct` left out.
+    seen: HashSet<DocumentAddress>,
+}
+
+impl List {
+    fn read(merged: Vec<Fused>, reading: &Reading, distinct: &mut Option<Distinct>) -> List {
+        let mut seen = HashSet::new();
+        let kept = merged.into_iter().filter(|fused| seen.insert(fused.hit.address)).filter(|fused| {
+            let address = fused.hit.address;
+            distinct.as_mut().is_none_or(|distinct| distinct.admit(address.segment as usize, address.doc))
+        });
+        let (mut hits, mut semantic_hit_count, mut asked) = (Vec::new(), 0, None);
+        let mut addresses = Vec::new();
+        for (position, fused) in kept.take(reading.reach).enumerate() {
+            addresses.push(fused.hit.address);
+            if reading.asked == Some(fused.hit.address) {
+                asked = Some((position, fused.hit.clone()));
+            }
+            if reading.page.contains(&position) {
+                semantic_hit_count += usize::from(fused.is_semantic);
+                hits.push(fused.hit);
+            }
+        }
+        List { hits, semantic_hit_count, asked, addresses, seen }
+    }
+}
+
+/// The documents of each segment that one of the lists knows.
+fn either(mut words: Vec<DocSet>, near: &[DocSet]) -> Vec<DocSet> {
+    for (docs, more) in words.iter_mut().zip(near) {
+        docs.or_assign(more);
+    }
+    words
+}
+
+/// What both lists say as one; `asked`: the document that is asked about, with its place in the merged list.
+fn explained(
+    words: Option<Box<Explanation>>,
+    near: Option<Box<Explanation>>,
+    asked: Option<(usize, Hit)>,
+) -> Option<Box<Explanation>> {
+    let mut explanation = words?;
+    let Some(mut near) = near else { return Some(explanation) };
+    explanation.stages.append(&mut near.stages);
+    explanation.rules.append(&mut near.rules);
+    if let (Some(document), Some(near)) = (&mut explanation.document, near.document) {
         document.nearness = near.nearness;
-        match place {
+        match asked {
             Some((place, hit)) => {
                 document.standing = Standing::Hit { place: place as u64 };
                 (document.score, document.details) = (Some(hit.score), hit.details);
@@ -99,25 +182,7 @@ pub fn search_hybrid(
             None => {}
         }
     }
-    let mut candidates = words.candidates;
-    for (docs, more) in candidates.iter_mut().zip(&near.candidates) {
-        docs.or_assign(more);
-    }
-    if let Some(distinct) = &mut distinct {
-        candidates = of_different_values(distinct, &candidates, &listed, &seen);
-    }
-    let mut limits = words.limits;
-    limits.extend(near.limits.into_iter().filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
-    let result = SearchResult {
-        hits,
-        total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
-        candidates,
-        degraded: words.degraded || near.degraded,
-        limits,
-        matching_terms: words.matching_terms,
-        explanation: words.explanation,
-    };
-    Ok(HybridResult { result, semantic_hit_count })
+    Some(explanation)
 }
 
 /// Merges by score, each weighted; in the order of both lists.

@@ -1,6 +1,7 @@
 //! Searching by vectors alone: every document that passes the filter is a hit, ordered by nearness.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -10,7 +11,8 @@ use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::{Distribution, RankingRule};
 use crate::index::{DocumentAddress, IndexError, Snapshot};
-use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, global_score};
+use crate::rank::merge::Distinct;
+use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, SearchThresholds, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
 
@@ -64,40 +66,14 @@ fn search_by_vectors(
 ) -> Result<SearchResult, SearchError> {
     let mut clock = Clock::start();
     let (queries, distribution) = query_vectors(snapshot, semantic)?;
-    let distinct = distinct(snapshot, request)?;
-    let universe = matching_universe(snapshot, request, semantic.excludes_words)?;
-    let limits = if universe.is_none() { vec![Limit::TimeBudget] } else { Vec::new() };
-    let mut candidates = universe.unwrap_or_else(|| vec![DocSet::empty(); snapshot.segments.len()]);
-    check_sortable(&snapshot.settings, &request.sort, true)?;
-    if let Some(except) = semantic.except {
-        candidates[except.segment as usize].retain(|doc| doc != except.doc);
-    }
+    let mut distinct = distinct(snapshot, request)?;
+    let Candidates { docs: mut candidates, limits } = Candidates::new(snapshot, request, semantic)?;
     let candidate_count = documents(&candidates);
     clock.lap("filter for vectors", Some(candidate_count));
     let (sorts, sorts_before) = sorts(snapshot, request);
-    let window = request.offset.saturating_add(request.limit);
-    let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
-    let asked_address = asked.and_then(|id| snapshot.find(id));
-    // Where nothing but nearness counts, only the nearest have to be kept.
-    let is_exhaustive = request.exhaustive && request.score_threshold.is_some();
-    let keeps = (sorts.is_empty() && distinct.is_none() && !is_exhaustive && asked_address.is_none()).then_some(window);
-    let segments: Vec<Segment<'_>> = snapshot
-        .segments
-        .par_iter()
-        .zip(&candidates)
-        .enumerate()
-        .map(|(index, (view, docs))| Segment {
-            entries: entries(
-                index,
-                view.reader.vectors_of(&semantic.embedder),
-                &queries,
-                semantic.pairing,
-                docs,
-                keeps,
-            ),
-            sort: SegmentSort::new(snapshot, view, &sorts),
-        })
-        .collect();
+    let wanted = Wanted::new(snapshot, request, sorts.is_empty() && distinct.is_none());
+    let compared = Compared { queries: &queries, pairing: semantic.pairing, thresholds: &request.thresholds };
+    let segments = compare(snapshot, &semantic.embedder, &compared, &candidates, &sorts, wanted.keeps);
     let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len(), distribution };
     let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
     if semantic.except.is_some() {
@@ -106,59 +82,153 @@ fn search_by_vectors(
     }
     let nearest_count = all.len() as u64;
     clock.lap("nearness", Some(nearest_count));
-    if let Some(window) = keeps.filter(|window| *window < all.len() && *window > 0) {
-        all.select_nth_unstable_by(window - 1, |one, other| order.compare(one, other));
-        all.truncate(window);
-    }
-    all.par_sort_unstable_by(|one, other| order.compare(one, other));
-
-    let mut kept: Vec<Vec<DocId>> = vec![Vec::new(); candidates.len()];
-    let (mut hits, mut position, mut distinct, mut asked_for) = (Vec::new(), 0, distinct, None);
-    for entry in all {
-        let similarity = order.shown(&entry);
-        let score = f64::from(similarity.unwrap_or(0.0));
-        let mut note = |standing| {
-            if asked_address == Some(entry.address()) {
-                asked_for = Some((standing, order.hit(&entry).details, similarity));
-            }
-        };
-        if request.score_threshold.is_some_and(|threshold| score < threshold) {
-            note(Standing::BelowThreshold);
-            continue;
-        }
-        if distinct.as_mut().is_some_and(|distinct| !distinct.admit(entry.segment as usize, entry.doc)) {
-            note(Standing::NotDistinct);
-            continue;
-        }
-        note(Standing::Hit { place: position as u64 });
-        kept[entry.segment as usize].push(entry.doc);
-        if (request.offset..window).contains(&position) {
-            hits.push(order.hit(&entry));
-        }
-        position += 1;
-    }
+    order.sort(&mut all, wanted.keeps);
+    let list = List::read(&all, &order, &wanted, request, distinct.as_mut());
     // Without looking further, what lies beyond the window counts as found.
-    if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || position < window)) {
-        candidates = kept.into_iter().map(|docs| docs.into_iter().collect()).collect();
+    let is_cut = list.len < wanted.window.end;
+    if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || is_cut)) {
+        candidates = list.docs.into_iter().map(|docs| docs.into_iter().collect()).collect();
     }
-    let document = asked.map(|id| explain_near(snapshot, request, id, asked_for)).transpose()?;
+    let document = wanted.asked.map(|id| explain_near(snapshot, request, id, list.asked)).transpose()?;
     clock.lap("hits by nearness", Some(documents(&candidates)));
     let explanation = request.explain.is_some().then(|| {
-        let groups = vec![("placed by nearness".to_owned(), nearest_count)];
-        let mut rules: Vec<AppliedRule> = sorts.iter().cloned().map(AppliedRule::Sort).collect();
-        rules.insert(sorts_before, AppliedRule::Named("vectorSort"));
-        let rules = vec![RuleCandidates { rules, first: 0, documents: candidate_count, read: None, groups }];
+        let rules = vec![rule_candidates(&sorts, sorts_before, candidate_count, nearest_count)];
         Box::new(Explanation { stages: clock.stages, rules, document, ..Explanation::default() })
     });
     Ok(SearchResult {
-        hits,
-        total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
+        hits: list.hits,
+        total: documents(&candidates),
         candidates,
         degraded: !limits.is_empty(),
         limits,
         matching_terms: None,
         explanation,
     })
+}
+
+/// The documents that are compared.
+struct Candidates {
+    /// Of each segment.
+    docs: Vec<DocSet>,
+    limits: Vec<Limit>,
+}
+
+impl Candidates {
+    /// Those that the filter and excluded words leave.
+    fn new(snapshot: &Snapshot, request: &SearchRequest, semantic: &SemanticQuery) -> Result<Candidates, SearchError> {
+        let universe = matching_universe(snapshot, request, semantic.excludes_words)?;
+        let limits = if universe.is_none() { vec![Limit::TimeBudget] } else { Vec::new() };
+        let mut docs = universe.unwrap_or_else(|| vec![DocSet::empty(); snapshot.segments.len()]);
+        check_sortable(&snapshot.settings, &request.sort, true)?;
+        if let Some(except) = semantic.except {
+            docs[except.segment as usize].retain(|doc| doc != except.doc);
+        }
+        Ok(Candidates { docs, limits })
+    }
+}
+
+/// What is wanted of the ordered list.
+struct Wanted<'r> {
+    /// The hits.
+    window: Range<usize>,
+    /// The document that is asked about, and where it is.
+    asked: Option<&'r str>,
+    asked_address: Option<DocumentAddress>,
+    /// How many of the nearest have to be kept; `None`: all of them.
+    keeps: Option<usize>,
+}
+
+impl<'r> Wanted<'r> {
+    /// `by_nearness`: nothing but nearness counts.
+    fn new(snapshot: &Snapshot, request: &'r SearchRequest, by_nearness: bool) -> Wanted<'r> {
+        let end = request.offset.saturating_add(request.limit);
+        let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
+        let asked_address = asked.and_then(|id| snapshot.find(id));
+        let is_exhaustive = request.exhaustive && request.score_threshold.is_some();
+        let keeps = (by_nearness && !is_exhaustive && asked_address.is_none()).then_some(end);
+        Wanted { window: request.offset..end, asked, asked_address, keeps }
+    }
+}
+
+/// What documents are compared with, and how.
+struct Compared<'q> {
+    queries: &'q [QueryVector],
+    pairing: Pairing,
+    thresholds: &'q SearchThresholds,
+}
+
+/// Compares the candidates of all segments with the query.
+fn compare<'s>(
+    snapshot: &'s Snapshot,
+    embedder: &str,
+    compared: &Compared<'_>,
+    candidates: &[DocSet],
+    sorts: &'s [SortCriterion],
+    keeps: Option<usize>,
+) -> Vec<Segment<'s>> {
+    let segments = snapshot.segments.par_iter().zip(candidates).enumerate();
+    segments
+        .map(|(index, (view, docs))| {
+            let vectors = view.reader.vectors_of(embedder);
+            Segment {
+                entries: entries(index, vectors, compared, docs, keeps),
+                sort: SegmentSort::new(snapshot, view, sorts),
+            }
+        })
+        .collect()
+}
+
+/// The ordered list as it was gone through.
+struct List {
+    hits: Vec<Hit>,
+    /// Documents that are listed, also outside of the window.
+    len: usize,
+    /// The same, of each segment.
+    docs: Vec<Vec<DocId>>,
+    /// What became of the document that is asked about.
+    asked: Option<(Standing, Vec<ScoreDetail>, Option<f32>)>,
+}
+
+impl List {
+    /// Goes through `all`, which are in their order, without what is below the threshold or not distinct.
+    fn read(
+        all: &[Entry],
+        order: &Order<'_>,
+        wanted: &Wanted<'_>,
+        request: &SearchRequest,
+        mut distinct: Option<&mut Distinct>,
+    ) -> List {
+        let docs = vec![Vec::new(); order.segments.len()];
+        let mut list = List { hits: Vec::new(), len: 0, docs, asked: None };
+        for entry in all {
+            let similarity = order.shown(entry);
+            let score = f64::from(similarity.unwrap_or(0.0));
+            let standing = if request.score_threshold.is_some_and(|threshold| score < threshold) {
+                Standing::BelowThreshold
+            } else if distinct.as_mut().is_some_and(|distinct| !distinct.admit(entry.segment as usize, entry.doc)) {
+                Standing::NotDistinct
+            } else {
+                list.docs[entry.segment as usize].push(entry.doc);
+                if wanted.window.contains(&list.len) {
+                    list.hits.push(order.hit(entry));
+                }
+                list.len += 1;
+                Standing::Hit { place: list.len as u64 - 1 }
+            };
+            if wanted.asked_address == Some(entry.address()) {
+                list.asked = Some((standing, order.hit(entry).details, similarity));
+            }
+        }
+        list
+    }
+}
+
+/// What an explanation says of the only step of the ranking.
+fn rule_candidates(sorts: &[SortCriterion], sorts_before: usize, documents: u64, nearest: u64) -> RuleCandidates {
+    let mut rules: Vec<AppliedRule> = sorts.iter().cloned().map(AppliedRule::Sort).collect();
+    rules.insert(sorts_before, AppliedRule::Named("vectorSort"));
+    let groups = vec![("placed by nearness".to_owned(), nearest)];
+    RuleCandidates { rules, first: 0, documents, read: None, groups }
 }
 
 /// The documents nearest to the one at `address`, without it.
@@ -267,17 +337,11 @@ impl Entry {
     }
 }
 
-/// Bytes of vectors that one thread compares before it takes more, and the fewest documents. (Few in tests, which so search
-/// in several parts.)
-const PART_BYTES: usize = if cfg!(test) { 64 } else { 512 << 10 };
-const PART_DOCS_MIN: u32 = if cfg!(test) { 2 } else { 4096 };
-
 /// The candidates of a segment with their nearness; only the best where `keeps` says how many are enough.
 fn entries(
     segment: usize,
     vectors: Option<&crate::segment::Vectors>,
-    queries: &[QueryVector],
-    pairing: Pairing,
+    compared: &Compared<'_>,
     docs: &DocSet,
     keeps: Option<usize>,
 ) -> Vec<Entry> {
@@ -285,6 +349,7 @@ fn entries(
     if keeps == Some(0) {
         return Vec::new();
     }
+    let &Compared { queries, pairing, thresholds } = compared;
     let entry = |doc, similarity: Option<f32>| Entry { segment, doc, similarity: similarity.unwrap_or(-1.0) };
     let Some(vectors) = vectors else {
         let mut all = Vec::new();
@@ -292,13 +357,14 @@ fn entries(
         all.truncate(keeps.unwrap_or(usize::MAX));
         return all;
     };
-    if let Some(found) = keeps.and_then(|keeps| nearest(vectors, queries, pairing, docs, keeps)) {
+    let by_codes = keeps.filter(|_| docs.len() > thresholds.vectors_compared_max);
+    if let Some(found) = by_codes.and_then(|keeps| nearest(vectors, queries, pairing, docs, keeps)) {
         let mut found = found.into_iter().map(|(doc, similarity)| entry(doc, Some(similarity))).collect();
         best(&mut found, keeps);
         return found;
     }
-    let part_docs = u32::try_from(PART_BYTES / vectors.shape().row_bytes()).unwrap_or(u32::MAX).max(PART_DOCS_MIN);
-    let parts = docs.parts(part_docs).into_par_iter().map(|part| {
+    let part_docs = u32::try_from(thresholds.vector_part_bytes / vectors.shape().row_bytes()).unwrap_or(u32::MAX);
+    let parts = docs.parts(part_docs.max(thresholds.vector_part_docs_min)).into_par_iter().map(|part| {
         let found = nearest_by_scan(vectors, queries, pairing, docs, part, keeps.unwrap_or(usize::MAX));
         found.into_iter().map(|(doc, similarity)| entry(doc, similarity))
     });
@@ -330,6 +396,15 @@ impl Order<'_> {
         Some(self.distribution.map_or(measured, |distribution| distribution.shift(measured)))
     }
 
+    /// Orders `all`, or the first ones where only these are kept.
+    fn sort(&self, all: &mut Vec<Entry>, keeps: Option<usize>) {
+        if let Some(keeps) = keeps.filter(|keeps| *keeps < all.len() && *keeps > 0) {
+            all.select_nth_unstable_by(keeps - 1, |one, other| self.compare(one, other));
+            all.truncate(keeps);
+        }
+        all.par_sort_unstable_by(|one, other| self.compare(one, other));
+    }
+
     fn compare(&self, one: &Entry, other: &Entry) -> Ordering {
         self.by_sorts(0..self.sorts_before, one, other)
             .then_with(|| other.similarity.total_cmp(&one.similarity))
@@ -337,7 +412,7 @@ impl Order<'_> {
             .then_with(|| self.insertion(one).cmp(&self.insertion(other)))
     }
 
-    fn by_sorts(&self, mut sorts: std::ops::Range<usize>, one: &Entry, other: &Entry) -> Ordering {
+    fn by_sorts(&self, mut sorts: Range<usize>, one: &Entry, other: &Entry) -> Ordering {
         let sort = |entry: &Entry| &self.segments[entry.segment as usize].sort;
         let compared = sorts.by_ref().map(|index| {
             if one.segment == other.segment {

@@ -27,6 +27,11 @@ fn index(settings: Value, batches: &[&[Value]]) -> Index {
     index
 }
 
+/// A search in which some documents are several parts.
+fn small_parts() -> SearchRequest {
+    SearchRequest { thresholds: SearchThresholds::SMALL, ..SearchRequest::default() }
+}
+
 fn upsert(documents: &[Value]) -> Operation {
     let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
     Operation::Upsert(Upsert {
@@ -94,14 +99,14 @@ fn ids(snapshot: &Snapshot, result: &SearchResult) -> Vec<u64> {
 fn nearest_first_and_those_without_vectors_last() {
     let snapshot = square().snapshot();
     let query = SemanticQuery::new("e", vec![2.0, 0.0]);
-    let result = search_semantic(&snapshot, &SearchRequest::default(), &query).unwrap();
+    let result = search_semantic(&snapshot, &small_parts(), &query).unwrap();
     assert_eq!(ids(&snapshot, &result), [1, 4, 2, 3, 5]);
     assert_eq!(result.total, 5);
     assert_eq!(result.hits[0].score, 1.0);
     assert_eq!(result.hits[4].details, [ScoreDetail::Vector(None)]);
-    let window = SearchRequest { offset: 1, limit: 2, ..SearchRequest::default() };
+    let window = SearchRequest { offset: 1, limit: 2, ..small_parts() };
     assert_eq!(ids(&snapshot, &search_semantic(&snapshot, &window, &query).unwrap()), [4, 2]);
-    let threshold = SearchRequest { score_threshold: Some(0.6), ..SearchRequest::default() };
+    let threshold = SearchRequest { score_threshold: Some(0.6), ..small_parts() };
     let result = search_semantic(&snapshot, &threshold, &query).unwrap();
     assert_eq!((ids(&snapshot, &result), result.total), (vec![1, 4], 2));
 }
@@ -110,8 +115,7 @@ fn nearest_first_and_those_without_vectors_last() {
 fn hits_are_the_same_without_their_scores() {
     let snapshot = square().snapshot();
     for (score_threshold, distinct) in [(None, None), (Some(0.1), None), (None, Some("id".to_owned()))] {
-        let request =
-            SearchRequest { query: Some("fox".into()), score_threshold, distinct, ..SearchRequest::default() };
+        let request = SearchRequest { query: Some("fox".into()), score_threshold, distinct, ..small_parts() };
         let with = search(&snapshot, &request).unwrap();
         let without = search(&snapshot, &SearchRequest { scores: false, ..request }).unwrap();
         assert!(!with.hits.is_empty() && with.hits.iter().all(|hit| hit.score > 0.0 && !hit.details.is_empty()));
@@ -124,7 +128,7 @@ fn a_search_whose_time_is_up_answers_what_it_has() {
     let documents: Vec<Value> =
         (0..3000).map(|id| json!({"id": id, "text": format!("red{} fox {id}", " and".repeat(id % 7))})).collect();
     let snapshot = index(json!({}), &[&documents]).snapshot();
-    let request = SearchRequest { query: Some("red fox".into()), limit: 3000, ..SearchRequest::default() };
+    let request = SearchRequest { query: Some("red fox".into()), limit: 3000, ..small_parts() };
     let whole = search(&snapshot, &request).unwrap();
     assert_eq!((whole.limits.as_slice(), whole.total), (&[][..], 3000));
     for matching in [MatchingStrategy::Last, MatchingStrategy::Any] {
@@ -157,7 +161,7 @@ fn a_filter_that_takes_too_long_lets_nothing_pass() {
             filter: Filter::parse(filter).unwrap(),
             cutoff: Some(Duration::ZERO),
             matching,
-            ..SearchRequest::default()
+            ..small_parts()
         };
         for query in [Some("red"), None] {
             let start = Instant::now();
@@ -197,7 +201,7 @@ fn words_that_are_left_out_by_frequency_are_left_out_in_every_way() {
             query: Some(all.join(" ")),
             limit: 200,
             matching: MatchingStrategy::Frequency,
-            ..SearchRequest::default()
+            ..small_parts()
         };
         let found = search(&snapshot, &request).unwrap();
         let matching = |hit: &Hit| match hit.details[0] {
@@ -217,7 +221,7 @@ fn nearness_explains_its_stages() {
     let near = || SemanticQuery::new("e", vec![1.0, 0.0]);
     let filter = crate::filter::Filter::from_json(&json!("id < 5")).unwrap();
     let explain = Some(Explain::default());
-    let request = SearchRequest { query: Some("fox".into()), filter, explain, ..SearchRequest::default() };
+    let request = SearchRequest { query: Some("fox".into()), filter, explain, ..small_parts() };
     let explanation = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
     let stages: Vec<(&str, Option<u64>)> =
         explanation.stages.iter().map(|stage| (stage.name, stage.documents)).collect();
@@ -256,7 +260,7 @@ fn rules_report_what_came_to_them() {
             matching,
             sort: sort.iter().map(|entry| SortCriterion::parse(entry).unwrap()).collect(),
             explain: Some(Explain::default()),
-            ..SearchRequest::default()
+            ..small_parts()
         };
         let explanation = search(&snapshot, &request).unwrap().explanation.expect("asked for");
         let mut first = 0;
@@ -298,19 +302,19 @@ fn filters_sorts_and_sizes_count() {
     let snapshot = square().snapshot();
     let query = SemanticQuery::new("e", vec![1.0, 0.0]);
     let filter = crate::filter::Filter::from_json(&json!("id > 1 AND id < 5")).unwrap();
-    let filtered = SearchRequest { filter, ..SearchRequest::default() };
+    let filtered = SearchRequest { filter, ..small_parts() };
     assert_eq!(ids(&snapshot, &search_semantic(&snapshot, &filtered, &query).unwrap()), [4, 2, 3]);
     let sort = vec![SortCriterion::field("id", false)];
     // Nearness stands where relevancy does, before the sort.
-    let sorted = SearchRequest { sort, ..SearchRequest::default() };
+    let sorted = SearchRequest { sort, ..small_parts() };
     let result = search_semantic(&snapshot, &sorted, &query).unwrap();
     assert_eq!(ids(&snapshot, &result), [1, 4, 2, 3, 5]);
     assert!(matches!(result.hits[0].details[..], [ScoreDetail::Vector(_), ScoreDetail::Sort { .. }]));
     let wrong = SemanticQuery::new("e", vec![1.0]);
-    let refused = search_semantic(&snapshot, &SearchRequest::default(), &wrong);
+    let refused = search_semantic(&snapshot, &small_parts(), &wrong);
     assert!(matches!(refused, Err(SearchError::VectorDimensions { expected: 2, found: 1 })));
     let unknown = SemanticQuery::new("x", vec![1.0]);
-    let refused = search_semantic(&snapshot, &SearchRequest::default(), &unknown);
+    let refused = search_semantic(&snapshot, &small_parts(), &unknown);
     assert!(matches!(refused, Err(SearchError::UnknownEmbedder { .. })));
 }
 
@@ -319,7 +323,7 @@ fn documents_like_one() {
     let snapshot = square().snapshot();
     let like = |id: &str| {
         let address = snapshot.find(id).unwrap();
-        let result = search_similar(&snapshot, &SearchRequest::default(), "e", address).unwrap();
+        let result = search_similar(&snapshot, &small_parts(), "e", address).unwrap();
         (ids(&snapshot, &result), result.total)
     };
     // Of document 4 only the first vector has a counterpart. Document 5 has none: it is a candidate, and no hit.
@@ -330,7 +334,7 @@ fn documents_like_one() {
 #[test]
 fn words_and_nearness_together() {
     let snapshot = square().snapshot();
-    let request = SearchRequest { query: Some("red fox".into()), ..SearchRequest::default() };
+    let request = SearchRequest { query: Some("red fox".into()), ..small_parts() };
     let near = || Some(SemanticQuery::new("e", vec![-1.0, 0.0]));
     let both = search_hybrid(&snapshot, &request, 0.5, Fusion::Score, near).unwrap();
     // Document 1 is what the words say, 3 what the vector says.
@@ -342,7 +346,7 @@ fn words_and_nearness_together() {
     let one = SearchRequest { limit: 1, ..request.clone() };
     let alone = search_hybrid(&snapshot, &one, 0.1, Fusion::Score, || panic!("not needed")).unwrap();
     assert_eq!(ids(&snapshot, &alone.result), [1]);
-    let without = SearchRequest { query: Some("red -dog".into()), ..SearchRequest::default() };
+    let without = SearchRequest { query: Some("red -dog".into()), ..small_parts() };
     let both = search_hybrid(&snapshot, &without, 0.9, Fusion::Score, near).unwrap();
     let mut found = ids(&snapshot, &both.result);
     found.sort_unstable();
@@ -356,7 +360,7 @@ fn a_hybrid_search_for_candidates_alone_has_those_of_both_lists() {
     let filter = crate::filter::Filter::from_json(&json!("id != 4")).unwrap();
     let request = |exhaustive| {
         let filter = filter.clone();
-        SearchRequest { query: Some("fox".into()), filter, limit: 0, exhaustive, ..SearchRequest::default() }
+        SearchRequest { query: Some("fox".into()), filter, limit: 0, exhaustive, ..small_parts() }
     };
     let found = search_hybrid(&snapshot, &request(true), 0.5, Fusion::Score, near).unwrap().result;
     let candidates: u32 = found.candidates.iter().map(crate::bits::DocSet::len).sum();
@@ -391,13 +395,13 @@ fn totals_of_a_hybrid_search_are_of_both_lists() {
         (ids(&snapshot, &found.result), found.result.total, counts)
     };
     let filter = |filter: &str| crate::filter::Filter::from_json(&json!(filter)).unwrap();
-    assert_eq!(both(SearchRequest::default()), (vec![2, 1, 3, 4, 5], 5, vec![2, 2, 1]));
-    assert_eq!(both(SearchRequest { filter: filter("kind != a"), ..SearchRequest::default() }).1, 3);
-    let near_enough = SearchRequest { score_threshold: Some(0.6), exhaustive: true, ..SearchRequest::default() };
+    assert_eq!(both(small_parts()), (vec![2, 1, 3, 4, 5], 5, vec![2, 2, 1]));
+    assert_eq!(both(SearchRequest { filter: filter("kind != a"), ..small_parts() }).1, 3);
+    let near_enough = SearchRequest { score_threshold: Some(0.6), exhaustive: true, ..small_parts() };
     assert_eq!(both(near_enough), (vec![2, 1, 3], 3, vec![2, 1]), "words find two, nearness the dog");
     // For the kind `a` words choose another document than nearness does: it counts once all the same.
     for (exhaustive, limit) in [(false, 20), (true, 20), (true, 3)] {
-        let request = SearchRequest { distinct: Some("kind".into()), exhaustive, limit, ..SearchRequest::default() };
+        let request = SearchRequest { distinct: Some("kind".into()), exhaustive, limit, ..small_parts() };
         let (hits, total, counts) = both(request);
         assert_eq!((&hits[..], total, counts), (&[2, 3, 5][..limit.min(3)], 3, vec![1, 1, 1]), "{exhaustive} {limit}");
     }
@@ -419,10 +423,10 @@ fn similarities_are_moved_to_where_they_are_expected() {
         search_semantic(&snapshot, request, &query).unwrap().hits.iter().map(|hit| hit.score as f32).collect()
     };
     // Similarities of 1, 0.7, 0.5 and 0.5 (nothing is near to a vector of zeros, or far from it).
-    let found = scores(&SearchRequest::default());
+    let found = scores(&small_parts());
     assert_eq!((found[0], found[2], found[3]), (1.0, f32::EPSILON, f32::EPSILON));
     assert!((found[1] - 0.3).abs() < 1e-5, "{found:?}");
-    let threshold = SearchRequest { score_threshold: Some(0.5), ..SearchRequest::default() };
+    let threshold = SearchRequest { score_threshold: Some(0.5), ..small_parts() };
     assert_eq!(scores(&threshold), [1.0], "thresholds are for what is shown");
     // What is shown has limits; nearer documents come first beyond them, too.
     let narrow = json!({"source": "userProvided", "dimensions": 2, "distribution": {"mean": 0.998, "sigma": 0.01}});
@@ -432,11 +436,11 @@ fn similarities_are_moved_to_where_they_are_expected() {
         .map(|((x, y), id)| json!({"id": id, "_vectors": {"e": [x, y]}}))
         .collect();
     let beyond = self::index(json!({"embedders": {"e": narrow}}), &[&documents]).snapshot();
-    let found = search_semantic(&beyond, &SearchRequest::default(), &SemanticQuery::new("e", vec![1.0, 1.0])).unwrap();
+    let found = search_semantic(&beyond, &small_parts(), &SemanticQuery::new("e", vec![1.0, 1.0])).unwrap();
     assert_eq!(ids(&beyond, &found), [3, 2, 1]);
     assert_eq!(found.hits[1].score, found.hits[2].score);
     // Unmoved, 0.6 times 0.7 of the dog would be before 0.4 of the fox, whose words are right.
-    let request = SearchRequest { query: Some("fox".into()), limit: 3, ..SearchRequest::default() };
+    let request = SearchRequest { query: Some("fox".into()), limit: 3, ..small_parts() };
     let both = search_hybrid(&snapshot, &request, 0.6, Fusion::Score, || Some(query.clone())).unwrap();
     assert_eq!(ids(&snapshot, &both.result), [3, 1, 2]);
 }
@@ -453,7 +457,7 @@ fn misspelt_words_begin_no_attribute() {
     let found = |rules: Value, query: &str| {
         let index = index(json!({"rankingRules": rules}), &[&documents]);
         let snapshot = index.snapshot();
-        let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
+        let request = SearchRequest { query: Some(query.to_owned()), ..small_parts() };
         ids(&snapshot, &search(&snapshot, &request).unwrap())
     };
     for rules in [json!(["words", "exactness"]), json!(["exactness", "words", "typo"])] {

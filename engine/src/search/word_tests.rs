@@ -138,20 +138,23 @@ fn counted(documents: &[&Value], name: &str) -> (BTreeMap<String, u64>, Option<F
     (counts, stats)
 }
 
-fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseError> {
-    let takes_sort = rules.contains(&"sort");
-    let sort = drawn.sort.iter().filter(|_| takes_sort).map(|entry| SortCriterion::parse(entry).unwrap()).collect();
-    let filter = drawn.filter.map(|filter| Filter::parse(filter).unwrap().unwrap());
-    let query = drawn.words.join(" ");
-    let matching = drawn.matching;
-    let unfiltered = SearchRequest {
-        query: Some(query.clone()),
+/// Asks for all documents that match by their words.
+fn unfiltered(drawn: &Drawn, takes_sort: bool) -> SearchRequest {
+    let sort = drawn.sort.iter().filter(|_| takes_sort);
+    SearchRequest {
+        query: Some(drawn.words.join(" ")),
         limit: 1000,
-        matching,
-        sort,
+        matching: drawn.matching,
+        sort: sort.map(|entry| SortCriterion::parse(entry).unwrap()).collect(),
         thresholds: SearchThresholds::SMALL,
         ..SearchRequest::default()
-    };
+    }
+}
+
+fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseError> {
+    let filter = drawn.filter.map(|filter| Filter::parse(filter).unwrap().unwrap());
+    let query = drawn.words.join(" ");
+    let unfiltered = unfiltered(drawn, rules.contains(&"sort"));
     let whole = SearchRequest { filter: filter.clone(), ..unfiltered.clone() };
     let list = ranked(corpus, &whole);
     let passes = |document: &Value| filter.as_ref().is_none_or(|filter| matches(document, filter));
@@ -197,24 +200,34 @@ fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseE
         let of = corpus.id(hit.address);
         prop_assert!(list.iter().any(|(document, score)| id(document) == of && *score == hit.score), "{:?}", request);
     }
+    check_facets(corpus, &found, &hits)?;
+    check_explanation(&found, drawn, list.len() as u64)
+}
+
+fn check_facets(corpus: &Corpus, found: &SearchResult, hits: &[&Value]) -> Result<(), TestCaseError> {
     for name in ["tag", "size"] {
         let Some(field) = corpus.snapshot.fields.get(name) else { continue };
         let facet = FacetField { name: name.into(), field };
         let facet = distribution(&corpus.snapshot, &found.candidates, &facet, Listing::up_to(usize::MAX));
-        let (counts, stats) = counted(&hits, name);
-        prop_assert_eq!(facet.values.into_iter().collect::<BTreeMap<_, _>>(), counts, "{} {:?}", name, request);
+        let (counts, stats) = counted(hits, name);
+        prop_assert_eq!(facet.values.into_iter().collect::<BTreeMap<_, _>>(), counts, "{}", name);
         prop_assert_eq!(facet.stats, stats);
     }
+    Ok(())
+}
+
+/// What an explanation says of the rules, of `count` documents.
+fn check_explanation(found: &SearchResult, drawn: &Drawn, count: u64) -> Result<(), TestCaseError> {
     let rules = found.explanation.iter().flat_map(|explanation| &explanation.rules);
     let mut places = 0;
     for seen in rules {
         prop_assert_eq!(seen.first, places, "{:?}", seen);
         places += seen.rules.len();
-        prop_assert!(!seen.rules.is_empty() && seen.documents <= list.len() as u64, "{:?} {:?}", seen, request);
-        prop_assert!(seen.read.is_none_or(|read| read <= seen.documents), "{:?} {:?}", seen, request);
+        prop_assert!(!seen.rules.is_empty() && seen.documents <= count, "{:?} {:?}", seen, drawn);
+        prop_assert!(seen.read.is_none_or(|read| read <= seen.documents), "{:?} {:?}", seen, drawn);
     }
     let is_complete = |hit: &Hit| !drawn.explain || !drawn.scores || hit.details.len() == places;
-    prop_assert!(found.hits.iter().all(is_complete), "all rules: {:?}", request);
+    prop_assert!(found.hits.iter().all(is_complete), "all rules: {:?}", drawn);
     Ok(())
 }
 

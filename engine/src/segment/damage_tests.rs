@@ -9,10 +9,15 @@ use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+/// Opens it without a comparison of more than some bytes: damage is met by whatever reads it.
+fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
+    SegmentReader::open_comparing(directory, meta, 64)
+}
+
 /// Calls everything a query, a listing or a merge may call. What it answers is of no interest.
 fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
     let docs = segment.doc_count();
-    let (mut fields, mut tokens, mut json, mut ordinals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut fields, mut tokens, mut json) = (Vec::new(), Vec::new(), Vec::new());
     for doc in (0..docs).chain([docs, u32::MAX]) {
         segment.internal_id(doc);
         segment.doc_of_internal_id(u64::from(doc));
@@ -21,8 +26,17 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         let _ = segment.store().get(doc, &mut json);
         segment.keys().get(doc.to_string().as_bytes());
     }
-    let mut set = BitsetBuilder::new(docs);
     let list: DocSet = (0..docs).filter(|doc| doc % 5 == 0).collect();
+    use_postings(segment, &list);
+    use_values(segment);
+    let inputs = [MergeInput { segment, deleted: Some(&list) }];
+    let _ = merge(&inputs, directory, SegmentId(77), &small_lists());
+    let _ = directory.delete("seg-000000000000004d.lam");
+}
+
+fn use_postings(segment: &SegmentReader, list: &DocSet) {
+    let docs = segment.doc_count();
+    let mut set = BitsetBuilder::new(docs);
     for ordinal in (0..FIRST_TERM + segment.terms().len()).chain([u32::MAX]) {
         segment.terms().term(ordinal);
         segment.postings().doc_freq(ordinal);
@@ -31,7 +45,7 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         });
         segment.postings().add_to(ordinal, &mut set);
         segment.postings().docs(ordinal);
-        segment.postings().docs_among(ordinal, &list);
+        segment.postings().docs_among(ordinal, list);
     }
     if let Some(union) = segment.postings().prefix_union(b"a") {
         let groups = union.groups().count();
@@ -39,6 +53,11 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
     }
     segment.terms().prefix_range(b"a").for_each(|ordinal| segment.postings().add_to(ordinal, &mut set));
     assert!(set.finish().iter().all(|doc| doc < docs));
+}
+
+fn use_values(segment: &SegmentReader) {
+    let docs = segment.doc_count();
+    let mut ordinals = Vec::new();
     for field in segment.columns().fields().collect::<Vec<_>>() {
         let column = segment.columns().get(field).expect("it was listed");
         for doc in (0..docs).chain([docs, u32::MAX]) {
@@ -70,9 +89,6 @@ fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
         shapes.search(|_| BoxRelation::Crossing, |shape| shape.parts.len() == 1);
         shapes.search(|_| BoxRelation::Inside, |_| true);
     }
-    let inputs = [MergeInput { segment, deleted: Some(&list) }];
-    let _ = merge(&inputs, directory, SegmentId(77), &small_lists());
-    let _ = directory.delete("seg-000000000000004d.lam");
 }
 
 fn small_segment() -> (MemoryDirectory, SegmentMeta, Vec<u8>) {
@@ -87,15 +103,15 @@ fn a_cut_file_is_refused() {
     let (directory, meta, bytes) = small_segment();
     for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
         directory.overwrite(&meta.file.name, bytes[..length].to_vec());
-        let refused = SegmentReader::open(&directory, &meta).unwrap_err();
+        let refused = open(&directory, &meta).unwrap_err();
         assert!(matches!(refused, SegmentError::NotASegment { .. }), "{length}: {refused}");
         // Also when the manifest was cut to match.
         let mut shorter = meta.clone();
         shorter.file.bytes = length as u64;
-        SegmentReader::open(&directory, &shorter).unwrap_err();
+        open(&directory, &shorter).unwrap_err();
     }
     directory.delete(&meta.file.name).unwrap();
-    assert!(matches!(SegmentReader::open(&directory, &meta).unwrap_err(), SegmentError::Io { .. }));
+    assert!(matches!(open(&directory, &meta).unwrap_err(), SegmentError::Io { .. }));
 }
 
 #[test]
@@ -103,7 +119,7 @@ fn a_later_version_is_distinguished_from_damage() {
     let (directory, meta, mut bytes) = small_segment();
     bytes[8] = 4;
     directory.overwrite(&meta.file.name, bytes);
-    let refused = SegmentReader::open(&directory, &meta).unwrap_err();
+    let refused = open(&directory, &meta).unwrap_err();
     assert!(matches!(refused, SegmentError::TooNew { found: 4, supported: 3, .. }), "{refused}");
 }
 
@@ -113,7 +129,7 @@ fn the_first_version_is_read() {
     let (directory, meta, mut bytes) = small_segment();
     bytes[8] = 1;
     directory.overwrite(&meta.file.name, bytes);
-    let segment = SegmentReader::open(&directory, &meta).unwrap();
+    let segment = open(&directory, &meta).unwrap();
     segment.store().validate().unwrap();
     use_everything(&segment, &directory);
 }
@@ -125,7 +141,7 @@ fn every_flipped_byte_is_found() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
         directory.overwrite(&meta.file.name, damaged);
-        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+        if let Ok(segment) = open(&directory, &meta) {
             let found = segment.verify().expect_err("one byte differs");
             assert!(matches!(found, SegmentError::Checksum { .. }), "byte {at}: {found}");
             use_everything(&segment, &directory);
@@ -191,7 +207,7 @@ fn a_flipped_byte_is_found_in_every_section() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             directory.overwrite(&meta.file.name, damaged);
-            if let Ok(segment) = SegmentReader::open(&directory, meta) {
+            if let Ok(segment) = open(&directory, meta) {
                 let found = segment.verify().expect_err("one bit differs");
                 assert!(matches!(found, SegmentError::Checksum { .. }), "byte {at} of section {kind}: {found}");
             }
@@ -214,7 +230,7 @@ fn what_is_damaged_is_not_merged() {
         damaged[8] = version;
         damaged[at] ^= 4;
         directory.overwrite(&meta.file.name, damaged);
-        let segment = SegmentReader::open(&directory, &meta).ok()?;
+        let segment = open(&directory, &meta).ok()?;
         let inputs = [MergeInput { segment: &segment, deleted: None }];
         let refused = merge(&inputs, &directory, SegmentId(77), &small_lists()).unwrap_err();
         Some((refused, segment.check_sources().is_err()))
@@ -260,7 +276,7 @@ proptest! {
         }
         sign(&mut bytes, &mut meta);
         directory.overwrite(&meta.file.name, bytes);
-        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+        if let Ok(segment) = open(&directory, &meta) {
             let _ = segment.verify();
             use_everything(&segment, &directory);
         }
@@ -287,7 +303,7 @@ proptest! {
         sign(&mut bytes, &mut meta);
         let directory = MemoryDirectory::new();
         directory.overwrite(&meta.file.name, bytes);
-        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+        if let Ok(segment) = open(&directory, &meta) {
             let _ = segment.verify();
             let docs = segment.doc_count();
             let words = segment.neighbours().words();
@@ -335,7 +351,7 @@ proptest! {
         sign(&mut bytes, &mut meta);
         let directory = MemoryDirectory::new();
         directory.overwrite(&meta.file.name, bytes);
-        if let Ok(segment) = SegmentReader::open(&directory, &meta) {
+        if let Ok(segment) = open(&directory, &meta) {
             let _ = segment.store().validate();
             let mut json = Vec::new();
             for doc in 0..segment.doc_count() {
@@ -392,7 +408,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
     let directory = MemoryDirectory::new();
     let meta = write_segment(&directory, 1, &many_docs(5_000));
     let bytes = directory.open_read(&meta.file.name).unwrap().to_vec();
-    let right = lists_of(&SegmentReader::open(&directory, &meta).unwrap());
+    let right = lists_of(&open(&directory, &meta).unwrap());
     let mut wrong = [0; LISTS.len()];
     for kind in LISTS {
         let section = sections(&bytes).into_iter().find(|section| section.0 == kind as u16).expect("is there").1;
@@ -402,7 +418,7 @@ fn lists_that_are_sound_but_wrong_are_found() {
             damaged[at] ^= 2;
             sign(&mut damaged, &mut meta);
             directory.overwrite(&meta.file.name, damaged);
-            let Ok(segment) = SegmentReader::open(&directory, &meta) else { continue };
+            let Ok(segment) = open(&directory, &meta) else { continue };
             let mut found = lists_of(&segment);
             // What is said of another triple, near pair or follower may be so, and nothing has to be said of any.
             let mut right = right.clone();
@@ -426,7 +442,7 @@ fn a_manifest_of_another_segment_is_refused() {
     let (directory, meta, _) = small_segment();
     let other = write_segment(&directory, 2, &many_docs(20));
     let mixed = SegmentMeta { doc_count: other.doc_count, ..meta.clone() };
-    assert!(matches!(SegmentReader::open(&directory, &mixed).unwrap_err(), SegmentError::Corrupt { .. }));
+    assert!(matches!(open(&directory, &mixed).unwrap_err(), SegmentError::Corrupt { .. }));
     let mixed = SegmentMeta { file: other.file, ..meta };
-    SegmentReader::open(&directory, &mixed).unwrap_err();
+    open(&directory, &mixed).unwrap_err();
 }

@@ -23,8 +23,8 @@ pub(crate) const ALIGNMENT: usize = 8;
 
 /// What a checksum is called that covers a file and no section of it alone.
 pub(crate) const WHOLE_FILE: &str = "whole file";
-/// Sections up to this size are compared when their file is opened. (Less in tests, whose sections are all small.)
-pub(crate) const SMALL_BYTES: u64 = if cfg!(test) { 64 } else { 1 << 20 };
+/// Sections up to this size are compared when their file is opened, unless it is opened with another bound.
+pub(crate) const COMPARED_AT_OPENING_MAX: u64 = 1 << 20;
 
 /// Documents of a segment: their ids fit the 27 bits of a term info.
 pub(crate) const DOCS_MAX: u32 = (1 << 27) - 1;

@@ -6,10 +6,11 @@ use super::checked_blocks::CheckedBlocks;
 use super::columns::Column;
 use super::comparison::Comparison;
 use super::error::Damage;
-use super::format::{DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
+use super::format::{COMPARED_AT_OPENING_MAX, DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
 use super::health::Health;
 use super::info::Info;
 use super::neighbours::StoredNeighbours;
+use super::store::StoreSections;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
@@ -21,6 +22,114 @@ use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 
+fn open_file(directory: &dyn Directory, meta: &FileMeta, bytes_max: u64) -> Result<SectionTable, SegmentError> {
+    let file = SectionTable::open(directory, meta)?;
+    // The fst crate trusts its bytes, and what is small costs little.
+    file.verify_at_opening(bytes_max)?;
+    Ok(file)
+}
+
+/// Damage as an error that names the file and the section.
+fn damaged(file: &SectionTable, kind: SectionKind) -> impl Fn(Damage) -> SegmentError {
+    move |damage| damage.at(file.name(), kind.name())
+}
+
+fn open_info(file: &SectionTable, meta: &SegmentMeta) -> Result<Info, SegmentError> {
+    let info = Info::decode(&file.required(SectionKind::Info)?);
+    info.filter(|info| info.doc_count == meta.doc_count && (1..=DOCS_MAX).contains(&info.doc_count))
+        .ok_or_else(|| damaged(file, SectionKind::Info)(Damage("its counts are not those of the manifest")))
+}
+
+fn open_internal_ids(file: &SectionTable, doc_count: u32) -> Result<(OwnedBytes, Monotone), SegmentError> {
+    let bytes = file.required(SectionKind::InternalIds)?;
+    let shape = Monotone::open(&bytes)
+        .filter(|ids| ids.len() == doc_count as usize)
+        .ok_or_else(|| damaged(file, SectionKind::InternalIds)(Damage("it is cut")))?;
+    Ok((bytes, shape))
+}
+
+fn open_store(file: &SectionTable, doc_count: u32) -> Result<Store, SegmentError> {
+    let (blocks, index) = (file.required(SectionKind::Store)?, file.required(SectionKind::StoreIndex)?);
+    let dictionaries = &file.required(SectionKind::StoreDictionaries)?;
+    let pieces = file.optional(SectionKind::StorePieces);
+    let has_block_sums = file.has_block_sums();
+    let sections = StoreSections { blocks, index, dictionaries, pieces: pieces.as_ref(), has_block_sums };
+    Store::open(file.name(), sections, doc_count).map_err(damaged(file, SectionKind::StoreIndex))
+}
+
+/// The words of a segment, with what leads to their documents and back.
+struct Text {
+    terms: Terms,
+    postings: Postings,
+    tokens: TokenColumn,
+    neighbours: StoredNeighbours,
+}
+
+impl Text {
+    fn open(file: &SectionTable, info: &Info) -> Result<Text, SegmentError> {
+        let section = |kind| file.required(kind);
+        let doc_count = info.doc_count;
+        let terms = Terms::open(section(SectionKind::Terms)?).map_err(damaged(file, SectionKind::Terms))?;
+        if terms.len() != info.term_count {
+            let reason = Damage("the number of terms is not the recorded one");
+            return Err(damaged(file, SectionKind::Terms)(reason));
+        }
+        let postings = Postings::open(
+            section(SectionKind::TermInfos)?,
+            section(SectionKind::Postings)?,
+            &section(SectionKind::FieldSets)?,
+            section(SectionKind::PrefixUnions)?,
+            doc_count,
+            terms.len(),
+        )
+        .map_err(damaged(file, SectionKind::Postings))?;
+        let tokens = TokenColumn::open(
+            section(SectionKind::Tokens)?,
+            section(SectionKind::TokenOffsets)?,
+            section(SectionKind::TokenCodes)?,
+            doc_count,
+            FIRST_TERM + terms.len(),
+        )
+        .map_err(damaged(file, SectionKind::Tokens))?;
+        let neighbours = StoredNeighbours::open(|kind| file.optional(kind), doc_count)
+            .map_err(|(damage, kind)| damaged(file, kind)(damage))?;
+        Ok(Text { terms, postings, tokens, neighbours })
+    }
+}
+
+/// The values of documents. Those of a later file take the place of earlier ones.
+#[derive(Default)]
+struct Values {
+    columns: Columns,
+    geo: Option<Geo>,
+    shapes: Option<Shapes>,
+    vectors: Vec<Vectors>,
+}
+
+impl Values {
+    fn open(files: &[SectionTable], doc_count: u32, health: &Arc<Health>) -> Result<Values, SegmentError> {
+        let mut values = Values::default();
+        for file in files {
+            for (field, bytes) in file.all(SectionKind::Column) {
+                let column = Column::open(bytes, doc_count).map_err(damaged(file, SectionKind::Column))?;
+                values.columns.insert(field, column);
+            }
+            if let Some(bytes) = file.optional(SectionKind::Geo) {
+                values.geo = Some(Geo::open(bytes, doc_count).map_err(damaged(file, SectionKind::Geo))?);
+            }
+            if let Some(bytes) = file.optional(SectionKind::Shapes) {
+                values.shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(file, SectionKind::Shapes))?);
+            }
+            for (number, bytes) in file.all(SectionKind::Vectors) {
+                let added = open_vectors(file, number, bytes, doc_count, health)?;
+                values.vectors.retain(|earlier| earlier.name() != added.name());
+                values.vectors.push(added);
+            }
+        }
+        Ok(values)
+    }
+}
+
 /// The vectors with number `number` of a file, with their codes, and what compares both.
 fn open_vectors(
     file: &SectionTable,
@@ -29,7 +138,7 @@ fn open_vectors(
     doc_count: u32,
     health: &Arc<Health>,
 ) -> Result<Vectors, SegmentError> {
-    let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
+    let damaged = |kind| damaged(file, kind);
     let of_number = |kind| file.all(kind).find(|(param, _)| *param == number).map(|(_, bytes)| bytes);
     let checked = |kind: SectionKind, sums: SectionKind, bytes: &OwnedBytes| {
         let sums_bytes = of_number(sums).ok_or_else(|| damaged(sums)(Damage("it is missing")))?;
@@ -87,89 +196,29 @@ impl SegmentReader {
     /// Maps the files and checks their structure: frames, bounds, counts, and the checksums of the sections that answers
     /// need whole and of all small ones: about a millisecond for ten megabytes of them.
     pub fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
-        let file = SectionTable::open(directory, &meta.file)?;
-        let in_section = |kind: SectionKind| {
-            let name = file.name();
-            move |damage: Damage| damage.at(name, kind.name())
-        };
-        let section = |kind| file.required(kind);
-        // The fst crate trusts its bytes, and what is small costs little.
-        file.verify_at_opening()?;
+        SegmentReader::open_comparing(directory, meta, COMPARED_AT_OPENING_MAX)
+    }
 
-        let info = Info::decode(&section(SectionKind::Info)?)
-            .filter(|info| info.doc_count == meta.doc_count && (1..=DOCS_MAX).contains(&info.doc_count))
-            .ok_or_else(|| in_section(SectionKind::Info)(Damage("its counts are not those of the manifest")))?;
+    /// As [`SegmentReader::open`], comparing small sections of up to `bytes_max`.
+    pub(crate) fn open_comparing(
+        directory: &dyn Directory,
+        meta: &SegmentMeta,
+        bytes_max: u64,
+    ) -> Result<SegmentReader, SegmentError> {
+        let file = open_file(directory, &meta.file, bytes_max)?;
+        let info = open_info(&file, meta)?;
         let doc_count = info.doc_count;
-
-        let internal_ids = section(SectionKind::InternalIds)?;
-        let internal_ids_shape = Monotone::open(&internal_ids)
-            .filter(|ids| ids.len() == doc_count as usize)
-            .ok_or_else(|| in_section(SectionKind::InternalIds)(Damage("it is cut")))?;
-
-        let terms = Terms::open(section(SectionKind::Terms)?).map_err(in_section(SectionKind::Terms))?;
-        if terms.len() != info.term_count {
-            return Err(in_section(SectionKind::Terms)(Damage("the number of terms is not the recorded one")));
-        }
-        let postings = Postings::open(
-            section(SectionKind::TermInfos)?,
-            section(SectionKind::Postings)?,
-            &section(SectionKind::FieldSets)?,
-            section(SectionKind::PrefixUnions)?,
-            doc_count,
-            terms.len(),
-        )
-        .map_err(in_section(SectionKind::Postings))?;
-        let tokens = TokenColumn::open(
-            section(SectionKind::Tokens)?,
-            section(SectionKind::TokenOffsets)?,
-            section(SectionKind::TokenCodes)?,
-            doc_count,
-            FIRST_TERM + terms.len(),
-        )
-        .map_err(in_section(SectionKind::Tokens))?;
-        let neighbours = StoredNeighbours::open(|kind| file.optional(kind), doc_count)
-            .map_err(|(damage, kind)| in_section(kind)(damage))?;
-        let store = Store::open(
-            file.name(),
-            section(SectionKind::Store)?,
-            section(SectionKind::StoreIndex)?,
-            &section(SectionKind::StoreDictionaries)?,
-            file.optional(SectionKind::StorePieces).as_ref(),
-            doc_count,
-            file.has_block_sums(),
-        )
-        .map_err(in_section(SectionKind::StoreIndex))?;
-        let keys = Keys::open(section(SectionKind::Keys)?, section(SectionKind::KeyFilter)?, doc_count)
-            .map_err(in_section(SectionKind::Keys))?;
-
+        let (internal_ids, internal_ids_shape) = open_internal_ids(&file, doc_count)?;
+        let Text { terms, postings, tokens, neighbours } = Text::open(&file, &info)?;
+        let store = open_store(&file, doc_count)?;
+        let keys = Keys::open(file.required(SectionKind::Keys)?, file.required(SectionKind::KeyFilter)?, doc_count)
+            .map_err(damaged(&file, SectionKind::Keys))?;
         let mut files = vec![file];
         for column_file in &meta.column_files {
-            let file = SectionTable::open(directory, &column_file.file)?;
-            file.verify_at_opening()?;
-            files.push(file);
+            files.push(open_file(directory, &column_file.file, bytes_max)?);
         }
-        let mut columns = Columns::default();
-        let mut geo = None;
-        let mut shapes = None;
-        let mut vectors: Vec<Vectors> = Vec::new();
         let health = Arc::<Health>::default();
-        for file in &files {
-            let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
-            for (field, bytes) in file.all(SectionKind::Column) {
-                columns.insert(field, Column::open(bytes, doc_count).map_err(damaged(SectionKind::Column))?);
-            }
-            if let Some(bytes) = file.optional(SectionKind::Geo) {
-                geo = Some(Geo::open(bytes, doc_count).map_err(damaged(SectionKind::Geo))?);
-            }
-            if let Some(bytes) = file.optional(SectionKind::Shapes) {
-                shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(SectionKind::Shapes))?);
-            }
-            for (number, bytes) in file.all(SectionKind::Vectors) {
-                let added = open_vectors(file, number, bytes, doc_count, &health)?;
-                vectors.retain(|earlier| earlier.name() != added.name());
-                vectors.push(added);
-            }
-        }
+        let Values { columns, geo, shapes, vectors } = Values::open(&files, doc_count, &health)?;
         Ok(SegmentReader {
             meta: meta.clone(),
             files,

@@ -3,7 +3,7 @@
 
 use super::format::{SectionKind, SectionTable};
 use super::info::Info;
-use super::store::walked_index;
+use super::store::{StoreSections, walked_index};
 use super::{FileMeta, Keys, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn, Vectors};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, FieldId, InternalId};
@@ -120,9 +120,10 @@ fn open_store(file: &SectionTable, doc_count: u32) -> Option<Store> {
     let pieces = file.optional(SectionKind::StorePieces);
     let open = |dictionaries: &OwnedBytes, pieces: Option<&OwnedBytes>| {
         let index = sound(file, SectionKind::StoreIndex);
-        let has_sums = index.is_some() && file.has_block_sums();
+        let has_block_sums = index.is_some() && file.has_block_sums();
         let index = index.unwrap_or_else(|| walked_index(&blocks, dictionaries, doc_count));
-        Store::open(file.name(), blocks.clone(), index, dictionaries, pieces, doc_count, has_sums).ok()
+        let sections = StoreSections { blocks: blocks.clone(), index, dictionaries, pieces, has_block_sums };
+        Store::open(file.name(), sections, doc_count).ok()
     };
     let whole = dictionaries.and_then(|dictionaries| open(&dictionaries, pieces.as_ref()));
     whole.or_else(|| open(&none, None))

@@ -26,6 +26,10 @@ pub struct ListThresholds {
     pub triples_first_look: DocId,
     /// Bytes that the open lists of one kind may take while a segment is written, for each of its documents.
     pub open_bytes_per_doc: usize,
+    /// Fewer vectors are scanned as they are, without codes.
+    pub coded_vectors_min: usize,
+    /// Fewer vectors are one list.
+    pub listed_vectors_min: usize,
 }
 
 impl Default for ListThresholds {
@@ -39,6 +43,8 @@ impl Default for ListThresholds {
             open_triples_max: 1 << 16,
             triples_first_look: 4096,
             open_bytes_per_doc: 8,
+            coded_vectors_min: 8192,
+            listed_vectors_min: 32_768,
         }
     }
 }
@@ -54,5 +60,7 @@ impl ListThresholds {
         open_triples_max: 56,
         triples_first_look: 64,
         open_bytes_per_doc: 4,
+        coded_vectors_min: 1024,
+        listed_vectors_min: 4096,
     };
 }

@@ -15,29 +15,9 @@ const NO_DOC: DocId = DocId::MAX;
 
 /// Compares postings, pairs, near pairs, triples and followers with the tokens of all documents. Cost: one scan of the token
 /// column, eight bytes per term, and the lists of the frequent words.
-pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, SectionKind)> {
-    let (postings, neighbours) = (segment.postings(), segment.neighbours());
+pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), Wrong> {
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
-    let words = neighbours.words();
-    let all = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
-    let mut of_pairs = Listed::new(all.filter_map(|words| Some((words, neighbours.next(words)?.documents))));
-    let wrong = |what, section| Err((Damage(what), section));
-    let in_a_row = |words: [TermOrdinal; 3]| {
-        let [first, middle, last] = words;
-        let both = neighbours.next([first, middle])?.documents.and(&neighbours.next([middle, last])?.documents);
-        let Known { documents, complement, .. } = neighbours.in_a_row(words)?;
-        let docs = if complement { both.and_not(&documents) } else { documents.clone() };
-        (!complement || documents.and_len(&both) == documents.len()).then_some((words, docs))
-    };
-    let Some(triples) = neighbours.known_in_a_row().map(in_a_row).collect::<Option<Vec<_>>>() else {
-        return wrong(
-            "a triple lists documents without both its pairs, or one of these is not listed",
-            SectionKind::Triples,
-        );
-    };
-    let mut of_triples = Listed::new(triples.into_iter());
-    let mut of_near_pairs = ListedNear::new(neighbours);
-    let mut of_followers = ListedFollowers::new(neighbours);
+    let mut neighbours = Neighbours::new(segment.neighbours())?;
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -46,44 +26,94 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), (Damage, 
             *count += u32::from(*last != doc);
             *last = doc;
         }
-        if words.is_empty() {
+        if segment.neighbours().words().is_empty() {
             continue;
         }
         let mut start = 0;
         for &(_, end) in &fields {
-            let run = tokens.get(start..end as usize).unwrap_or_default();
+            neighbours.meet(doc, tokens.get(start..end as usize).unwrap_or_default())?;
             start = end as usize;
-            if !of_pairs.meet(doc, run) {
-                return wrong("a document holds a pair that does not list it", SectionKind::Pairs);
-            }
-            if !of_triples.meet(doc, run) {
-                return wrong("a document holds a triple that does not list it", SectionKind::Triples);
-            }
-            if !of_near_pairs.meet(doc, run) {
-                return wrong("a document holds a near pair that does not list it", SectionKind::NearPairs);
-            }
-            if !of_followers.meet(doc, run) {
-                return wrong("a document holds a follower that does not list it", SectionKind::Followers);
-            }
         }
     }
-    if !of_pairs.are_complete() {
-        return wrong("a pair lists a document that does not hold it", SectionKind::Pairs);
-    }
-    if !of_triples.are_complete() {
-        return wrong("a triple lists a document that does not hold it", SectionKind::Triples);
-    }
-    if !of_near_pairs.are_complete() {
-        return wrong("a near pair lists a document that does not hold it", SectionKind::NearPairs);
-    }
-    if !of_followers.are_complete() {
-        return wrong("a follower lists a document that does not hold it", SectionKind::Followers);
-    }
+    neighbours.check_complete()?;
+    let postings = segment.postings();
     let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
     if counts {
         Ok(())
     } else {
         Err((Damage("a term is in other documents than its list says"), SectionKind::Postings))
+    }
+}
+
+/// What is wrong, and in which section.
+type Wrong = (Damage, SectionKind);
+
+/// The lists of frequent words near each other, and what was met of them.
+struct Neighbours<'a> {
+    pairs: Listed<2>,
+    triples: Listed<3>,
+    near_pairs: ListedNear<'a>,
+    followers: ListedFollowers<'a>,
+}
+
+impl<'a> Neighbours<'a> {
+    fn new(stored: &'a StoredNeighbours) -> Result<Neighbours<'a>, Wrong> {
+        let words = stored.words();
+        let all = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
+        let pairs = Listed::new(all.filter_map(|words| Some((words, stored.next(words)?.documents))));
+        let in_a_row = |words: [TermOrdinal; 3]| {
+            let [first, middle, last] = words;
+            let both = stored.next([first, middle])?.documents.and(&stored.next([middle, last])?.documents);
+            let Known { documents, complement, .. } = stored.in_a_row(words)?;
+            let docs = if complement { both.and_not(&documents) } else { documents.clone() };
+            (!complement || documents.and_len(&both) == documents.len()).then_some((words, docs))
+        };
+        let Some(triples) = stored.known_in_a_row().map(in_a_row).collect::<Option<Vec<_>>>() else {
+            let reason = "a triple lists documents without both its pairs, or one of these is not listed";
+            return Err((Damage(reason), SectionKind::Triples));
+        };
+        Ok(Neighbours {
+            pairs,
+            triples: Listed::new(triples.into_iter()),
+            near_pairs: ListedNear::new(stored),
+            followers: ListedFollowers::new(stored),
+        })
+    }
+
+    /// Whether the lists have the document wherever words of `run` are listed.
+    fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> Result<(), Wrong> {
+        let wrong = |what, section| Err((Damage(what), section));
+        if !self.pairs.meet(doc, run) {
+            return wrong("a document holds a pair that does not list it", SectionKind::Pairs);
+        }
+        if !self.triples.meet(doc, run) {
+            return wrong("a document holds a triple that does not list it", SectionKind::Triples);
+        }
+        if !self.near_pairs.meet(doc, run) {
+            return wrong("a document holds a near pair that does not list it", SectionKind::NearPairs);
+        }
+        if !self.followers.meet(doc, run) {
+            return wrong("a document holds a follower that does not list it", SectionKind::Followers);
+        }
+        Ok(())
+    }
+
+    /// Whether all documents of all lists were met.
+    fn check_complete(&self) -> Result<(), Wrong> {
+        let wrong = |what, section| Err((Damage(what), section));
+        if !self.pairs.are_complete() {
+            return wrong("a pair lists a document that does not hold it", SectionKind::Pairs);
+        }
+        if !self.triples.are_complete() {
+            return wrong("a triple lists a document that does not hold it", SectionKind::Triples);
+        }
+        if !self.near_pairs.are_complete() {
+            return wrong("a near pair lists a document that does not hold it", SectionKind::NearPairs);
+        }
+        if !self.followers.are_complete() {
+            return wrong("a follower lists a document that does not hold it", SectionKind::Followers);
+        }
+        Ok(())
     }
 }
 

@@ -5,16 +5,14 @@ use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::DocId;
 use crate::segment::{VectorCodes, Vectors};
 
-/// Fewer documents are compared one by one: that is as fast, and exact. (Less in tests, which so are quick.)
-const EXACT_DOCS_MAX: u32 = if cfg!(test) { 600 } else { 4096 };
 /// More hits than this are found by comparing all.
 const COUNT_MAX: usize = 1000;
 /// How often more vectors are asked for because documents have several.
 const ROUNDS_MAX: u32 = 4;
 
 /// The `count` documents of `docs` nearest to `query` with their similarities (all of them above what any document that
-/// is missing has, but for very few), and some more, in no order. `None` where all are to be compared instead: there are
-/// few, nothing is prepared for a search, or it is of another kind.
+/// is missing has, but for very few), and some more, in no order. `None` where all are to be compared instead: nothing is
+/// prepared for a search, or it is of another kind. Of few documents that is as fast, and exact.
 ///
 /// Costs a pass over an eighth of the bytes of the vectors, or of those in the lists that may hold near ones, and some
 /// hundred exact comparisons.
@@ -28,7 +26,7 @@ pub fn nearest(
     let (codes, [query]) = (vectors.codes()?, queries) else { return None };
     let is_comparable = query.dimensions() == vectors.shape().dimensions as usize;
     let is_any_to_any = pairing == Pairing::All || vectors.is_one_each();
-    if !is_comparable || !is_any_to_any || docs.len() <= EXACT_DOCS_MAX || !(1..=COUNT_MAX).contains(&count) {
+    if !is_comparable || !is_any_to_any || !(1..=COUNT_MAX).contains(&count) {
         return None;
     }
     let admitted = Admitted::new(vectors, docs);

@@ -19,7 +19,7 @@ use lamina_engine::rank::{ExactMatch, ScoreDetail, SearchThresholds};
 use lamina_engine::search::{Hit, MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::ListThresholds;
 use lamina_engine::storage::MemoryDirectory;
-use naive::{Doc, Expected, FIELDS, Order, Rule, Synonym, Vector, expected};
+use naive::{Asked, Doc, Expected, FIELDS, Order, Rule, Synonym, Vector, expected};
 use proptest::prelude::*;
 use proptest::sample::Index as Pick;
 use serde_json::json;
@@ -185,8 +185,8 @@ fn compare(
     let request =
         SearchRequest { query: Some(text), limit: query.limit, matching: strategy, thresholds, ..Default::default() };
     let result = search(&snapshot, &request).expect("valid request");
-    let one_of_each =
-        expected(&corpus.docs, corpus.synonyms, &query.words, query.prefix, query.without.as_deref(), strategy, order);
+    let asked = Asked { words: &query.words, prefix_last: query.prefix, without: query.without.as_deref(), strategy };
+    let one_of_each = expected(&corpus.docs, corpus.synonyms, &asked, order);
     let total: usize = one_of_each.iter().map(|e| places_of[e.doc].len()).sum();
     prop_assert_eq!(result.total, total as u64, "total");
     let got: Vec<(usize, Vector, u32)> = result

@@ -300,92 +300,140 @@ pub(crate) struct Expected {
     pub(crate) doc: usize,
 }
 
-/// `found`: of each of `nodes`.
-fn evaluate(
-    doc: &Doc,
-    nodes: &[Node],
-    found: &[Found],
-    tiling: &[usize],
-    missing: u32,
-    known: &[bool],
-    order: &Order,
-) -> Option<Vector> {
-    let per_node: Vec<&Found> = tiling.iter().map(|&n| &found[n]).collect();
-    let mut best: Option<Vector> = None;
-    let mut classes = vec![0; tiling.len()];
-    loop {
-        if classes.iter().zip(&per_node).all(|(&c, occ)| !occ[c].is_empty()) {
-            let mut v: Vector = [missing, 0, 0, 0, 0, 2, 0, doc.number];
-            for (i, &n) in tiling.iter().enumerate() {
-                let (node, occ) = (&nodes[n], &per_node[i][classes[i]]);
-                let words = node.len as u32;
-                v[1] += classes[i] as u32 + if node.len > 1 { words } else { 0 };
-                v[2] += words - 1;
-                if i > 0 {
-                    let before = &per_node[i - 1][classes[i - 1]];
-                    let mut cost = 3;
-                    for a in before.iter().filter(|a| a.2 != NOWHERE) {
-                        for b in occ.iter().filter(|b| b.0 == a.0 && b.1 != NOWHERE) {
-                            if b.1 > a.2 {
-                                cost = cost.min(b.1 - a.2 - 1);
-                            } else if !a.4 && !b.4 && a.1 > b.2 {
-                                cost = cost.min(a.1 - b.2);
-                            }
-                        }
-                    }
-                    v[2] += cost;
+/// A query and what its words are in the documents.
+struct Reading<'a> {
+    nodes: &'a [Node],
+    /// Of each term, whether its word is in any document.
+    known: &'a [bool],
+    order: &'a Order,
+}
+
+impl Reading<'_> {
+    /// The costs of a document in its best way to be read as `tiling`; `found`: of each of the nodes.
+    fn evaluate(&self, doc: &Doc, found: &[Found], tiling: &[usize], missing: u32) -> Option<Vector> {
+        let per_node: Vec<&Found> = tiling.iter().map(|&n| &found[n]).collect();
+        let mut best: Option<Vector> = None;
+        let mut classes = vec![0; tiling.len()];
+        loop {
+            if classes.iter().zip(&per_node).all(|(&c, occ)| !occ[c].is_empty()) {
+                let mut v: Vector = [missing, 0, 0, 0, 0, 2, 0, doc.number];
+                for i in 0..tiling.len() {
+                    self.add_costs(&mut v, i, tiling, &classes, &per_node);
                 }
-                let starts = || occ.iter().filter(|o| o.1 != NOWHERE);
-                v[3] += words * starts().map(|o| o.0).min().unwrap();
-                v[4] += starts()
-                    .map(|o| {
-                        let d = bucket(o.1).abs_diff(node.first as u32);
-                        (0..words).map(|i| position_cost(d + i)).sum::<u32>()
-                    })
-                    .min()
-                    .unwrap();
-                v[6] += if classes[i] == 0 && node.len == 1 && occ.iter().any(|o| o.3) { 0 } else { words };
+                v[5] = self.exact_attribute(doc, tiling, &classes, &per_node);
+                // The path is chosen by the additive rules; the exact attribute follows from it.
+                if best.as_ref().is_none_or(|b| self.order.reading(&v) < self.order.reading(b)) {
+                    best = Some(v);
+                }
             }
-            let is_known = |node: &Node| known[node.first..][..node.len].contains(&true);
-            let (exact, others): (Vec<usize>, Vec<usize>) = (0..tiling.len())
-                .filter(|&i| is_known(&nodes[tiling[i]]))
-                .partition(|&i| classes[i] == 0 && nodes[tiling[i]].len == 1);
-            let firsts: Vec<usize> = exact.iter().map(|&i| nodes[tiling[i]].first).collect();
-            // Unless `typo` has separated them, documents without a known word are not exact.
-            let has_all = others.is_empty() || order.has_before(1, 5);
-            if has_all && !firsts.is_empty() && firsts.iter().enumerate().all(|(i, &f)| i == f) {
-                for (field, words) in fields(doc) {
-                    let starts = exact.iter().all(|&i| {
-                        let at = bucket(nodes[tiling[i]].first as u32);
-                        per_node[i][0].iter().any(|o| o.3 && o.0 == field && bucket(o.1) == at)
-                    });
-                    if starts {
-                        v[5] = v[5].min(u32::from(words.len() != exact.len() || words.len() > 30));
+            let Some(i) = classes.iter().rposition(|&c| c < 2) else { break };
+            classes[i] += 1;
+            classes[i + 1..].fill(0);
+        }
+        best
+    }
+
+    /// The costs of the node at place `i` of `tiling`.
+    fn add_costs(&self, v: &mut Vector, i: usize, tiling: &[usize], classes: &[usize], per_node: &[&Found]) {
+        let (node, occ) = (&self.nodes[tiling[i]], &per_node[i][classes[i]]);
+        let words = node.len as u32;
+        v[1] += classes[i] as u32 + if node.len > 1 { words } else { 0 };
+        v[2] += words - 1;
+        if i > 0 {
+            let before = &per_node[i - 1][classes[i - 1]];
+            let mut cost = 3;
+            for a in before.iter().filter(|a| a.2 != NOWHERE) {
+                for b in occ.iter().filter(|b| b.0 == a.0 && b.1 != NOWHERE) {
+                    if b.1 > a.2 {
+                        cost = cost.min(b.1 - a.2 - 1);
+                    } else if !a.4 && !b.4 && a.1 > b.2 {
+                        cost = cost.min(a.1 - b.2);
                     }
                 }
             }
-            // The path is chosen by the additive rules; the exact attribute follows from it.
-            if best.as_ref().is_none_or(|b| order.reading(&v) < order.reading(b)) {
-                best = Some(v);
+            v[2] += cost;
+        }
+        let starts = || occ.iter().filter(|o| o.1 != NOWHERE);
+        v[3] += words * starts().map(|o| o.0).min().unwrap();
+        v[4] += starts()
+            .map(|o| {
+                let d = bucket(o.1).abs_diff(node.first as u32);
+                (0..words).map(|i| position_cost(d + i)).sum::<u32>()
+            })
+            .min()
+            .unwrap();
+        v[6] += if classes[i] == 0 && node.len == 1 && occ.iter().any(|o| o.3) { 0 } else { words };
+    }
+
+    /// 0: an attribute is the query; 1: one begins with it; 2: none does.
+    fn exact_attribute(&self, doc: &Doc, tiling: &[usize], classes: &[usize], per_node: &[&Found]) -> u32 {
+        let nodes = self.nodes;
+        let is_known = |node: &Node| self.known[node.first..][..node.len].contains(&true);
+        let (exact, others): (Vec<usize>, Vec<usize>) = (0..tiling.len())
+            .filter(|&i| is_known(&nodes[tiling[i]]))
+            .partition(|&i| classes[i] == 0 && nodes[tiling[i]].len == 1);
+        let firsts: Vec<usize> = exact.iter().map(|&i| nodes[tiling[i]].first).collect();
+        // Unless `typo` has separated them, documents without a known word are not exact.
+        let has_all = others.is_empty() || self.order.has_before(1, 5);
+        if !has_all || firsts.is_empty() || !firsts.iter().enumerate().all(|(i, &f)| i == f) {
+            return 2;
+        }
+        let mut least = 2;
+        for (field, words) in fields(doc) {
+            let starts = exact.iter().all(|&i| {
+                let at = bucket(nodes[tiling[i]].first as u32);
+                per_node[i][0].iter().any(|o| o.3 && o.0 == field && bucket(o.1) == at)
+            });
+            if starts {
+                least = least.min(u32::from(words.len() != exact.len() || words.len() > 30));
             }
         }
-        let Some(i) = classes.iter().rposition(|&c| c < 2) else { break };
-        classes[i] += 1;
-        classes[i + 1..].fill(0);
+        least
     }
-    best
+}
+
+/// What the readings of a query's first terms need.
+struct Used {
+    /// Documents that match.
+    covered: BTreeSet<usize>,
+    /// Concatenations that some document needs.
+    nodes: BTreeSet<usize>,
+    max_typos: u32,
+}
+
+/// `matching`: the documents of a reading.
+fn used(nodes: &[Node], kept: usize, strategy: MatchingStrategy, matching: impl Fn(&[usize]) -> Vec<usize>) -> Used {
+    let (mut covered, mut used, mut max_typos) = (BTreeSet::new(), BTreeSet::new(), 0);
+    for tiling in tilings(nodes, kept) {
+        let new: Vec<usize> = matching(&tiling).into_iter().filter(|d| !covered.contains(d)).collect();
+        // With every word required there is no `words` rule, and nothing narrows the readings.
+        if new.is_empty() && strategy != MatchingStrategy::All {
+            continue;
+        }
+        covered.extend(new);
+        let cost = |n: &usize| {
+            let n = &nodes[*n];
+            (if n.len > 1 { n.len } else { 0 } + n.budget.max(1)) as u32
+        };
+        max_typos = max_typos.max(tiling.iter().map(cost).sum());
+        used.extend(tiling.iter().copied().filter(|&n| nodes[n].len > 1));
+    }
+    Used { covered, nodes: used, max_typos }
+}
+
+/// What is asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) words: &'a [String],
+    /// Whether the last word is a prefix.
+    pub(crate) prefix_last: bool,
+    /// A word that excludes.
+    pub(crate) without: Option<&'a str>,
+    pub(crate) strategy: MatchingStrategy,
 }
 
 /// All hits, in order.
-pub(crate) fn expected(
-    docs: &[Doc],
-    synonyms: &[Synonym],
-    query: &[String],
-    prefix_last: bool,
-    without: Option<&str>,
-    strategy: MatchingStrategy,
-    order: &Order,
-) -> Vec<Expected> {
+pub(crate) fn expected(docs: &[Doc], synonyms: &[Synonym], asked: &Asked<'_>, order: &Order) -> Vec<Expected> {
+    let &Asked { words: query, prefix_last, without, strategy } = asked;
     let nodes = nodes(docs, query, prefix_last, synonyms);
     let known: Vec<bool> =
         query.iter().map(|w| docs.iter().any(|d| !d.deleted && fields(d).any(|(_, ws)| ws.contains(w)))).collect();
@@ -394,9 +442,8 @@ pub(crate) fn expected(
     let is_excluded = |doc: usize| {
         without.is_some_and(|word| fields(&docs[doc]).any(|(_, words)| words.iter().any(|other| other == word)))
     };
-    let evaluate = |doc: usize, tiling: &[usize], missing| {
-        evaluate(&docs[doc], &nodes, &found[doc], tiling, missing, &known, order)
-    };
+    let reading = Reading { nodes: &nodes, known: &known, order };
+    let evaluate = |doc: usize, tiling: &[usize], missing| reading.evaluate(&docs[doc], &found[doc], tiling, missing);
     let mut out: Vec<Expected> = Vec::new();
     let mut seen = BTreeSet::new();
     let lowest = if strategy == MatchingStrategy::All { query.len() } else { 1 };
@@ -408,24 +455,7 @@ pub(crate) fn expected(
                 .filter(|&d| evaluate(d, tiling, missing).is_some())
                 .collect()
         };
-        // A reading with concatenations counts only when some document needs it.
-        let mut covered = BTreeSet::new();
-        let mut used: BTreeSet<usize> = BTreeSet::new();
-        let mut max_typos = 0;
-        for tiling in tilings(&nodes, kept) {
-            let new: Vec<usize> = matching(&tiling).into_iter().filter(|d| !covered.contains(d)).collect();
-            // With every word required there is no `words` rule, and nothing narrows the readings.
-            if new.is_empty() && strategy != MatchingStrategy::All {
-                continue;
-            }
-            covered.extend(new);
-            let cost = |n: &usize| {
-                let n = &nodes[*n];
-                (if n.len > 1 { n.len } else { 0 } + n.budget.max(1)) as u32
-            };
-            max_typos = max_typos.max(tiling.iter().map(cost).sum());
-            used.extend(tiling.iter().copied().filter(|&n| nodes[n].len > 1));
-        }
+        let Used { covered, nodes: used, max_typos } = used(&nodes, kept, strategy, matching);
         for &doc in &covered {
             let best = tilings(&nodes, kept)
                 .into_iter()

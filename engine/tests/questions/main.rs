@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lamina_engine::filter::Filter;
-use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
+use lamina_engine::index::{
+    CommitNote, Index, IndexOptions, Operation, Payload, Progress, Snapshot, Upsert, WriteMethod,
+};
 use lamina_engine::rank::ScoreDetail;
-use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
+use lamina_engine::search::{Hit, MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::ListThresholds;
 use lamina_engine::sort::SortCriterion;
 use lamina_engine::storage::MemoryDirectory;
@@ -191,71 +193,102 @@ struct Expected {
     matching: u32,
 }
 
+/// The documents that are there, and what of them is searched.
+struct Searched<'d> {
+    live: Vec<&'d Doc>,
+    /// Of both fields, whether it is searched.
+    fields: [bool; 2],
+}
+
+impl Searched<'_> {
+    fn idf(&self, n: usize) -> f64 {
+        (1.0 + (self.live.len() as f64 - n as f64 + 0.5) / (n as f64 + 0.5)).ln().powf(1.25)
+    }
+
+    fn any(&self, d: &Doc, count: &Count<'_>) -> bool {
+        (0..2).any(|f| self.fields[f] && count(d.fields()[f]) > 0)
+    }
+
+    /// How many words a field has.
+    fn average(&self, f: usize) -> f64 {
+        let tokens: usize = self.live.iter().map(|d| d.fields()[f].len()).sum();
+        (tokens as f64 / (self.live.len() as f64).max(1.0)).max(1.0)
+    }
+}
+
+/// What a reading of a word is worth, and how often a field has it.
+type Weighed<'q> = (f64, Count<'q>);
+
+/// All readings of the word at `index`, with what a match of each is worth beside one of the word itself.
+fn readings<'q>(searched: &Searched<'_>, question: &'q Question, index: usize) -> Vec<Weighed<'q>> {
+    let (live, word) = (&searched.live, &question.words[index]);
+    let open = question.open && index + 1 == question.words.len();
+    let mut all: Vec<Weighed<'q>> =
+        vec![(1.0, Box::new(move |ws: &[String]| ws.iter().filter(|w| *w == word).count()))];
+    if open {
+        let completes = move |w: &&String| w.starts_with(word.as_str()) && *w != word;
+        all.push((0.6, Box::new(move |ws| ws.iter().filter(completes).count())));
+    }
+    let known = live.iter().filter(|d| all.iter().any(|(_, count)| searched.any(d, count))).count();
+    let joined: Vec<String> =
+        JOINED_MAX.clone().flat_map(|len| joined(live, &searched.fields, question, index, len)).collect();
+    all.push((0.5, Box::new(move |ws| ws.iter().filter(|w| joined.contains(w)).count())));
+    if known * 1000 <= live.len() {
+        let pair = split(live, &searched.fields, word);
+        let likelier = |form: &str| {
+            let holds = |d: &&&Doc| (0..2).any(|f| searched.fields[f] && d.fields()[f].iter().any(|w| w == form));
+            live.iter().filter(holds).count() >= (known * 10).max(1)
+        };
+        let forms = |cost: usize| -> Vec<&str> {
+            let of = WORDS.iter().copied().filter(|w| typos(word, open, w) == Some(cost));
+            of.filter(|w| likelier(w)).collect()
+        };
+        let (one, two) = (forms(1), forms(2));
+        all.push((
+            0.5,
+            Box::new(move |ws| {
+                let typos = ws.iter().filter(|w| one.contains(&w.as_str())).count();
+                typos + pair.as_ref().map_or(0, |pair| adjacent(ws, pair))
+            }),
+        ));
+        all.push((0.25, Box::new(move |ws| ws.iter().filter(|w| two.contains(&w.as_str())).count())));
+    }
+    all
+}
+
+/// Readings that some document has, weighed by how rare they are, and what the word is worth.
+fn weighed<'q>(searched: &Searched<'_>, all: Vec<Weighed<'q>>) -> (Vec<Weighed<'q>>, f64) {
+    let live = &searched.live;
+    let mut seen = 0;
+    let mut word_worth = searched.idf(0);
+    let mut weights = vec![None; all.len()];
+    for upto in 0..all.len() {
+        let own = live.iter().filter(|d| searched.any(d, &all[upto].1)).count();
+        if own == 0 {
+            continue;
+        }
+        let docs = live.iter().filter(|d| all[..=upto].iter().any(|(_, count)| searched.any(d, count))).count();
+        if seen == 0 {
+            word_worth = all[upto].0 * searched.idf(docs);
+        }
+        seen = docs;
+        weights[upto] = Some(all[upto].0 * searched.idf(docs));
+    }
+    let kept = all.into_iter().zip(weights).filter_map(|((_, count), weight)| Some((weight?, count)));
+    (kept.collect(), word_worth)
+}
+
 fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
     let live: Vec<&Doc> = docs.iter().filter(|d| !d.deleted).collect();
-    let searched = [true, !question.title_only];
+    let searched = Searched { live, fields: [true, !question.title_only] };
     let weights = [2.0, 1.5];
-    let average: Vec<f64> = (0..2)
-        .map(|f| {
-            let tokens: usize = live.iter().map(|d| d.fields()[f].len()).sum();
-            (tokens as f64 / (live.len() as f64).max(1.0)).max(1.0)
-        })
-        .collect();
-    let idf = |n: usize| (1.0 + (live.len() as f64 - n as f64 + 0.5) / (n as f64 + 0.5)).ln().powf(1.25);
-    let any = |d: &Doc, count: &Count<'_>| (0..2).any(|f| searched[f] && count(d.fields()[f]) > 0);
-    // Per word: what each reading is worth and how it is counted.
-    let mut readings: Vec<Vec<(f64, Count<'_>)>> = Vec::new();
+    let average = [0, 1].map(|f| searched.average(f));
+    let mut of_words: Vec<Vec<Weighed<'_>>> = Vec::new();
     let mut worth = 0.0;
-    for (i, word) in question.words.iter().enumerate() {
-        let open = question.open && i + 1 == question.words.len();
-        let mut all: Vec<(f64, Count<'_>)> =
-            vec![(1.0, Box::new(move |ws: &[String]| ws.iter().filter(|w| *w == word).count()))];
-        if open {
-            let completes = move |w: &&String| w.starts_with(word.as_str()) && *w != word;
-            all.push((0.6, Box::new(move |ws| ws.iter().filter(completes).count())));
-        }
-        let known = live.iter().filter(|d| all.iter().any(|(_, count)| any(d, count))).count();
-        let joined: Vec<String> =
-            JOINED_MAX.clone().flat_map(|len| joined(&live, &searched, question, i, len)).collect();
-        all.push((0.5, Box::new(move |ws| ws.iter().filter(|w| joined.contains(w)).count())));
-        if known * 1000 <= live.len() {
-            let pair = split(&live, &searched, word);
-            let likelier = move |form: &str, live: &[&Doc]| {
-                let holds = |d: &&&Doc| (0..2).any(|f| searched[f] && d.fields()[f].iter().any(|w| w == form));
-                live.iter().filter(holds).count() >= (known * 10).max(1)
-            };
-            let forms = |cost: usize| -> Vec<&str> {
-                let of = WORDS.iter().copied().filter(|w| typos(word, open, w) == Some(cost));
-                of.filter(|w| likelier(w, &live)).collect()
-            };
-            let (one, two) = (forms(1), forms(2));
-            all.push((
-                0.5,
-                Box::new(move |ws| {
-                    let typos = ws.iter().filter(|w| one.contains(&w.as_str())).count();
-                    typos + pair.as_ref().map_or(0, |pair| adjacent(ws, pair))
-                }),
-            ));
-            all.push((0.25, Box::new(move |ws| ws.iter().filter(|w| two.contains(&w.as_str())).count())));
-        }
-        let mut seen = 0;
-        let mut word_worth = idf(0);
-        let mut weighed = Vec::new();
-        for upto in 0..all.len() {
-            let own = live.iter().filter(|d| any(d, &all[upto].1)).count();
-            if own == 0 {
-                continue;
-            }
-            let docs = live.iter().filter(|d| all[..=upto].iter().any(|(_, count)| any(d, count))).count();
-            if seen == 0 {
-                word_worth = all[upto].0 * idf(docs);
-            }
-            seen = docs;
-            weighed.push((upto, all[upto].0 * idf(docs)));
-        }
+    for index in 0..question.words.len() {
+        let (readings, word_worth) = weighed(&searched, readings(&searched, question, index));
         worth += word_worth;
-        let mut all: Vec<Option<Count<'_>>> = all.into_iter().map(|(_, count)| Some(count)).collect();
-        readings.push(weighed.into_iter().map(|(at, w)| (w, all[at].take().expect("once"))).collect());
+        of_words.push(readings);
     }
     let mut out = Vec::new();
     for (index, doc) in docs.iter().enumerate() {
@@ -263,11 +296,11 @@ fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
             continue;
         }
         let (mut value, mut matching) = (0.0, 0);
-        for of_word in &readings {
+        for of_word in &of_words {
             let mut best: f64 = 0.0;
             for (worth, count) in of_word {
                 let mut n = 0.0;
-                for f in (0..2).filter(|&f| searched[f]) {
+                for f in (0..2).filter(|&f| searched.fields[f]) {
                     let words = doc.fields()[f];
                     if !words.is_empty() {
                         n += count(words) as f64 * (weights[f] / (1.0 - B + B * words.len() as f64 / average[f]));
@@ -346,58 +379,61 @@ fn check(docs: &[Doc], cuts: &[usize], questions: &[Question]) -> Result<(), Tes
         }
         let index = index(docs, cuts, sort_first);
         let snapshot = index.snapshot();
-        for question in asked {
-            let request = SearchRequest {
-                query: Some(question.words.join(" ") + if question.open { "" } else { "?" }),
-                matching: MatchingStrategy::Any,
-                // A language without stems: words are compared as they are here.
-                languages: Language::parse("jpn").into_iter().collect(),
-                filter: question
-                    .below
-                    .and_then(|size| Filter::from_json(&json!(format!("size < {size}"))).expect("a filter")),
-                search_on: question.title_only.then(|| vec!["title".to_owned()]),
-                sort: Vec::<SortCriterion>::new(),
-                score_threshold: question.threshold,
-                distinct: question.distinct.then(|| "size".to_owned()),
-                offset: question.offset,
-                limit: question.limit,
-                ..SearchRequest::default()
-            };
-            let result = search(&snapshot, &request).expect("a valid request");
-            let want = expected(docs, question);
-            prop_assert_eq!(result.total, want.len() as u64, "total of {:?}", question);
-            let got: Vec<(u64, f64, f64, u32)> = result
-                .hits
-                .iter()
-                .map(|hit| {
-                    let json: Value =
-                        serde_json::from_slice(&snapshot.document(hit.address).expect("a document")).expect("JSON");
-                    let shown = hit.details.iter().find_map(|detail| match detail {
-                        ScoreDetail::Bm25 { value, matching_words, .. } => Some((*value, *matching_words)),
-                        _ => None,
-                    });
-                    let (value, matching) = shown.expect("its own rule");
-                    (json["id"].as_u64().expect("a number"), value, hit.score, matching)
-                })
-                .collect();
-            let want: Vec<&Expected> = want.iter().skip(question.offset).take(question.limit).collect();
-            prop_assert_eq!(got.len(), want.len(), "hits of {:?}", question);
-            for ((doc, value, score, matching), want) in got.iter().zip(&want) {
-                let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
-                prop_assert!(
-                    (*doc, *matching) == (want.doc as u64, want.matching)
-                        && same(*value, want.value)
-                        && same(*score, want.score),
-                    "{:?}: {:?} instead of {} {} {} {}",
-                    question,
-                    (doc, value, score, matching),
-                    want.doc,
-                    want.value,
-                    want.score,
-                    want.matching
-                );
-            }
-        }
+        asked.into_iter().try_for_each(|question| compare(docs, &snapshot, question))?;
+    }
+    Ok(())
+}
+
+fn request(question: &Question) -> SearchRequest {
+    let below = |size| Filter::from_json(&json!(format!("size < {size}"))).expect("a filter");
+    SearchRequest {
+        query: Some(question.words.join(" ") + if question.open { "" } else { "?" }),
+        matching: MatchingStrategy::Any,
+        // A language without stems: words are compared as they are here.
+        languages: Language::parse("jpn").into_iter().collect(),
+        filter: question.below.and_then(below),
+        search_on: question.title_only.then(|| vec!["title".to_owned()]),
+        sort: Vec::<SortCriterion>::new(),
+        score_threshold: question.threshold,
+        distinct: question.distinct.then(|| "size".to_owned()),
+        offset: question.offset,
+        limit: question.limit,
+        ..SearchRequest::default()
+    }
+}
+
+/// The id of a hit, its value, its score, and how many words match.
+fn shown(snapshot: &Snapshot, hit: &Hit) -> (u64, f64, f64, u32) {
+    let json: Value = serde_json::from_slice(&snapshot.document(hit.address).expect("a document")).expect("JSON");
+    let shown = hit.details.iter().find_map(|detail| match detail {
+        ScoreDetail::Bm25 { value, matching_words, .. } => Some((*value, *matching_words)),
+        _ => None,
+    });
+    let (value, matching) = shown.expect("its own rule");
+    (json["id"].as_u64().expect("a number"), value, hit.score, matching)
+}
+
+fn compare(docs: &[Doc], snapshot: &Snapshot, question: &Question) -> Result<(), TestCaseError> {
+    let result = search(snapshot, &request(question)).expect("a valid request");
+    let want = expected(docs, question);
+    prop_assert_eq!(result.total, want.len() as u64, "total of {:?}", question);
+    let got: Vec<(u64, f64, f64, u32)> = result.hits.iter().map(|hit| shown(snapshot, hit)).collect();
+    let want: Vec<&Expected> = want.iter().skip(question.offset).take(question.limit).collect();
+    prop_assert_eq!(got.len(), want.len(), "hits of {:?}", question);
+    for ((doc, value, score, matching), want) in got.iter().zip(&want) {
+        let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        prop_assert!(
+            (*doc, *matching) == (want.doc as u64, want.matching)
+                && same(*value, want.value)
+                && same(*score, want.score),
+            "{:?}: {:?} instead of {} {} {} {}",
+            question,
+            (doc, value, score, matching),
+            want.doc,
+            want.value,
+            want.score,
+            want.matching
+        );
     }
     Ok(())
 }

@@ -113,43 +113,44 @@ fn a_secret_that_is_refused_is_not_shown() {
     assert!(said.contains("`--task-webhook-authorization-header`") && !said.contains("secret"), "{said}");
 }
 
+const SIZE: [&str; 2] = ["is not a size: expected bytes, or a number with a unit", "is too large: expected at most"];
+const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
+const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
+/// Options that take numbers, with what they say of others.
+const NUMBERS: [(&str, [&str; 2]); 28] = [
+    ("http-payload-size-limit", SIZE),
+    ("max-indexing-memory", SIZE),
+    ("experimental-limit-batched-tasks-total-size", SIZE),
+    ("answer-cache-size", SIZE),
+    ("max-answer-memory", SIZE),
+    ("max-request-memory", SIZE),
+    ("embedding-cache-size", SIZE),
+    ("experimental-s3-multipart-part-size", SIZE),
+    ("scrub-rate", SIZE),
+    ("scrub-interval", TIME),
+    ("client-timeout", TIME),
+    ("shutdown-timeout", TIME),
+    ("experimental-drop-search-after", TIME),
+    ("experimental-remote-search-timeout-seconds", TIME),
+    ("schedule-snapshot", TIME),
+    ("max-queue-delay", TIME),
+    ("max-indexing-threads", COUNT),
+    ("experimental-max-number-of-batched-tasks", COUNT),
+    ("max-open-indexes", COUNT),
+    ("snapshots-kept", COUNT),
+    ("experimental-s3-max-in-flight-parts", COUNT),
+    ("experimental-s3-compression-level", COUNT),
+    ("experimental-s3-signature-duration-seconds", COUNT),
+    ("experimental-search-queue-size", COUNT),
+    ("experimental-nb-searches-per-core", COUNT),
+    ("experimental-embedding-cache-entries", COUNT),
+    ("embedder-requests-per-minute", COUNT),
+    ("embedder-tokens-per-minute", COUNT),
+];
+
 /// With one of these words, each option that takes a number says which it is, what it was given, and what it takes.
 #[test]
 fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
-    const SIZE: [&str; 2] =
-        ["is not a size: expected bytes, or a number with a unit", "is too large: expected at most"];
-    const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
-    const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
-    let numbers = [
-        ("http-payload-size-limit", SIZE),
-        ("max-indexing-memory", SIZE),
-        ("experimental-limit-batched-tasks-total-size", SIZE),
-        ("answer-cache-size", SIZE),
-        ("max-answer-memory", SIZE),
-        ("max-request-memory", SIZE),
-        ("embedding-cache-size", SIZE),
-        ("experimental-s3-multipart-part-size", SIZE),
-        ("scrub-rate", SIZE),
-        ("scrub-interval", TIME),
-        ("client-timeout", TIME),
-        ("shutdown-timeout", TIME),
-        ("experimental-drop-search-after", TIME),
-        ("experimental-remote-search-timeout-seconds", TIME),
-        ("schedule-snapshot", TIME),
-        ("max-queue-delay", TIME),
-        ("max-indexing-threads", COUNT),
-        ("experimental-max-number-of-batched-tasks", COUNT),
-        ("max-open-indexes", COUNT),
-        ("snapshots-kept", COUNT),
-        ("experimental-s3-max-in-flight-parts", COUNT),
-        ("experimental-s3-compression-level", COUNT),
-        ("experimental-s3-signature-duration-seconds", COUNT),
-        ("experimental-search-queue-size", COUNT),
-        ("experimental-nb-searches-per-core", COUNT),
-        ("experimental-embedding-cache-entries", COUNT),
-        ("embedder-requests-per-minute", COUNT),
-        ("embedder-tokens-per-minute", COUNT),
-    ];
     // New options of numbers are added here.
     let takes_numbers = |argument: &&clap::Arg| {
         let names = argument.get_value_names().unwrap_or_default();
@@ -157,8 +158,8 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
     };
     let command = command();
     let listed = command.get_arguments().filter(takes_numbers).filter_map(clap::Arg::get_long);
-    assert_eq!(listed.filter(|name| *name != "log-level").count(), numbers.len());
-    for (name, [form, largest]) in numbers {
+    assert_eq!(listed.filter(|name| *name != "log-level").count(), NUMBERS.len());
+    for (name, [form, largest]) in NUMBERS {
         let flag = format!("--{name}");
         for (value, expected) in [("x", form), ("-1", form), ("1x9", form), ("99999999999999999999999999", largest)] {
             let id = name.replace('-', "_");

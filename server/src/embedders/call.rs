@@ -4,14 +4,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::embedding::{EmbedFailure, cut};
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::provider::Provider;
 use super::tokens::{count_tokens, cut_to_tokens};
 use crate::cancellation::unless_cancelled;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::secret::secrets_of_url;
 
 /// Longest answer that is read.
@@ -152,6 +152,7 @@ fn speaks_of_length(status: u16, body: &[u8]) -> bool {
 /// Of a refusal, what is looked through.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
+/// One try: the request, what is wrong with the reply, its vectors.
 async fn send(
     outbound: &Outbound,
     provider: &Provider,
@@ -160,16 +161,7 @@ async fn send(
     deadline: Option<Instant>,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Vec<f32>>, Failed> {
-    let unusable = |error: &OutboundError| Failed::GiveUp(EmbedFailure::user(error.to_string()));
-    let mut request = outbound.request(Method::POST, &provider.url).map_err(|error| unusable(&error))?;
-    let left = deadline.map_or(CALL_TIME, |deadline| deadline.saturating_duration_since(Instant::now()));
-    request = request.timeout(left.min(CALL_TIME)).json(body);
-    if let Some(key) = &provider.key {
-        request = request.bearer_auth(key);
-    }
-    for (name, value) in &provider.headers {
-        request = request.header(name, value);
-    }
+    let request = request(outbound, provider, body, deadline).map_err(|error| unusable(&error))?;
     let sent = unless_cancelled(cancelled, outbound.send(request, ANSWER_BYTES_MAX)).await;
     let reply = match sent.ok_or_else(|| Failed::GiveUp(EmbedFailure::cancelled()))? {
         Ok(reply) => reply,
@@ -181,35 +173,69 @@ async fn send(
             return Err(Failed::Retry { failure, at_least: Duration::ZERO });
         }
     };
+    if !reply.status.is_success() {
+        return Err(refusal(&reply, provider));
+    }
+    read(outbound, provider, reply, text_count)
+}
+
+fn request(
+    outbound: &Outbound,
+    provider: &Provider,
+    body: &Value,
+    deadline: Option<Instant>,
+) -> Result<RequestBuilder, OutboundError> {
+    let left = deadline.map_or(CALL_TIME, |deadline| deadline.saturating_duration_since(Instant::now()));
+    let mut request = outbound.request(Method::POST, &provider.url)?.timeout(left.min(CALL_TIME)).json(body);
+    if let Some(key) = &provider.key {
+        request = request.bearer_auth(key);
+    }
+    for (name, value) in &provider.headers {
+        request = request.header(name, value);
+    }
+    Ok(request)
+}
+
+/// An address that cannot be asked, whatever is tried.
+fn unusable(error: &OutboundError) -> Failed {
+    Failed::GiveUp(EmbedFailure::user(error.to_string()))
+}
+
+/// What the status of a reply says that is no success.
+fn refusal(reply: &Reply, provider: &Provider) -> Failed {
     let quote = quote(&reply.body, provider);
     match reply.status.as_u16() {
-        200..=299 => {}
         401 => {
             let message = format!("could not authenticate against embedding server{quote}");
-            return Err(Failed::GiveUp(EmbedFailure::user(message)));
+            Failed::GiveUp(EmbedFailure::user(message))
         }
         400 => {
             let message = format!("sent a bad request to embedding server{quote}");
             let is_too_long = speaks_of_length(400, &reply.body);
-            return Err(Failed::Refused { failure: EmbedFailure::user(message), is_too_long });
+            Failed::Refused { failure: EmbedFailure::user(message), is_too_long }
         }
         429 => {
             let failure = EmbedFailure::runtime(format!("sent too many requests to embedding server{quote}"));
-            return Err(Failed::Retry { failure, at_least: PATIENCE });
+            Failed::Retry { failure, at_least: PATIENCE }
         }
         status @ 500.. => {
             let message = format!("received internal error HTTP {status} from embedding server{quote}");
-            return Err(Failed::Retry { failure: EmbedFailure::runtime(message), at_least: Duration::ZERO });
+            Failed::Retry { failure: EmbedFailure::runtime(message), at_least: Duration::ZERO }
         }
         status @ (413 | 422) if speaks_of_length(status, &reply.body) => {
             let message = format!("received unexpected HTTP {status} from embedding server{quote}");
-            return Err(Failed::Refused { failure: EmbedFailure::runtime(message), is_too_long: true });
+            Failed::Refused { failure: EmbedFailure::runtime(message), is_too_long: true }
         }
         status => {
             let message = format!("received unexpected HTTP {status} from embedding server{quote}");
-            return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
+            Failed::GiveUp(EmbedFailure::runtime(message))
         }
     }
+}
+
+/// The vectors of a reply, one for each text.
+fn read(outbound: &Outbound, provider: &Provider, reply: Reply, text_count: usize) -> Result<Vec<Vec<f32>>, Failed> {
+    let quote = quote(&reply.body, provider);
     let unreadable = |reason: String| {
         let message = format!("could not read the answer of the embedding server: {reason}");
         outbound.disappointed(&message);

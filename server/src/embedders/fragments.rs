@@ -7,6 +7,7 @@ use lamina_engine::index::settings::{FRAGMENTS_MAX, INDEXING_FRAGMENTS, SEARCH_F
 use serde_json::{Map, Value, json};
 
 use super::provider::{CANNOT_INFER_DIMENSIONS, Side, side_of};
+use crate::engine_errors::Sentence;
 
 /// What a query by meaning is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,15 +51,17 @@ impl QueryInput<'_> {
         let query = json!({ "q": self.q, "media": self.media });
         let mut satisfied: Option<(String, Value)> = None;
         for (name, value) in fragments_of(configuration, SEARCH_FRAGMENTS) {
-            let template = JsonTemplate::new(&value).map_err(|reason| {
+            let template = JsonTemplate::new(&value).map_err(|error| {
+                let reason = error.sentence();
                 EmbedFailure::user(format!("in `searchFragments.{name}`: cannot parse template: {reason}"))
             })?;
             let rendered = match template.render(&variables) {
                 Ok(rendered) => rendered,
                 Err(RenderFailure::Missing(_)) => continue,
-                Err(RenderFailure::Limit(reason)) => {
+                Err(RenderFailure::Limit(limit)) => {
                     return Err(EmbedFailure::user(format!(
-                        "in `searchFragments.{name}`: cannot be rendered: {reason}"
+                        "in `searchFragments.{name}`: cannot be rendered: {}",
+                        limit.sentence()
                     )));
                 }
             };
@@ -134,10 +137,10 @@ pub fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String>
         }
         let fragments = fragments_of(side, field);
         check_fragments_size(fragments.iter().map(|(_, value)| value))
-            .map_err(|reason| format!("in `{field}`: {reason}"))?;
+            .map_err(|limit| format!("in `{field}`: {}", limit.sentence()))?;
         for (name, value) in fragments {
             JsonTemplate::new(&value)
-                .map_err(|reason| format!("in `{field}.{name}`: cannot parse template: {reason}"))?;
+                .map_err(|error| format!("in `{field}.{name}`: cannot parse template: {}", error.sentence()))?;
         }
     }
     Ok(())

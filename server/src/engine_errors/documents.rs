@@ -1,9 +1,9 @@
 //! Sentences about documents: their payloads, their ids, their vectors.
 
 use lamina_engine::document::{
-    IdError, InferError, PayloadReason, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart,
+    GeoJsonError, IdError, InferError, PayloadReason, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart,
 };
-use lamina_engine::index::embedding::{EmbeddingError, Misspelt};
+use lamina_engine::index::embedding::{EmbeddingError, Misspelt, TemplateError, TemplateLimit};
 use serde_json::Value;
 
 use super::invalid_document_id;
@@ -141,14 +141,78 @@ impl Sentence for EmbeddingError {
                 not_provided(embedder, document_id, *others, misspelt.as_deref())
             }
             EmbeddingError::Template { embedder, reason } => {
+                let reason = reason.sentence();
                 format!("`.embedders.{embedder}.documentTemplate`: cannot parse template: {reason}")
             }
             EmbeddingError::Render { document_id, reason } => {
                 format!("missing field in document `{document_id}`: {reason}")
             }
-            EmbeddingError::RenderLimit { embedder, document_id, reason } => format!(
-                "the template of embedder `{embedder}` cannot be rendered for document `{document_id}`: {reason}"
+            EmbeddingError::RenderLimit { embedder, document_id, limit } => format!(
+                "the template of embedder `{embedder}` cannot be rendered for document `{document_id}`: {}",
+                limit.sentence()
             ),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Sentence for TemplateError {
+    fn sentence(&self) -> String {
+        match self {
+            TemplateError::Limit(limit) => limit.sentence(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Sentence for TemplateLimit {
+    /// What is said of a template, or of fragments.
+    fn sentence(&self) -> String {
+        use TemplateLimit as Limit;
+        match *self {
+            Limit::Bytes { found, most } => {
+                format!("it has {found} bytes, more than the {most} that a template may have")
+            }
+            Limit::Brackets { found, most } => {
+                format!("it has {found} opening brackets, more than the {most} that a template may have")
+            }
+            Limit::Links { found, most } => format!(
+                "it has the words `and`, `or` and `elsif` {found} times, more than the {most} that a template may have"
+            ),
+            Limit::Blanks { most } => format!("it has more than {most} blanks or line ends in a row"),
+            Limit::Nesting { most } => format!("its blocks are nested more than {most} levels deep"),
+            Limit::FragmentBytes { found, most } => {
+                format!("it has {found} bytes, more than the {most} that a fragment may have")
+            }
+            Limit::FragmentsBytes { found, most } => {
+                format!("they have {found} bytes together, more than the {most} that are allowed")
+            }
+            Limit::Steps { most } => format!("rendering takes more than {most} steps"),
+            Limit::Work { most } => format!("rendering reads and makes more than {most} bytes for this input"),
+            Limit::Output { most } => format!("its text has more than {most} bytes"),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Sentence for GeoJsonError {
+    fn sentence(&self) -> String {
+        use GeoJsonError as Reason;
+        match self {
+            Reason::NotAnObject { found } => format!("expected an object, found `{found}`"),
+            Reason::Missing { member } => format!("missing member `{member}`"),
+            Reason::UnknownType { name } => format!("unknown type `{name}`"),
+            Reason::NotAnArray { member, found } => {
+                format!("expected `{member}` to be an array, found `{found}`")
+            }
+            Reason::Position { found } => {
+                format!("a position is an array of at least two finite numbers, longitude first, found `{found}`")
+            }
+            Reason::TooFewPositions { what, least, found } => {
+                format!("a {what} needs at least {least} positions, found {found}")
+            }
+            Reason::NoRing => "a polygon needs at least one ring".to_owned(),
+            Reason::TooDeep { most } => format!("collections are nested more than {most} deep"),
             other => other.to_string(),
         }
     }

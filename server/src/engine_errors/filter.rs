@@ -87,6 +87,28 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
             "Was expecting a value but instead got `{escaped}`, which is a reserved keyword. To use `{escaped}` as a \
              field name or a value, surround it by quotes."
         ),
+        Kind::Foreign => f.write_str("The `_foreign` filter must be in the form: `_foreign(field, filter)`."),
+        Kind::VectorsOperation
+        | Kind::VectorsEmbedder
+        | Kind::VectorsKind(_)
+        | Kind::VectorsFragment
+        | Kind::VectorsLeftover => write_vectors_sentence(f, kind),
+        Kind::DepthLimit | Kind::ConditionLimit | Kind::ValueLimit => write_limit_sentence(f, kind),
+        Kind::MalformedValue
+        | Kind::InvalidEscapedNumber
+        | Kind::MissingClosingDelimiter(_)
+        | Kind::InOpeningBracket
+        | Kind::InClosingBracket
+        | Kind::InExpectedValue => write_value_sentence(f, kind, text),
+        _ => write_geo_sentence(f, kind),
+    }
+}
+
+/// Of a value, or of a list of them, that is not written as one.
+fn write_value_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str) -> fmt::Result {
+    use FilterErrorKind as Kind;
+    let escaped = text.escape_debug();
+    match kind {
         Kind::MalformedValue => write!(f, "Malformed value: `{escaped}`."),
         Kind::InvalidEscapedNumber => write!(f, "Found an invalid escaped sequence number: `{escaped}`."),
         Kind::MissingClosingDelimiter(delimiter) => {
@@ -97,6 +119,14 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
         Kind::InExpectedValue => {
             write!(f, "Expected only comma-separated field names inside `IN[..]` but instead found `{escaped}`.")
         }
+        other => unreachable!("the sentence of {other:?} is written elsewhere"),
+    }
+}
+
+/// Of a filter that is larger than any may be.
+fn write_limit_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind) -> fmt::Result {
+    use FilterErrorKind as Kind;
+    match kind {
         Kind::DepthLimit => f.write_str(
             "The filter exceeded the maximum depth limit. Try rewriting the filter so that it contains fewer nested \
              conditions.",
@@ -111,13 +141,7 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
             "The filter has more than {VALUES_MAX} values in its lists and polygons. Use several requests, or a field \
              that many of the documents share."
         ),
-        Kind::Foreign => f.write_str("The `_foreign` filter must be in the form: `_foreign(field, filter)`."),
-        Kind::VectorsOperation
-        | Kind::VectorsEmbedder
-        | Kind::VectorsKind(_)
-        | Kind::VectorsFragment
-        | Kind::VectorsLeftover => write_vectors_sentence(f, kind),
-        _ => write_geo_sentence(f, kind),
+        other => unreachable!("the sentence of {other:?} is written elsewhere"),
     }
 }
 

@@ -44,7 +44,11 @@ fn translated(error: IndexError) -> ApiError {
         IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
         IndexError::Shape(error) => ApiError::new(
             Code::InvalidDocumentGeojsonField,
-            format!("Malformed geojson of the document with the id: `{}`: {}.", error.document_id, error.reason),
+            format!(
+                "Malformed geojson of the document with the id: `{}`: {}.",
+                error.document_id,
+                error.reason.sentence()
+            ),
         ),
         IndexError::Vectors(error) => {
             let code = match error {

@@ -100,8 +100,7 @@ pub async fn serve<S>(
     S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
-    let patience = limits.patience;
-    let builder = builder(patience);
+    let server = Server { builder: builder(limits.patience), tls, patience: limits.patience, service };
     let (mut graceful, mut leaving) = (GracefulShutdown::new(), FuturesUnordered::new());
     let mut shutdown = std::pin::pin!(shutdown);
     let places = Arc::new(Semaphore::new(limits.count_max.min(Semaphore::MAX_PERMITS)));
@@ -121,31 +120,10 @@ pub async fn serve<S>(
             accepted = accept(&listeners) => accepted,
             () = &mut shutdown => break,
         };
-        let stream = match accepted {
-            Ok(stream) => stream,
-            Err(error) => {
-                if !is_about_one_connection(&error) {
-                    tracing::error!(%error, "cannot accept connections");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-                continue;
-            }
-        };
-        // Answers are written whole; waiting for more to send would only delay them.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-        let (builder, service, tls, watcher) = (builder.clone(), service.clone(), tls.clone(), graceful.watcher());
+        let Some(stream) = usable(accepted).await else { continue };
+        let (server, watcher) = (server.clone(), graceful.watcher());
         tokio::spawn(async move {
-            let ended = match tls {
-                None => serve_one(&builder, stream, patience, service, watcher).await,
-                // A handshake takes time: no other connection waits for it.
-                Some(tls) => match tokio::time::timeout(patience.min(HANDSHAKE_TIME), tls.accept(stream)).await {
-                    Ok(Ok(stream)) => serve_one(&builder, stream, patience, service, watcher).await,
-                    Ok(Err(error)) => Err(error.into()),
-                    Err(_) => Err("the TLS handshake takes too long".into()),
-                },
-            };
+            let ended = server.serve(stream, watcher).await;
             drop(place);
             if let Err(error) = ended {
                 tracing::debug!(error, "connection ended early");
@@ -156,6 +134,62 @@ pub async fn serve<S>(
     leaving.push(graceful.shutdown());
     if tokio::time::timeout(limits.drain, leaving.collect::<()>()).await.is_err() {
         tracing::warn!("some connections did not finish in time");
+    }
+}
+
+/// The connection, ready to be served; none when it could not be accepted, after a pause where the next one could not either.
+async fn usable(accepted: io::Result<TcpStream>) -> Option<TcpStream> {
+    match accepted {
+        Ok(stream) => {
+            // Answers are written whole; waiting for more to send would only delay them.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "cannot set TCP_NODELAY");
+            }
+            Some(stream)
+        }
+        Err(error) => {
+            if !is_about_one_connection(&error) {
+                tracing::error!(%error, "cannot accept connections");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+            None
+        }
+    }
+}
+
+/// What a connection is served with.
+#[derive(Clone)]
+struct Server<S> {
+    builder: auto::Builder<TokioExecutor>,
+    tls: Option<TlsAcceptor>,
+    patience: Duration,
+    service: S,
+}
+
+impl<S> Server<S>
+where
+    S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Send + 'static,
+    S::Future: Send + 'static,
+{
+    async fn serve(self, stream: TcpStream, watcher: Watcher) -> Result<(), BoxError> {
+        let Some(tls) = &self.tls else { return self.serve_plain(stream, watcher).await };
+        // A handshake takes time: no other connection waits for it.
+        match tokio::time::timeout(self.patience.min(HANDSHAKE_TIME), tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.serve_plain(stream, watcher).await,
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err("the TLS handshake takes too long".into()),
+        }
+    }
+
+    async fn serve_plain(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        watcher: Watcher,
+    ) -> Result<(), BoxError> {
+        let busy = Busy::new();
+        let stream = Impatient::new(stream, self.patience, busy.clone());
+        let service = Counted { service: self.service, busy };
+        watcher.watch(self.builder.serve_connection(TokioIo::new(stream), service).into_owned()).await
     }
 }
 
@@ -172,23 +206,6 @@ fn builder(patience: Duration) -> auto::Builder<TokioExecutor> {
         .max_header_list_size(HEADER_BYTES_MAX)
         .max_pending_accept_reset_streams(RESETS_MAX);
     builder
-}
-
-async fn serve_one<S>(
-    builder: &auto::Builder<TokioExecutor>,
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    patience: Duration,
-    service: S,
-    watcher: Watcher,
-) -> Result<(), BoxError>
-where
-    S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible> + Send + 'static,
-    S::Future: Send + 'static,
-{
-    let busy = Busy::new();
-    let stream = Impatient::new(stream, patience, busy.clone());
-    let service = Counted { service, busy };
-    watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned()).await
 }
 
 /// Whether an accept failed because of the peer, so that the next connection may be fine.

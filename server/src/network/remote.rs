@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 
 use super::Remote;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, Code};
 use crate::http::LIMITS_HEADER;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::search::ValuesWanted;
 
 /// Asks for what it takes to merge hits of several servers.
@@ -62,6 +62,17 @@ impl From<ApiError> for Failure {
     }
 }
 
+/// What a remote is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// Of a multi-search.
+    pub(super) body: &'a Value,
+    /// The values of facets.
+    pub(super) wanted: ValuesWanted,
+    /// Whether answers carry what they are about.
+    pub(super) with_metadata: bool,
+}
+
 /// Sends the body of a multi-search, and counts what comes back in `budget`; again if the remote could not be reached or failed, as long as `patience` lasts.
 ///
 /// # Errors
@@ -69,9 +80,7 @@ impl From<ApiError> for Failure {
 pub(super) async fn multi_search(
     outbound: &Outbound,
     remote: &Remote,
-    body: &Value,
-    wanted: ValuesWanted,
-    with_metadata: bool,
+    question: Question<'_>,
     patience: Duration,
     budget: &AnswerBudget,
 ) -> Result<Answered, ApiError> {
@@ -79,7 +88,7 @@ pub(super) async fn multi_search(
     let mut tries = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let answered = ask(outbound, remote, body, wanted, with_metadata, left, budget).await;
+        let answered = ask(outbound, remote, question, left, budget).await;
         tries += 1;
         let pause = PAUSE * tries;
         match answered {
@@ -95,48 +104,54 @@ pub(super) async fn multi_search(
 async fn ask(
     outbound: &Outbound,
     remote: &Remote,
-    body: &Value,
-    wanted: ValuesWanted,
-    with_metadata: bool,
+    question: Question<'_>,
     left: Duration,
     budget: &AnswerBudget,
 ) -> Result<Answered, Failure> {
+    let request = request(outbound, remote, question).map_err(|error| unreachable_remote(&error))?.timeout(left);
+    let sent = outbound.send(request, ANSWER_BYTES_MAX.min(budget.left())).await;
+    let reply = sent.map_err(|error| unreachable_remote(&error))?;
+    if reply.status.is_success() { Ok(read(&reply, budget)?) } else { Err(refusal(&reply)) }
+}
+
+fn request(outbound: &Outbound, remote: &Remote, question: Question<'_>) -> Result<RequestBuilder, OutboundError> {
     let url = format!("{}/multi-search", remote.url.trim_end_matches('/'));
     let mut request = outbound
-        .request(Method::POST, &url)
-        .map_err(|error| unreachable_remote(&error))?
-        .timeout(left)
+        .request(Method::POST, &url)?
         .header(PROXY_HEADER, "true")
-        .header(VALUES_HEADER, written(wanted))
-        .json(body);
-    if with_metadata {
+        .header(VALUES_HEADER, written(question.wanted))
+        .json(question.body);
+    if question.with_metadata {
         request = request.header("meili-include-metadata", "true");
     }
     if let Some(key) = &remote.search_api_key {
         request = request.bearer_auth(key);
     }
-    let reply = outbound
-        .send(request, ANSWER_BYTES_MAX.min(budget.left()))
-        .await
-        .map_err(|error| unreachable_remote(&error))?;
+    Ok(request)
+}
+
+/// The answer, in the memory that `budget` has for it.
+fn read(reply: &Reply, budget: &AnswerBudget) -> Result<Answered, ApiError> {
+    let _text = budget.hold(reply.body.len())?;
+    budget.take(json_heap_bytes(&reply.body, VALUE_BYTES))?;
+    let body = serde_json::from_slice(&reply.body).map_err(|error| {
+        let message = format!("could not parse response from the remote host: {error}");
+        ApiError::new(Code::RemoteBadResponse, message)
+    })?;
+    Ok(Answered { body, cuts: cuts(&reply.headers) })
+}
+
+/// Why there is no answer, by the status of the reply.
+fn refusal(reply: &Reply) -> Failure {
     let excerpt = || String::from_utf8_lossy(&reply.body[..reply.body.len().min(EXCERPT_BYTES)]).into_owned();
     match reply.status {
-        status if status.is_success() => {
-            let _text = budget.hold(reply.body.len())?;
-            budget.take(json_heap_bytes(&reply.body, VALUE_BYTES))?;
-            let body = serde_json::from_slice(&reply.body).map_err(|error| {
-                let message = format!("could not parse response from the remote host: {error}");
-                ApiError::new(Code::RemoteBadResponse, message)
-            })?;
-            Ok(Answered { body, cuts: cuts(&reply.headers) })
-        }
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(ApiError::new(
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ApiError::new(
             Code::RemoteInvalidApiKey,
             "could not authenticate against the remote host\n  - hint: check that the remote instance was registered \
              with a valid API key having the `search` action",
         )
-        .into()),
-        status if status.is_client_error() => Err(ApiError::new(
+        .into(),
+        status if status.is_client_error() => ApiError::new(
             Code::RemoteBadRequest,
             format!(
                 "remote host responded with code {}\n  - response from remote: {}\n  - hint: check that the remote \
@@ -145,11 +160,11 @@ async fn ask(
                 excerpt()
             ),
         )
-        .into()),
+        .into(),
         status => {
             let message =
                 format!("remote host responded with code {}\n  - response from remote: {}", status.as_u16(), excerpt());
-            Err(Failure { error: ApiError::new(Code::RemoteRemoteError, message), may_pass: true })
+            Failure { error: ApiError::new(Code::RemoteRemoteError, message), may_pass: true }
         }
     }
 }
@@ -203,9 +218,7 @@ mod tests {
             let asked = multi_search(
                 &outbound,
                 &remote,
-                &Value::Null,
-                ValuesWanted::AsSet,
-                false,
+                Question { body: &Value::Null, wanted: ValuesWanted::AsSet, with_metadata: false },
                 Duration::from_secs(30),
                 &AnswerBudget::UNLIMITED,
             )

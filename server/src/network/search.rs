@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, Part};
-use super::{Remote, Topology, remote};
+use super::remote::{self, Question};
+use super::{Remote, Topology};
 use crate::access::Rights;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
@@ -125,7 +126,8 @@ impl NetworkSearch {
         budget: &AnswerBudget,
     ) -> RemoteAnswers {
         let asking = self.remotes.iter().map(|(_, remote, part)| {
-            remote::multi_search(outbound, remote, &part.body, wanted, with_metadata, patience, budget)
+            let question = Question { body: &part.body, wanted, with_metadata };
+            remote::multi_search(outbound, remote, question, patience, budget)
         });
         RemoteAnswers(futures_util::future::join_all(asking).await)
     }

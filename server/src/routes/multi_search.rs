@@ -23,7 +23,7 @@ use crate::network::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, v
 use crate::observe::Seen;
 use crate::points_in_time::Snapshots;
 use crate::points_in_time::{Held, PointsInTime};
-use crate::requests::{Request, request, respond};
+use crate::requests::{Counted, Request, request, respond};
 use crate::routes::Routes;
 use crate::search::{Context, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
@@ -36,45 +36,88 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
-    let proxied = request.header(PROXY_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    let values_wanted = request.header(VALUES_HEADER).map(values_wanted);
-    let context = Context { proxied, values_wanted, ..context(&request) };
-    let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
-    let body = request.json().await?;
-    let asked = MultiSearch::from_body(&body)?;
-    if !state.features.is_on(Feature::Network) {
-        each_query(&asked, IndexQuery::check_without_network)?;
-    }
-    each_query(&asked, |query| context.rights.check_index(&query.index_uid))?;
-    for uid in indexes(&asked) {
-        context.rights.check_index(uid)?;
-    }
-    let facts = state.telemetry.is_on().then(|| {
-        let uids: BTreeSet<&str> = asked.queries.iter().map(|query| query.index_uid.as_str()).collect();
-        let remotes: BTreeSet<&str> = asked.queries.iter().filter_map(|query| query.remote.as_deref()).collect();
-        Facts::MultiSearch {
-            point_count: asked.points_in_time().count(),
-            search_count: asked.queries.len(),
-            distinct_index_count: uids.len(),
-            distinct_remote_count: remotes.len(),
-            is_federated: asked.federation.is_some(),
-        }
-    });
-    let is_apart = asked.federation.is_none() && asked.queries.iter().any(|query| query.query.use_network);
-    let is_spread = is_apart || asks_network(&asked);
-    if is_spread && asked.point_in_time.is_some() {
-        return Err(PointsInTime::not_over_network());
-    }
-    let budget = context.budget.clone();
-    let mut answer = if is_apart {
-        one_by_one(&state, asked, context, with_metadata).await?
-    } else if is_spread {
-        over_network(&state, asked, &body, context, with_metadata).await?
-    } else {
-        answer(local(&state, asked, context, with_metadata).await?, budget)
-    };
+    let several = Several::read(request).await?;
+    several.check()?;
+    let facts = several.facts();
+    let mut answer = several.answer().await?;
     report(&mut answer, facts);
     Ok(answer)
+}
+
+/// The searches of a request.
+struct Several {
+    state: Arc<AppState>,
+    body: Counted<Value>,
+    asked: MultiSearch,
+    context: Context,
+    with_metadata: bool,
+}
+
+impl Several {
+    async fn read(request: Request) -> ApiResult<Several> {
+        let proxied = request.header(PROXY_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let values_wanted = request.header(VALUES_HEADER).map(values_wanted);
+        let context = Context { proxied, values_wanted, ..context(&request) };
+        let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
+        let body = request.json().await?;
+        let asked = MultiSearch::from_body(&body)?;
+        Ok(Several { state, body, asked, context, with_metadata })
+    }
+
+    /// Whether the caller may ask for it, and the server has what it takes.
+    fn check(&self) -> ApiResult<()> {
+        let Several { asked, context, .. } = self;
+        if !self.state.features.is_on(Feature::Network) {
+            each_query(asked, IndexQuery::check_without_network)?;
+        }
+        each_query(asked, |query| context.rights.check_index(&query.index_uid))?;
+        for uid in indexes(asked) {
+            context.rights.check_index(uid)?;
+        }
+        if self.is_spread() && asked.point_in_time.is_some() {
+            return Err(PointsInTime::not_over_network());
+        }
+        Ok(())
+    }
+
+    /// Whether its lists stay apart, and one of them is of all servers.
+    fn is_apart(&self) -> bool {
+        self.asked.federation.is_none() && self.asked.queries.iter().any(|query| query.query.use_network)
+    }
+
+    fn is_spread(&self) -> bool {
+        self.is_apart() || asks_network(&self.asked)
+    }
+
+    /// What is shared of it, if anything is.
+    fn facts(&self) -> Option<Facts> {
+        let asked = &self.asked;
+        self.state.telemetry.is_on().then(|| {
+            let uids: BTreeSet<&str> = asked.queries.iter().map(|query| query.index_uid.as_str()).collect();
+            let remotes: BTreeSet<&str> = asked.queries.iter().filter_map(|query| query.remote.as_deref()).collect();
+            Facts::MultiSearch {
+                point_count: asked.points_in_time().count(),
+                search_count: asked.queries.len(),
+                distinct_index_count: uids.len(),
+                distinct_remote_count: remotes.len(),
+                is_federated: asked.federation.is_some(),
+            }
+        })
+    }
+
+    /// One after the other, over the network, or on this server alone.
+    async fn answer(self) -> ApiResult<Response> {
+        let (is_apart, is_spread) = (self.is_apart(), self.is_spread());
+        let Several { state, body, asked, context, with_metadata } = self;
+        let budget = context.budget.clone();
+        if is_apart {
+            one_by_one(&state, asked, context, with_metadata).await
+        } else if is_spread {
+            over_network(&state, asked, &body, context, with_metadata).await
+        } else {
+            Ok(answer(local(&state, asked, context, with_metadata).await?, budget))
+        }
+    }
 }
 
 /// Refuses the request for the first query that `check` refuses.

@@ -1,7 +1,8 @@
 //! The search among the values of a facet.
 
-use lamina_engine::facet::{FacetSearchError, search_facet};
-use lamina_engine::search::SearchRequest;
+use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
+use lamina_engine::search::{SearchRequest, SearchResult};
+use lamina_engine::text::Language;
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
@@ -79,29 +80,42 @@ pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Conte
     check_embedder(target, &asked.query)?;
     let request = engine_request(target, &asked.query, context)?;
     let request = SearchRequest { offset: 0, limit: 0, exhaustive: true, ..request };
-    let result = search_by_kind(target, &asked.query, context, &request)?.result;
+    let selected = search_by_kind(target, &asked.query, context, &request)?.result;
+    let found = search_values(target, asked, &selected, &request.languages)?;
+    context.budget.take(found.hits.iter().map(|hit| HIT_BYTES + hit.value.len() * 3).sum())?;
+    Ok(written(asked, context, &selected, &found))
+}
+
+/// The values of the facet among the documents that the search selected.
+fn search_values(
+    target: Target<'_>,
+    asked: &FacetSearch,
+    selected: &SearchResult,
+    languages: &[Language],
+) -> ApiResult<FacetHits> {
     let (name, text) = (asked.facet_name.as_str(), asked.facet_query.as_deref());
-    let found = search_facet(target.snapshot, &result.candidates, name, text, &request.languages).map_err(|error| {
+    search_facet(target.snapshot, &selected.candidates, name, text, languages).map_err(|error| {
         let code = match error {
             FacetSearchError::Disabled => Code::FacetSearchDisabled,
             _ => Code::InvalidFacetSearchFacetName,
         };
         ApiError::new(code, error.sentence())
-    })?;
-    let taken = found.hits.iter().map(|hit| HIT_BYTES + hit.value.len() * 3).sum();
-    context.budget.take(taken)?;
+    })
+}
+
+fn written(asked: &FacetSearch, context: &Context, selected: &SearchResult, found: &FacetHits) -> Written {
     let hits: Vec<Value> = found.hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut answer = Map::new();
     answer.insert("facetHits".into(), hits.into());
     answer.insert("facetQuery".into(), json!(asked.facet_query));
     answer.insert("processingTimeMs".into(), json!(millis));
-    report_degraded(&result.limits, &mut answer);
-    let mut out = Written { degraded_searches: result.degraded.into(), ..Written::default() };
-    out.cut_by(result.limits.iter().map(|limit| limit_name(*limit).to_owned()));
-    out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{name}")));
+    report_degraded(&selected.limits, &mut answer);
+    let mut out = Written { degraded_searches: selected.degraded.into(), ..Written::default() };
+    out.cut_by(selected.limits.iter().map(|limit| limit_name(*limit).to_owned()));
+    out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{}", asked.facet_name)));
     out.body = Value::Object(answer).to_string().into_bytes();
-    Ok(out)
+    out
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Documents like another one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
+use lamina_engine::index::DocumentAddress;
 use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::answer::report_degraded;
@@ -23,42 +24,82 @@ use crate::wire::similar::SimilarQuery;
 /// # Errors
 /// A filter that can't be used, an unknown embedder, an unknown document.
 pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
-    let snapshot = target.snapshot;
-    if !snapshot.settings.embedders.contains_key(&query.embedder) {
+    check(target, query)?;
+    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
+    let address = address(target, query, imposed.as_ref())?;
+    let window = Window::Offset { offset: query.offset, limit: query.limit };
+    let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
+    let request = request(query, context, window, imposed)?;
+    let start = Instant::now();
+    let mut found = find(target, query, context, window, &request, address)?;
+    let took = start.elapsed();
+    let mut out = write_hits(target, query, context, &mut found)?;
+    for (key, value) in &around(target, query, context, &found, took) {
+        out.append_field(key, value);
+    }
+    Ok(out)
+}
+
+/// Refuses an unknown embedder, and a list that is too long.
+fn check(target: Target<'_>, query: &SimilarQuery) -> ApiResult<()> {
+    if !target.snapshot.settings.embedders.contains_key(&query.embedder) {
         return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
     }
     let retrieved = query.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
-    bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)?;
-    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
-    let address = snapshot.find(&query.id).filter(|address| is_shown(target, imposed.as_ref(), *address));
+    bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)
+}
+
+/// Where the document is that others are compared with, if the caller may see it.
+fn address(target: Target<'_>, query: &SimilarQuery, imposed: Option<&Filter>) -> ApiResult<DocumentAddress> {
+    let address = target.snapshot.find(&query.id).filter(|address| is_shown(target, imposed, *address));
     let Some(address) = address else {
         // It may be in what cannot be read.
-        snapshot.check_whole()?;
+        target.snapshot.check_whole()?;
         return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
     };
+    Ok(address)
+}
+
+/// The engine's request, with the filter that the caller's rights impose.
+fn request(
+    query: &SimilarQuery,
+    context: &Context,
+    window: Reach,
+    imposed: Option<Filter>,
+) -> ApiResult<SearchRequest> {
     let filter = match &query.filter {
         Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
         None => None,
     };
-    let window = Window::Offset { offset: query.offset, limit: query.limit };
-    let window = Reach::new(window, snapshot.settings.pagination.max_total_hits);
-    let request = SearchRequest {
+    Ok(SearchRequest {
         offset: window.offset,
         limit: window.limit,
         filter: both(imposed, filter),
         score_threshold: query.ranking_score_threshold,
         received: context.received,
         ..SearchRequest::default()
-    };
-    let held = context.budget.hold(hits_bytes(snapshot, &request))?;
-    let start = Instant::now();
-    let result = search_similar(snapshot, &request, &query.embedder, address).map_err(|error| match error {
+    })
+}
+
+/// The documents like the one at `address`.
+fn find(
+    target: Target<'_>,
+    query: &SimilarQuery,
+    context: &Context,
+    window: Reach,
+    request: &SearchRequest,
+    address: DocumentAddress,
+) -> ApiResult<Found> {
+    let held = context.budget.hold(hits_bytes(target.snapshot, request))?;
+    let found = search_similar(target.snapshot, request, &query.embedder, address);
+    let mut result = found.map_err(|error| match error {
         SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.sentence()),
         other => refusal::search(target.uid, &other),
     })?;
-    let took = start.elapsed();
-    let total = result.total;
-    let mut found = Found {
+    if target.snapshot.is_degraded() {
+        result.limits.push(Limit::DamagedSegment);
+    }
+    Ok(Found {
         result,
         sort: Vec::new(),
         facets: None,
@@ -67,7 +108,11 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         steps: Vec::new(),
         window,
         held,
-    };
+    })
+}
+
+/// The answer up to the end of its hits.
+fn write_hits(target: Target<'_>, query: &SimilarQuery, context: &Context, found: &mut Found) -> ApiResult<Written> {
     let shown = SearchQuery {
         attributes_to_retrieve: query.attributes_to_retrieve.clone(),
         retrieve_vectors: query.retrieve_vectors,
@@ -75,34 +120,41 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
         show_ranking_score_details: query.show_ranking_score_details,
         ..SearchQuery::default()
     };
-    if snapshot.is_degraded() {
-        found.result.limits.push(Limit::DamagedSegment);
-    }
-    let writer = HitWriter::new(target, &shown, &mut found, &context.budget);
+    let writer = HitWriter::new(target, &shown, found, &context.budget);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     writer.write_all(&found.result, &mut out.body)?;
     out.body.extend_from_slice(b"]}");
     out.cut_by(found.cuts());
     out.degraded_searches = found.result.degraded.into();
+    Ok(out)
+}
+
+/// Everything but the hits; the search itself `took` so long.
+fn around(
+    target: Target<'_>,
+    query: &SimilarQuery,
+    context: &Context,
+    found: &Found,
+    took: Duration,
+) -> Map<String, Value> {
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let total = target.snapshot.settings.pagination.estimate(found.result.total);
     let mut fields = Map::new();
     fields.insert("id".into(), json!(query.id));
     fields.insert("processingTimeMs".into(), json!(millis));
     fields.insert("limit".into(), json!(query.limit));
-    fields.insert("offset".into(), json!(window.offset));
-    fields.insert("estimatedTotalHits".into(), json!(snapshot.settings.pagination.estimate(total)));
+    fields.insert("offset".into(), json!(found.window.offset));
+    fields.insert("estimatedTotalHits".into(), json!(total));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     report_degraded(&found.result.limits, &mut fields);
     if query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
-    report_degraded(&found.result.limits, &mut fields);
-    fields.iter().for_each(|(key, value)| out.append_field(key, value));
-    Ok(out)
+    fields
 }
 
 /// Whether the caller's rights let it see the document.
-fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: lamina_engine::index::DocumentAddress) -> bool {
+fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: DocumentAddress) -> bool {
     let Some(filter) = imposed else { return true };
     let snapshot = target.snapshot;
     let filter = PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields);

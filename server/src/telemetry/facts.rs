@@ -226,6 +226,12 @@ impl SearchFacts {
     }
 
     fn add_to(&self, event: &mut Aggregate) {
+        self.add_what_is_asked(event);
+        self.add_what_is_shown(event);
+    }
+
+    /// Words, pages, order and filter.
+    fn add_what_is_asked(&self, event: &mut Aggregate) {
         event.max("q.max_terms_number", self.term_count);
         event.count("requests.total_used_negative_operator", self.uses_negative.into());
         event.count("requests.total_degraded", self.is_degraded.into());
@@ -264,7 +270,17 @@ impl SearchFacts {
             event.any("facets.additional_search_parameters_provided", self.shows_more_than_facets);
         }
         event.any("distinct", self.has_distinct);
+        event.count("attributes_to_search_on.total_number_of_uses", self.has_search_on.into());
+        event.max("vector.max_vector_size", self.vector_size.unwrap_or(0));
+        event.any("hybrid.enabled", self.has_hybrid);
+        event.any("hybrid.semantic_ratio", self.has_own_ratio);
+        event.count("hybrid.total_media", self.has_media.into());
+        event.count(POINTS, self.has_point.into());
         self.languages.iter().for_each(|language| event.text("locales", language));
+    }
+
+    /// Attributes, marks and scores of hits.
+    fn add_what_is_shown(&self, event: &mut Aggregate) {
         event.max("formatting.max_attributes_to_retrieve", self.retrieved.unwrap_or(0));
         event.max("formatting.max_attributes_to_highlight", self.highlighted.unwrap_or(0));
         event.max("formatting.max_attributes_to_crop", self.cropped.unwrap_or(0));
@@ -278,13 +294,7 @@ impl SearchFacts {
         event.any("scoring.show_ranking_score", score);
         event.any("scoring.show_ranking_score_details", details);
         event.any("scoring.ranking_score_threshold", threshold);
-        event.count("attributes_to_search_on.total_number_of_uses", self.has_search_on.into());
-        event.max("vector.max_vector_size", self.vector_size.unwrap_or(0));
         event.any("vector.retrieve_vectors", self.retrieves_vectors);
-        event.any("hybrid.enabled", self.has_hybrid);
-        event.any("hybrid.semantic_ratio", self.has_own_ratio);
-        event.count("hybrid.total_media", self.has_media.into());
-        event.count(POINTS, self.has_point.into());
     }
 }
 

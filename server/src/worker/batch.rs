@@ -96,6 +96,20 @@ impl fmt::Display for Strategy {
                 ByteSize::new(*limit),
                 ByteSize::new(*total)
             ),
+            Strategy::AfterCrash { uid } => write!(
+                f,
+                "created batch containing only task with id {uid} because the server ended unexpectedly and the task may \
+                 be the reason"
+            ),
+            stopped => stopped.fmt_stopped(f),
+        }
+    }
+}
+
+impl Strategy {
+    /// Of a batch that a task ended which goes not with those before it.
+    fn fmt_stopped(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Strategy::KeyOfIndex { uid, named, current } => write!(
                 f,
                 "stopped batching before task with id {uid} because its primary key `{named}` is different from the \
@@ -134,11 +148,7 @@ impl fmt::Display for Strategy {
                 "stopped before task with id {uid} because it is a document operation which cannot be batched with \
                  settings changes"
             ),
-            Strategy::AfterCrash { uid } => write!(
-                f,
-                "created batch containing only task with id {uid} because the server ended unexpectedly and the task may \
-                 be the reason"
-            ),
+            other => unreachable!("{other:?} is said elsewhere"),
         }
     }
 }

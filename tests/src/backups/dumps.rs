@@ -99,10 +99,8 @@ fn foreign_dump(path: &Path, files: &[(&str, &str)]) {
     archive.into_inner().unwrap().finish().unwrap();
 }
 
-#[test]
-fn dumps_of_other_programs_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("other.dump");
+/// Writes a dump with an index of two dogs, and a task that waits.
+fn dump_of_dogs(path: &Path) {
     let tasks = [
         json!({"uid": 0, "batchUid": 0, "indexUid": "dogs", "status": "succeeded",
             "type": {"documentImport": {"primary_key": null, "method": "ReplaceDocuments", "documents_count": 2, "allow_index_creation": true}},
@@ -115,7 +113,7 @@ fn dumps_of_other_programs_are_read() {
     ];
     let queue: String = tasks.iter().map(|task| format!("{task}\n")).collect();
     foreign_dump(
-        &path,
+        path,
         &[
             ("metadata.json", r#"{"dumpVersion":"V6","dbVersion":"1.13.0","dumpDate":"2024-01-02T00:00:00Z"}"#),
             ("instance_uid.uuid", "9e15e977-f2ae-4761-943f-1eaf75fd736d"),
@@ -141,6 +139,13 @@ fn dumps_of_other_programs_are_read() {
             ),
         ],
     );
+}
+
+#[test]
+fn dumps_of_other_programs_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.dump");
+    dump_of_dogs(&path);
     let server = Server::with_options(&["--import-dump", path.to_str().unwrap()]);
     assert_eq!(server.wait_for(1)["status"], "succeeded");
     assert_eq!(server.get("/indexes/dogs/documents/2").ok(), json!({"id": 2, "race": "bernese mountain", "age": 5}));
@@ -154,7 +159,12 @@ fn dumps_of_other_programs_are_read() {
     assert_eq!(server.get("/batches/0").ok()["stats"]["totalNbTasks"], 1);
     let uid = std::fs::read_to_string(server.data_folder().join("instance-uid")).unwrap();
     assert_eq!(uid, "9e15e977-f2ae-4761-943f-1eaf75fd736d");
+}
 
+#[test]
+fn dumps_of_other_versions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.dump");
     foreign_dump(
         &path,
         &[("metadata.json", r#"{"dumpVersion":"V5","dbVersion":"0.30.0","dumpDate":"2024-01-02T00:00:00Z"}"#)],

@@ -161,7 +161,7 @@ fn the_map_shows_the_layers_of_the_server() {
 }
 
 /// Files of these folders use each other in one direction only, but for a file and those in its folder.
-const WITHOUT_CIRCLES: [&str; 17] = [
+const WITHOUT_CIRCLES: [&str; 18] = [
     "engine/src/bits",
     "engine/src/caches",
     "engine/src/condition",
@@ -170,6 +170,7 @@ const WITHOUT_CIRCLES: [&str; 17] = [
     "engine/src/filter",
     "engine/src/geo",
     "engine/src/highlight",
+    "engine/src/index",
     "engine/src/query",
     "engine/src/rank",
     "engine/src/runtime",

@@ -26,8 +26,8 @@ pub enum GeoJsonError {
     TooFewPositions { what: &'static str, least: usize, found: usize },
     #[error("a polygon needs at least one ring")]
     NoRing,
-    #[error("collections are nested more than {DEPTH_MAX} deep")]
-    TooDeep,
+    #[error("collections are nested more than {most} deep")]
+    TooDeep { most: usize },
 }
 
 impl Shape {
@@ -45,7 +45,7 @@ impl Shape {
 
 fn add(value: &Value, parts: &mut Vec<Part>, depth: usize) -> Result<(), GeoJsonError> {
     if depth > DEPTH_MAX {
-        return Err(GeoJsonError::TooDeep);
+        return Err(GeoJsonError::TooDeep { most: DEPTH_MAX });
     }
     let object = match value {
         Value::Null => return Ok(()),

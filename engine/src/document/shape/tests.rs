@@ -65,7 +65,7 @@ fn what_is_wrong_is_reported() {
     for _ in 0..40 {
         deep = json!({"type": "GeometryCollection", "geometries": [deep]});
     }
-    assert_eq!(read(deep), Err(GeoJsonError::TooDeep));
+    assert_eq!(read(deep), Err(GeoJsonError::TooDeep { most: 32 }));
 }
 
 /// Comparisons of shapes look at the first position of a line and of a ring.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::limit::TemplateLimit;
+
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -73,6 +75,17 @@ impl EmbedFailure {
     }
 }
 
+/// Why a template cannot be used, or made no text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TemplateError {
+    /// It passes a limit.
+    #[error(transparent)]
+    Limit(#[from] TemplateLimit),
+    /// It is wrong, or reads what is not there, in the words of the library.
+    #[error("{0}")]
+    Wrong(String),
+}
+
 /// Documents could not get their vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -87,13 +100,13 @@ pub enum EmbeddingError {
     #[error("document {document_id} has no vectors for embedder `{embedder}`")]
     NotProvided { embedder: String, document_id: String, others: u64, misspelt: Option<Box<Misspelt>> },
     #[error("the template of embedder `{embedder}` cannot be parsed: {reason}")]
-    Template { embedder: String, reason: String },
+    Template { embedder: String, reason: TemplateError },
     /// `document_id` as JSON.
     #[error("a template wants a field that document {document_id} lacks: {reason}")]
     Render { document_id: String, reason: String },
     /// `document_id` as JSON.
-    #[error("the template of embedder `{embedder}` met a limit for document {document_id}: {reason}")]
-    RenderLimit { embedder: String, document_id: String, reason: String },
+    #[error("the template of embedder `{embedder}` met a limit for document {document_id}: {limit}")]
+    RenderLimit { embedder: String, document_id: String, limit: TemplateLimit },
 }
 
 /// A name that looks like another one, which was likely meant.

@@ -5,6 +5,7 @@
 
 mod bounded;
 mod error;
+mod limit;
 mod probe;
 mod report;
 mod template;
@@ -13,7 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt};
+pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt, TemplateError};
+pub use limit::TemplateLimit;
 pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 

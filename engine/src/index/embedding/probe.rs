@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use liquid_core::model::{DisplayCow, KStringCow, ObjectView, State, Value, ValueView};
 
-use super::bounded::{Allowance, Keep, Program, TemplateError};
+use super::bounded::{Allowance, Keep, Program};
+use super::error::TemplateError;
 
 /// Stands for any value: whatever field it is asked for, it has it.
 #[derive(Debug)]

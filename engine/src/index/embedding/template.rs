@@ -3,7 +3,9 @@
 use liquid_core::model::{Array, Object, ObjectView, Value};
 use serde_json::Value as Json;
 
-use super::bounded::{Allowance, Keep, Program, SOURCE_BYTES_MAX, TemplateError};
+use super::bounded::{Allowance, Keep, Program, SOURCE_BYTES_MAX};
+use super::error::TemplateError;
+use super::limit::TemplateLimit;
 use super::probe::{any_variables, check_variables};
 
 /// Most bytes of the JSON of a fragment's value, and of all fragments of one kind together.
@@ -13,17 +15,17 @@ const FRAGMENTS_BYTES_MAX: usize = 4 * SOURCE_BYTES_MAX;
 /// Why there is no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenderFailure {
-    /// Something is read that is not there.
+    /// Something is read that is not there, in the words of the library.
     Missing(String),
-    /// A limit was reached; the sentence names it.
-    Limit(String),
+    /// A limit was reached.
+    Limit(TemplateLimit),
 }
 
 impl From<TemplateError> for RenderFailure {
     fn from(error: TemplateError) -> RenderFailure {
         match error {
             TemplateError::Wrong(message) => RenderFailure::Missing(message),
-            TemplateError::Limit(message) => RenderFailure::Limit(message),
+            TemplateError::Limit(limit) => RenderFailure::Limit(limit),
         }
     }
 }
@@ -32,10 +34,10 @@ impl From<TemplateError> for RenderFailure {
 /// document. What else may be wrong with it is found when it is used.
 ///
 /// # Errors
-/// A sentence that names the limit.
-pub fn check_template_limits(template: &str) -> Result<(), String> {
+/// The limit.
+pub fn check_template_limits(template: &str) -> Result<(), TemplateLimit> {
     match Program::parse(template).and_then(|program| check_variables(&program)) {
-        Err(TemplateError::Limit(message)) => Err(message),
+        Err(TemplateError::Limit(limit)) => Err(limit),
         _ => Ok(()),
     }
 }
@@ -43,11 +45,11 @@ pub fn check_template_limits(template: &str) -> Result<(), String> {
 /// Refuses fragments of one kind whose JSON is too long as a whole.
 ///
 /// # Errors
-/// A sentence that names the limit.
-pub fn check_fragments_size<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), String> {
+/// The limit.
+pub fn check_fragments_size<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), TemplateLimit> {
     let bytes: usize = values.into_iter().map(|value| value.to_string().len()).sum();
     if bytes > FRAGMENTS_BYTES_MAX {
-        return Err(format!("they have {bytes} bytes together, more than the {FRAGMENTS_BYTES_MAX} that are allowed"));
+        return Err(TemplateLimit::FragmentsBytes { found: bytes, most: FRAGMENTS_BYTES_MAX });
     }
     Ok(())
 }
@@ -56,13 +58,13 @@ pub fn check_fragments_size<'v>(values: impl IntoIterator<Item = &'v Json>) -> R
 /// any input. What else may be wrong with them is found when they are used.
 ///
 /// # Errors
-/// A sentence that names the limit.
-pub fn check_fragments_limits<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), String> {
+/// The limit.
+pub fn check_fragments_limits<'v>(values: impl IntoIterator<Item = &'v Json>) -> Result<(), TemplateLimit> {
     let allowance = Allowance::for_input(0);
     for value in values {
         let rendered = Node::new(value).and_then(|node| node.render(any_variables(), &allowance));
-        if let Err(TemplateError::Limit(message)) = rendered {
-            return Err(message);
+        if let Err(TemplateError::Limit(limit)) = rendered {
+            return Err(limit);
         }
     }
     Ok(())
@@ -161,12 +163,12 @@ impl JsonTemplate {
     ///
     /// # Errors
     /// What is wrong with one of them, or that `json` is too long.
-    pub fn new(json: &Json) -> Result<JsonTemplate, String> {
+    pub fn new(json: &Json) -> Result<JsonTemplate, TemplateError> {
         let bytes = json.to_string().len();
         if bytes > FRAGMENT_BYTES_MAX {
-            return Err(format!("it has {bytes} bytes, more than the {FRAGMENT_BYTES_MAX} that a fragment may have"));
+            return Err(TemplateLimit::FragmentBytes { found: bytes, most: FRAGMENT_BYTES_MAX }.into());
         }
-        Node::new(json).map(JsonTemplate).map_err(TemplateError::into_message)
+        Node::new(json).map(JsonTemplate)
     }
 
     /// The value with all texts rendered.
@@ -223,9 +225,9 @@ impl TextTemplate {
     ///
     /// # Errors
     /// What is wrong with it, for instance a variable that there is not, or the limit that it passes.
-    pub(in super::super) fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, String> {
-        let program = Program::parse(template).map_err(TemplateError::into_message)?;
-        check_variables(&program).map_err(TemplateError::into_message)?;
+    pub(in super::super) fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
+        let program = Program::parse(template)?;
+        check_variables(&program)?;
         Ok(TextTemplate { program, bytes_max })
     }
 
@@ -374,8 +376,8 @@ mod tests {
     #[test]
     fn fragments_that_never_end_are_refused_beforehand() {
         let endless = serde_json::json!({"a": ["{% for i in (1..3000000000) %}x{% endfor %}"]});
-        let reason = check_fragments_limits([&endless]).expect_err("refused");
-        assert!(reason.contains("steps"), "{reason}");
+        let limit = check_fragments_limits([&endless]).expect_err("refused");
+        assert!(matches!(limit, TemplateLimit::Steps { .. }), "{limit}");
         let loops: Vec<Json> = (0..30).map(|_| Json::from("{% for i in (1..50000) %}x{% endfor %}")).collect();
         check_fragments_limits(&loops[..2]).expect("one may be long");
         check_fragments_limits(&loops).expect_err("all together take too long");

@@ -13,7 +13,7 @@ use super::super::snapshot::Snapshot;
 use super::report::ManifestFound;
 use crate::document::{FieldMap, document_id, infer_primary_key};
 use crate::runtime::Runtime;
-use crate::segment::{Salvage, SegmentMeta, meta_of_files};
+use crate::segment::{COMPARED_AT_OPENING_MAX, Salvage, SegmentMeta, meta_of_files};
 use crate::storage::Directory;
 
 /// What was found.
@@ -48,7 +48,7 @@ pub(super) fn find(directory: &Arc<dyn Directory>) -> Result<Found, IndexError> 
 }
 
 fn found(directory: &Arc<dyn Directory>, manifest: Manifest, reason: Option<String>) -> Result<Found, IndexError> {
-    let Recovered { snapshot, next_segment_id } = open(directory, manifest, &Runtime::new())?;
+    let Recovered { snapshot, next_segment_id } = open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX)?;
     let manifest = reason.map_or(ManifestFound::Sound, |reason| ManifestFound::Older { reason });
     Ok(Found { snapshot, next_segment_id, manifest })
 }

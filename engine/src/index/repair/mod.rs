@@ -16,7 +16,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::commit::{guards, persist};
-use super::damaged::{Damage, DamagedSegment};
+use super::damaged::Damage;
 use super::error::IndexError;
 use super::lock::IndexLock;
 use super::manifest::manifest_generation;
@@ -95,7 +95,7 @@ fn set_unsound_aside(snapshot: &mut Snapshot) {
     snapshot.segments.retain(|view: &SegmentView| {
         let damage = view.reader.verify().err().map(IndexError::from);
         let Some(damage) = damage.as_ref().and_then(Damage::of) else { return true };
-        damaged.push(DamagedSegment::of_view(view, damage));
+        damaged.push(view.set_aside(damage));
         false
     });
     snapshot.damaged = damaged.into();

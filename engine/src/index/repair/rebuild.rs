@@ -9,6 +9,7 @@ use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::manifest::DeletedMeta;
 use super::super::recovery::read_tombstone_file;
+use super::super::settings::Settings;
 use super::super::snapshot::{SegmentView, Snapshot};
 use super::super::tombstones::Tombstones;
 use super::super::transaction::{DocumentWriter, Extraction, Reading, text_fields};
@@ -43,6 +44,54 @@ pub(super) struct Rebuild<'a> {
     keys: HashSet<Box<str>>,
     /// Of live documents, in this order: where order is lost, documents get ids that are free.
     used_ids: HashSet<InternalId>,
+}
+
+/// What is there of a damaged segment.
+struct Source<'a> {
+    salvage: &'a Salvage,
+    damaged: &'a DamagedSegment,
+    live: &'a [DocId],
+    /// Of each of them.
+    ids: &'a [InternalId],
+}
+
+/// Compares documents whose texts may be damaged with the words that were indexed of them.
+struct Comparison<'a> {
+    salvage: &'a Salvage,
+    reading: Reading<'a>,
+    documents: DocumentWriter<'a>,
+    words: Words,
+    /// Whether the words can be compared.
+    is_possible: bool,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(source: &Source<'a>, reading: Reading<'a>, knows_fields: bool) -> Comparison<'a> {
+        Comparison {
+            salvage: source.salvage,
+            reading,
+            documents: DocumentWriter::new(reading, Extraction::Everything),
+            words: Words::default(),
+            // Without a manifest no one knows whose words these are, and by other rules there were others.
+            is_possible: knows_fields && source.damaged.entry.meta.text_rules == TEXT_RULES,
+        }
+    }
+
+    /// Whether `json` is the document that was sent, as far as can be known.
+    fn is_proven(&mut self, doc: DocId, json: &[u8], repair: &mut SegmentRepair) -> bool {
+        if self.salvage.is_store_sound() {
+            return true;
+        }
+        self.words.clear();
+        let read = self.documents.visit(&mut self.words, json).is_ok();
+        match self.salvage.text().filter(|_| self.is_possible) {
+            Some(text) => read && self.words.are_those_of(doc, text, self.reading.settings, self.reading.fields),
+            None => {
+                repair.uncompared += u64::from(read);
+                read
+            }
+        }
+    }
 }
 
 impl<'a> Rebuild<'a> {
@@ -112,7 +161,7 @@ impl<'a> Rebuild<'a> {
             .filter(|&doc| deleted.as_ref().is_none_or(|deleted| !deleted.contains(doc)))
             .collect();
         let ids = self.internal_ids(&salvage, damaged, &live, &mut repair);
-        self.write(&salvage, damaged, &live, &ids, &mut repair, rebuilt)?;
+        self.write(&Source { salvage: &salvage, damaged, live: &live, ids: &ids }, &mut repair, rebuilt)?;
         Ok(repair)
     }
 
@@ -162,10 +211,7 @@ impl<'a> Rebuild<'a> {
 
     fn write(
         &mut self,
-        salvage: &Salvage,
-        damaged: &DamagedSegment,
-        live: &[DocId],
-        ids: &[InternalId],
+        source: &Source<'_>,
         repair: &mut SegmentRepair,
         rebuilt: &mut Rebuilt,
     ) -> Result<(), IndexError> {
@@ -176,70 +222,64 @@ impl<'a> Rebuild<'a> {
         let reading =
             Reading { settings: &settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
         let mut documents = DocumentWriter::new(reading, Extraction::Everything);
-        let mut compared = DocumentWriter::new(reading, Extraction::Everything);
-        let (mut writer, mut json, mut words) = (None, Vec::new(), Words::default());
-        let mut kept_ids = Vec::new();
-        for (&doc, &id) in live.iter().zip(ids) {
-            let expected = salvage.key(doc);
-            let key = self.readable(salvage, doc, &mut json, &primary_key);
-            let proven = key.is_some()
-                && (salvage.is_store_sound() || {
-                    words.clear();
-                    let read = compared.visit(&mut words, &json).is_ok();
-                    // Without a manifest no one knows whose words these are, and by other rules there were others.
-                    let is_comparable = self.knows_fields && damaged.entry.meta.text_rules == TEXT_RULES;
-                    match salvage.text().filter(|_| is_comparable) {
-                        Some(text) => read && words.are_those_of(doc, text, &settings, &fields),
-                        None => {
-                            repair.uncompared += u64::from(read);
-                            read
-                        }
-                    }
-                });
-            let Some(key) = key.filter(|_| proven) else {
-                match expected {
+        let mut comparison = Comparison::new(source, reading, self.knows_fields);
+        let (mut writer, mut json, mut kept_ids) = (None, Vec::new(), Vec::new());
+        for (&doc, &id) in source.live.iter().zip(source.ids) {
+            let key = self.readable(source.salvage, doc, &mut json, &primary_key);
+            let Some(key) = key.filter(|_| comparison.is_proven(doc, &json, repair)) else {
+                match source.salvage.key(doc) {
                     Some(key) => repair.lost_ids.push(key.to_owned()),
                     None => repair.lost_without_id += 1,
                 }
                 continue;
             };
-            if self.snapshot.find(&key).is_some() || !self.keys.insert(key.as_str().into()) {
-                repair.superseded += 1;
+            if !self.keeps(id, &key, repair) {
                 continue;
             }
-            repair.kept += 1;
-            (self.options.progress)(1);
-            self.used_ids.insert(id);
-            self.snapshot.next_internal_id = self.snapshot.next_internal_id.max(id + 1);
-            if !salvage.lost_embedders().is_empty() {
+            if !source.salvage.lost_embedders().is_empty() {
                 kept_ids.push(key.clone());
             }
             if self.options.aside.is_none() {
                 continue;
             }
-            let writer_now = writer.get_or_insert_with(|| {
-                SegmentWriter::new(SegmentWriterOptions {
-                    text_fields: text_fields(&settings),
-                    store_dictionary: self.store_dictionary.clone(),
-                    ..SegmentWriterOptions::default()
-                })
-            });
-            documents.write(writer_now, id, &key, &json)?;
-            let new = writer_now.doc_count() - 1;
-            for vectors in salvage.vectors() {
-                writer_now.vectors(vectors.name(), vectors.shape()).copy(new, vectors.get(doc)?, vectors.shape());
+            let open = writer.get_or_insert_with(|| self.new_segment(&settings));
+            documents.write(open, id, &key, &json)?;
+            let new = open.doc_count() - 1;
+            for vectors in source.salvage.vectors() {
+                open.vectors(vectors.name(), vectors.shape()).copy(new, vectors.get(doc)?, vectors.shape());
             }
-            if writer_now.memory_bytes() >= self.options.memory_bytes {
+            if open.memory_bytes() >= self.options.memory_bytes {
                 rebuilt.segments.extend(writer.take().map(|writer| self.finish_segment(writer)).transpose()?);
             }
         }
         rebuilt.segments.extend(writer.take().map(|writer| self.finish_segment(writer)).transpose()?);
         self.fields = fields;
-        for embedder in salvage.lost_embedders() {
+        for embedder in source.salvage.lost_embedders() {
             let made_again = settings.embedder(embedder).is_some_and(|embedder| !embedder.user_provided);
             repair.lost_vectors.push(LostVectors { embedder: embedder.clone(), made_again, ids: kept_ids.clone() });
         }
         Ok(())
+    }
+
+    /// Whether a document is kept: the first one with its key is.
+    fn keeps(&mut self, id: InternalId, key: &str, repair: &mut SegmentRepair) -> bool {
+        if self.snapshot.find(key).is_some() || !self.keys.insert(key.into()) {
+            repair.superseded += 1;
+            return false;
+        }
+        repair.kept += 1;
+        (self.options.progress)(1);
+        self.used_ids.insert(id);
+        self.snapshot.next_internal_id = self.snapshot.next_internal_id.max(id + 1);
+        true
+    }
+
+    fn new_segment(&self, settings: &Settings) -> SegmentWriter {
+        SegmentWriter::new(SegmentWriterOptions {
+            text_fields: text_fields(settings),
+            store_dictionary: self.store_dictionary.clone(),
+            ..SegmentWriterOptions::default()
+        })
     }
 
     /// The key of a document that can be read and has the key that it had.

@@ -31,6 +31,8 @@ fn options() -> IndexOptions {
         indexing_threads: 2,
         background_merges: false,
         list_thresholds: ListThresholds::SMALL,
+        // Damage in sections that are small is met by what reads them.
+        compared_at_opening_max: 64,
         ..IndexOptions::default()
     }
 }

@@ -6,6 +6,7 @@
 
 mod added_columns;
 mod column_log;
+mod document_runs;
 mod document_target;
 mod document_writer;
 mod geo;

@@ -9,6 +9,7 @@ use super::super::progress::Phase;
 use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
 use super::added_columns::{Wanted, add_columns_to};
+use super::document_runs::{for_each_document, runs_of};
 use super::document_writer::Reading;
 use super::indexing::{Part, SegmentMemory, join, text_fields};
 use super::resources::Resources;
@@ -16,10 +17,7 @@ use super::threads::{check, on_threads};
 use super::vectors::{DocumentVectors, Missing, Origin};
 use crate::document::{IdError, document_id};
 use crate::id::DocId;
-use crate::segment::{SegmentError, SegmentReader, TextFields};
-
-/// Documents are handed to threads in runs of this many, so that blocks of the store are read once.
-const RUN_LENGTH: u32 = 2048;
+use crate::segment::TextFields;
 
 /// The segments as `new` needs them, or `None` when they serve as they are.
 pub(super) fn adapt_segments(
@@ -120,31 +118,6 @@ fn add_columns(
         .map(|segment| add_columns_to(resources, reading, &Wanted { fields: &wanted, geo, shapes }, segment))
         .collect::<Result<_, _>>()
         .map(Some)
-}
-
-pub(super) fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
-    (0..doc_count).step_by(RUN_LENGTH as usize).map(move |start| start..(start + RUN_LENGTH).min(doc_count))
-}
-
-/// As the store's `for_each`, for callers with errors of their own, and only of what is sound.
-pub(super) fn for_each_document(
-    reader: &SegmentReader,
-    docs: Range<DocId>,
-    mut f: impl FnMut(DocId, &[u8]) -> Result<(), IndexError>,
-) -> Result<(), IndexError> {
-    reader.check_sources()?;
-    let mut failure = None;
-    let result = reader.store().for_each(docs, |doc, json| {
-        f(doc, json).map_err(|error| {
-            failure = Some(error);
-            // Only ends the loop; the error itself is kept.
-            SegmentError::Cancelled
-        })
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(result?),
-    }
 }
 
 fn unusable_stored_id(error: IdError) -> IndexError {

@@ -7,7 +7,7 @@ use crate::segment::format::{SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
 use crate::segment::shapes::ShapesBuilder;
 use crate::segment::vectors::VectorsBuilder;
-use crate::segment::{ColumnFileMeta, FileMeta, SegmentError, SegmentMeta};
+use crate::segment::{ColumnFileMeta, FileMeta, ListThresholds, SegmentError, SegmentMeta};
 use crate::storage::Directory;
 
 /// Builds columns for the documents of an existing segment, as a file beside it.
@@ -109,9 +109,11 @@ pub fn write_vector_file(
     embedders: &[VectorsBuilder],
     directory: &dyn Directory,
     meta: &SegmentMeta,
+    thresholds: &ListThresholds,
 ) -> Result<ColumnFileMeta, SegmentError> {
     let (file, ()) = written(directory, next_file_name(meta), |file| {
-        (0..).zip(embedders).try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count))
+        let mut numbered = (0..).zip(embedders);
+        numbered.try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count, thresholds))
     })?;
     let embedders = embedders.iter().map(|vectors| vectors.name().to_owned()).collect();
     Ok(ColumnFileMeta { file, fields: Vec::new(), geo: false, shapes: false, embedders })

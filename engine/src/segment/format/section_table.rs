@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    BLOCK_SUMS_VERSION, ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SMALL_BYTES, SectionKind, VERSION,
-    WHOLE_FILE,
+    BLOCK_SUMS_VERSION, ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SectionKind, VERSION, WHOLE_FILE,
 };
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::segment::{FileMeta, SegmentError};
@@ -25,12 +24,12 @@ impl SectionTable {
         self.version >= BLOCK_SUMS_VERSION
     }
 
-    /// Compares the checksums of the sections that answers need whole, and of all small ones. Cost: a look at each of their
-    /// bytes, a millisecond for ten megabytes that are in memory.
-    pub(crate) fn verify_at_opening(&self) -> Result<(), SegmentError> {
+    /// Compares the checksums of the sections that answers need whole, and of all others of up to `bytes_max`. Cost: a look at
+    /// each of their bytes, a millisecond for ten megabytes that are in memory.
+    pub(crate) fn verify_at_opening(&self, bytes_max: u64) -> Result<(), SegmentError> {
         let is_due = |number: &usize| {
             let entry = &self.entries[*number];
-            entry.kind.is_compared_at_opening() || entry.bytes <= SMALL_BYTES
+            entry.kind.is_compared_at_opening() || entry.bytes <= bytes_max
         };
         (0..self.entries.len()).filter(is_due).try_for_each(|number| self.verify_entry(number))
     }

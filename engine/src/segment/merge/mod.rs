@@ -121,6 +121,10 @@ pub(crate) struct Merger<'a> {
 const STEPS_PER_CHECK: usize = 1024;
 
 impl Merger<'_> {
+    pub(crate) fn list_thresholds(&self) -> &ListThresholds {
+        &self.options.list_thresholds
+    }
+
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &SegmentReader> {
         self.inputs.iter().map(|input| input.segment)
     }

@@ -3,14 +3,14 @@
 use super::{MergeStep, Merger, STEPS_PER_CHECK};
 use crate::bits::first_bytes;
 use crate::id::{FIRST_TERM, TermOrdinal};
-use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
 use crate::segment::neighbours::CountedTerm;
 use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
+use crate::segment::{SegmentError, SegmentReader};
 use fst::Streamer;
-use fst::raw::OpBuilder;
+use fst::raw::{IndexedValue, OpBuilder};
 
 /// No document that stays has the term.
 const NO_ORDINAL: TermOrdinal = TermOrdinal::MAX;
@@ -78,14 +78,9 @@ impl Merger<'_> {
         field_sets: FieldSetTable,
     ) -> Result<(Vec<Vec<TermOrdinal>>, Vec<CountedTerm>), SegmentError> {
         let segments: Vec<_> = self.inputs().collect();
-        let mut ordinals: Vec<Vec<TermOrdinal>> = Vec::new();
+        let mut ordinals: Vec<Vec<TermOrdinal>> = segments.iter().map(|segment| no_ordinals(segment)).collect();
         let mut streams = OpBuilder::new();
-        for segment in &segments {
-            let mut map: Vec<TermOrdinal> = (0..FIRST_TERM).collect();
-            map.resize((FIRST_TERM + segment.terms().len()) as usize, NO_ORDINAL);
-            ordinals.push(map);
-            streams.push(segment.terms().stream());
-        }
+        segments.iter().for_each(|segment| streams.push(segment.terms().stream()));
         let mut streams = streams.union();
         let terms_max = segments.iter().map(|segment| segment.terms().len() as usize).max().unwrap_or(0);
         let mut dictionary = TermsBuilder::new();
@@ -101,20 +96,8 @@ impl Merger<'_> {
             if steps % STEPS_PER_CHECK == 0 {
                 self.check_cancelled()?;
             }
-            joined.clear();
             self.advance(places.len() as u64);
-            for place in places {
-                let (map, codes) = (&self.doc_maps[place.index], &codes[place.index]);
-                let old = FIRST_TERM + place.value as u32;
-                segments[place.index].postings().for_each_with_zone(old, |doc, code, zone| {
-                    if let Some(new) = map.get(doc) {
-                        joined.push(Posting {
-                            doc: new,
-                            mark: Mark::new(codes.get(code as usize).copied().unwrap_or(0), zone),
-                        });
-                    }
-                });
-            }
+            self.join(&segments, places, codes, &mut joined);
             if joined.postings.is_empty() {
                 continue;
             }
@@ -136,6 +119,29 @@ impl Merger<'_> {
         file.section(SectionKind::Terms, 0, &dictionary.finish())?;
         Ok((ordinals, terms))
     }
+
+    /// Gathers the postings of a term that is at `places`, of documents that stay.
+    #[inline]
+    fn join(&self, segments: &[&SegmentReader], places: &[IndexedValue], codes: &[Vec<u32>], joined: &mut Joined) {
+        joined.clear();
+        for place in places {
+            let (map, codes) = (&self.doc_maps[place.index], &codes[place.index]);
+            let old = FIRST_TERM + place.value as u32;
+            segments[place.index].postings().for_each_with_zone(old, |doc, code, zone| {
+                if let Some(new) = map.get(doc) {
+                    let code = codes.get(code as usize).copied().unwrap_or(0);
+                    joined.push(Posting { doc: new, mark: Mark::new(code, zone) });
+                }
+            });
+        }
+    }
+}
+
+/// No term of the segment stays; what is no term keeps its number.
+fn no_ordinals(segment: &SegmentReader) -> Vec<TermOrdinal> {
+    let mut map: Vec<TermOrdinal> = (0..FIRST_TERM).collect();
+    map.resize((FIRST_TERM + segment.terms().len()) as usize, NO_ORDINAL);
+    map
 }
 
 /// The postings of one term from all inputs.

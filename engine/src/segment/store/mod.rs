@@ -20,6 +20,7 @@ pub(crate) use merge::merge_stores;
 #[cfg(test)]
 pub(super) use pieces::{PIECES_BYTES_MAX, PIECES_MAX, example as pieces_example};
 pub use reader::Store;
+pub(crate) use reader::StoreSections;
 pub(super) use walk::walked_index;
 pub use writer::StoreDictionary;
 pub(crate) use writer::StoreParts;

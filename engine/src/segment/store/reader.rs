@@ -73,16 +73,20 @@ impl LastBlock {
 /// Identities start at 1: 0 marks an empty cache.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
+/// What a store is in its file.
+pub(crate) struct StoreSections<'a> {
+    pub(crate) blocks: OwnedBytes,
+    pub(crate) index: OwnedBytes,
+    pub(crate) dictionaries: &'a OwnedBytes,
+    pub(crate) pieces: Option<&'a OwnedBytes>,
+    /// Whether the index has a checksum of each block.
+    pub(crate) has_block_sums: bool,
+}
+
 impl Store {
-    pub(crate) fn open(
-        file: &str,
-        blocks: OwnedBytes,
-        index: OwnedBytes,
-        dictionaries: &OwnedBytes,
-        pieces: Option<&OwnedBytes>,
-        doc_count: u32,
-        has_block_sums: bool,
-    ) -> Result<Store, Damage> {
+    /// `file`: its name, for messages.
+    pub(crate) fn open(file: &str, sections: StoreSections<'_>, doc_count: u32) -> Result<Store, Damage> {
+        let StoreSections { blocks, index, dictionaries, pieces, has_block_sums } = sections;
         let first_docs = Monotone::open(&index).ok_or(Damage("the block index is cut"))?;
         let ends_at = first_docs.byte_len();
         let ends = index.get(ends_at..).and_then(Monotone::open).ok_or(Damage("the block index is cut"))?;

@@ -3,7 +3,7 @@
 use super::*;
 
 pub(super) fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
-    let mut postings: BTreeMap<String, BTreeMap<u32, BTreeSet<FieldId>>> = BTreeMap::new();
+    let mut postings = ByWord::new();
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for (doc, expected) in docs.iter().enumerate() {
         let runs = expected.runs();
@@ -40,6 +40,14 @@ pub(super) fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
         check_sequences(segment, doc as u32, &fields, &tokens);
         check_distances(segment, doc as u32, &tokens);
     }
+    check_postings(segment, &postings);
+    check_unions(segment, &postings);
+}
+
+/// By word, its documents with its fields.
+type ByWord = BTreeMap<String, BTreeMap<u32, BTreeSet<FieldId>>>;
+
+fn check_postings(segment: &SegmentReader, postings: &ByWord) {
     assert_eq!(segment.terms().len() as usize, postings.len());
     for (rank, (word, expected)) in postings.iter().enumerate() {
         let ordinal = FIRST_TERM + rank as u32;
@@ -62,6 +70,10 @@ pub(super) fn check_text(segment: &SegmentReader, docs: &[&Doc]) {
         let expected = expected.iter().filter(|(_, fields)| fields.contains(&1)).map(|(&doc, _)| doc).collect();
         assert_eq!(filtered.finish(), expected);
     }
+}
+
+/// The documents of all words that begin alike.
+fn check_unions(segment: &SegmentReader, postings: &ByWord) {
     for prefix in ["", "a", "ab", "b", "zz"] {
         let range = segment.terms().prefix_range(prefix.as_bytes());
         let mut union = BitsetBuilder::new(segment.doc_count());

@@ -3,12 +3,10 @@
 use super::*;
 
 pub(super) fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
-    let values =
-        |doc: &Doc| -> Vec<Value> { doc.values.iter().filter(|v| v.0 == field).map(|v| v.1.clone()).collect() };
     let mut numbers: Vec<f64> = Vec::new();
     let mut strings: BTreeMap<String, String> = BTreeMap::new();
     for doc in docs {
-        for value in values(doc) {
+        for value in values_of(doc, field) {
             match value {
                 Value::Number(number) => numbers.push(number + 0.0),
                 Value::Text(text) if !text.is_empty() => drop(strings.entry(text.to_lowercase()).or_insert(text)),
@@ -33,6 +31,15 @@ pub(super) fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
     }
     assert_eq!(column.find_string("\u{10ffff}"), Err(column.value_count()));
     assert_eq!(column.find_number(f64::INFINITY), Err(column.number_count()));
+    check_documents(column, field, docs);
+}
+
+fn values_of(doc: &Doc, field: FieldId) -> Vec<Value> {
+    doc.values.iter().filter(|v| v.0 == field).map(|v| v.1.clone()).collect()
+}
+
+/// What documents have, in both directions.
+fn check_documents(column: &Column, field: FieldId, docs: &[&Doc]) {
     let ordinal_of = |value: &Value| match value {
         Value::Number(number) => Some(column.find_number(*number).unwrap()),
         Value::Text(text) if !text.is_empty() => Some(column.find_string(&text.to_lowercase()).unwrap()),
@@ -42,7 +49,7 @@ pub(super) fn check_column(column: &Column, field: FieldId, docs: &[&Doc]) {
     let (mut null, mut empty, mut exists, mut blank, mut ordinals) = (vec![], vec![], vec![], vec![], vec![]);
     for (number, doc) in docs.iter().enumerate() {
         let number = number as u32;
-        let values = values(doc);
+        let values = values_of(doc, field);
         let expected: BTreeSet<u32> = values.iter().filter_map(ordinal_of).collect();
         column.ordinals_of(number, &mut ordinals);
         assert_eq!(ordinals, expected.iter().copied().collect::<Vec<_>>());

@@ -20,20 +20,16 @@ mod write;
 
 pub use quantizer::CodedQuery;
 pub use reader::VectorCodes;
-pub(crate) use write::{EarlierLists, write_codes};
+pub(crate) use write::{CodedRows, EarlierLists, write_codes};
 
-use super::VectorShape;
+use super::{ListThresholds, VectorShape};
 
-/// Fewer vectors are scanned as they are. (Less in tests, which so are quick.)
-pub(crate) const CODES_MIN: usize = if cfg!(test) { 1024 } else { 8192 };
 /// Shorter vectors are scanned as they are: little is gained, and few dimensions average few errors out.
 pub(crate) const CODED_DIMENSIONS_MIN: u32 = 32;
-/// Fewer vectors are one list.
-pub(crate) const LISTED_MIN: usize = if cfg!(test) { 4096 } else { 32_768 };
 
 /// Whether a segment has codes for so many vectors.
-pub(crate) fn are_coded(shape: VectorShape, vector_count: usize) -> bool {
-    !shape.binary && shape.dimensions >= CODED_DIMENSIONS_MIN && vector_count >= CODES_MIN
+pub(crate) fn are_coded(shape: VectorShape, vector_count: usize, thresholds: &ListThresholds) -> bool {
+    !shape.binary && shape.dimensions >= CODED_DIMENSIONS_MIN && vector_count >= thresholds.coded_vectors_min
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Writing the codes of an embedder's vectors.
 
 use super::VectorCodes;
+use super::are_coded;
 use super::lists::{Centres, Check, Lists, list_count};
 use super::quantizer::{Quantizer, code_bytes};
 use super::rows::RowSource;
-use super::{LISTED_MIN, are_coded};
 use crate::bits::little_endian::put_u32;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::{SegmentError, VectorShape};
+use crate::segment::{ListThresholds, SegmentError, VectorShape};
 
 /// Dimensions, number of vectors, number of lists, reach.
 pub(super) const HEADER_BYTES: usize = 4 * 4;
@@ -41,22 +41,31 @@ impl<'e> EarlierLists<'e> {
     }
 }
 
-/// Writes the codes of `rows` (little-endian `f32`, in order), unless they are too few to need any. `earlier` are the
+/// The vectors that codes are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct CodedRows<'r> {
+    pub(crate) shape: VectorShape,
+    /// Little-endian `f32`, in order.
+    pub(crate) rows: &'r [&'r [u8]],
+    pub(crate) thresholds: &'r ListThresholds,
+}
+
+/// Writes the codes of `coded`, unless they are too few to need any. `earlier` are the
 /// lists of the largest part that was coded before.
 pub(crate) fn write_codes(
     file: &mut SectionWriter,
     number: u16,
-    shape: VectorShape,
-    rows: &[&[u8]],
+    coded: CodedRows<'_>,
     earlier: Option<EarlierLists<'_>>,
     check: &Check<'_>,
 ) -> Result<(), SegmentError> {
-    if !are_coded(shape, rows.len()) {
+    let CodedRows { shape, rows, thresholds } = coded;
+    if !are_coded(shape, rows.len(), thresholds) {
         return Ok(());
     }
     let rows = RowSource::new(shape.dimensions as usize, rows);
     let lists = match earlier.filter(|earlier| earlier.serves(rows.len())) {
-        _ if rows.len() < LISTED_MIN => None,
+        _ if rows.len() < thresholds.listed_vectors_min => None,
         Some(earlier) => Some(Lists::sort(&rows, earlier.codes.centres(), &|row| earlier.list(row), check)?),
         None => Some(Lists::sort(&rows, Centres::train(&rows, check)?, &|_| None, check)?),
     };

@@ -3,9 +3,9 @@
 use super::write::write_section;
 use super::{StoredVectors, VectorShape, VectorState};
 use crate::id::DocId;
-use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
-use crate::segment::vector_codes::{are_coded, write_codes};
+use crate::segment::vector_codes::{CodedRows, are_coded, write_codes};
+use crate::segment::{ListThresholds, SegmentError};
 use crate::storage::{Directory, OwnedBytes};
 use std::io::{self, Write};
 
@@ -178,17 +178,18 @@ impl VectorsBuilder {
         number: u16,
         order: Option<&[u32]>,
         doc_count: u32,
+        thresholds: &ListThresholds,
     ) -> Result<(), SegmentError> {
         let stored = |doc: DocId| self.get(order.map_or(doc, |order| order[doc as usize]));
         write_section(file, number, &self.name, self.shape, doc_count, |visit| {
             (0..doc_count).try_for_each(|doc| visit(stored(doc)))
         })?;
-        if !are_coded(self.shape, self.row_count) {
+        if !are_coded(self.shape, self.row_count, thresholds) {
             return Ok(());
         }
         let rows: Vec<&[u8]> =
             (0..doc_count).flat_map(|doc| stored(doc).rows.chunks_exact(self.shape.row_bytes())).collect();
-        write_codes(file, number, self.shape, &rows, None, &|| Ok(()))
+        write_codes(file, number, CodedRows { shape: self.shape, rows: &rows, thresholds }, None, &|| Ok(()))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{StoredVectors, VectorShape, Vectors};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
 use crate::segment::merge::{MergeStep, Merger};
-use crate::segment::vector_codes::{EarlierLists, are_coded, write_codes};
+use crate::segment::vector_codes::{CodedRows, EarlierLists, are_coded, write_codes};
 
 /// Writes a section for every embedder that any input has. An input without an embedder has documents without vectors
 /// of it.
@@ -57,7 +57,8 @@ fn merge_codes(
     sections: &[Option<&Vectors>],
 ) -> Result<(), SegmentError> {
     let vector_count = sections.iter().flatten().map(|vectors| vectors.vector_count() as usize).sum();
-    if !are_coded(shape, vector_count) {
+    let thresholds = merger.list_thresholds();
+    if !are_coded(shape, vector_count, thresholds) {
         return Ok(());
     }
     let largest = (0..).zip(sections).filter_map(|(input, vectors)| Some((input, (*vectors)?.codes()?)));
@@ -75,5 +76,5 @@ fn merge_codes(
     }
     let number_in_largest = |row: usize| numbers.get(row).copied().filter(|number| *number != u32::MAX);
     let earlier = largest.and_then(|(_, codes)| EarlierLists::new(codes, &number_in_largest));
-    write_codes(file, number, shape, &rows, earlier, &|| merger.check_cancelled())
+    write_codes(file, number, CodedRows { shape, rows: &rows, thresholds }, earlier, &|| merger.check_cancelled())
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::id::{InternalId, SegmentId};
-use crate::segment::{MergeInput, MergeOptions, SegmentReader, SegmentWriter, SegmentWriterOptions, merge};
+use crate::segment::{
+    ListThresholds, MergeInput, MergeOptions, SegmentReader, SegmentWriter, SegmentWriterOptions, merge,
+};
 use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
 
@@ -73,7 +75,7 @@ fn a_damaged_section_is_no_panic() {
     let mut builder = VectorsBuilder::new("e", FULL);
     (0..2).for_each(|doc| builder.copy(doc, whole.get(doc).unwrap(), FULL));
     let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
-    builder.finish(&mut file, 0, None, 2).unwrap();
+    builder.finish(&mut file, 0, None, 2, &ListThresholds::default()).unwrap();
     let meta = file.finish().unwrap();
     let table = crate::segment::format::SectionTable::open(&directory, &meta).unwrap();
     let bytes = table.required(crate::segment::format::SectionKind::Vectors).unwrap();
@@ -108,7 +110,7 @@ fn rows_that_could_not_be_put_aside_are_still_there() {
         assert_eq!(builder.movable_bytes(), 0);
         let directory = MemoryDirectory::new();
         let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
-        builder.finish(&mut file, 0, None, 1).unwrap();
+        builder.finish(&mut file, 0, None, 1, &ListThresholds::default()).unwrap();
         file.finish().unwrap();
     }
 }
@@ -163,7 +165,7 @@ proptest! {
             }
             assert_eq!(directory.list().unwrap(), [""; 0], "no file keeps its name");
             let mut file = crate::segment::format::SectionWriter::create(&directory, "x".into()).unwrap();
-            builder.finish(&mut file, 0, None, given.len() as u32).unwrap();
+            builder.finish(&mut file, 0, None, given.len() as u32, &ListThresholds::default()).unwrap();
             file.finish().unwrap();
             directory.open_read("x").unwrap().to_vec()
         };

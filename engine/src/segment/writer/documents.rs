@@ -9,7 +9,7 @@ use crate::segment::geo::GeoBuilder;
 use crate::segment::shapes::ShapesBuilder;
 use crate::segment::store::StoreParts;
 use crate::segment::vectors::VectorsBuilder;
-use crate::segment::{SegmentError, SegmentWriterOptions};
+use crate::segment::{ListThresholds, SegmentError, SegmentWriterOptions};
 
 #[derive(Debug)]
 pub(super) struct Documents {
@@ -114,6 +114,7 @@ impl Documents {
         file: &mut SectionWriter,
         ids: &[u64],
         order: &Order,
+        thresholds: &ListThresholds,
     ) -> Result<WrittenDocuments, SegmentError> {
         let (doc_count, new_docs) = (ids.len() as u32, order.new_docs.as_deref());
         let mut section = Vec::new();
@@ -128,7 +129,7 @@ impl Documents {
             shapes.finish(file, new_docs)?;
         }
         for (number, vectors) in (0..).zip(&self.vectors) {
-            vectors.finish(file, number, Some(&order.docs), doc_count)?;
+            vectors.finish(file, number, Some(&order.docs), doc_count, thresholds)?;
         }
         let raw_bytes = self.store.finish(file, new_docs.map(|_| order.docs.as_slice()))?;
         Ok(WrittenDocuments { column_fields, geo: self.geo.is_some(), shapes: self.shapes.is_some(), raw_bytes })

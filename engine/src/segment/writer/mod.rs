@@ -13,11 +13,11 @@ use crate::document::Shape;
 use crate::id::{DocId, FieldId, Gap, InternalId, SegmentId};
 use crate::storage::Directory;
 use crate::text::TEXT_RULES;
-use documents::{Documents, Order};
+use documents::{Documents, Order, WrittenDocuments};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use text::TextBuilder;
+use text::{SortedText, TextBuilder};
 
 /// What a new segment is to hold.
 #[derive(Clone, Debug, Default)]
@@ -264,93 +264,25 @@ impl SegmentWriter {
         threads: Option<&impl TwoThreads>,
     ) -> Result<SegmentMeta, SegmentError> {
         let first_other = self.ids.len() as DocId;
-        let (other_text, other_documents) = other
-            .map(|other| {
-                debug_assert!(other.open.is_none());
-                self.failure = self.failure.take().or(other.failure);
-                self.ids.extend_from_slice(&other.ids);
-                (other.text, other.documents)
-            })
-            .unzip();
-        assert!(self.open.is_none() && !self.ids.is_empty(), "the segment has documents and the last one was ended");
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
-        if self.ids.len() > DOCS_MAX as usize {
-            return Err(SegmentError::Limit { what: "documents", limit: u64::from(DOCS_MAX) });
-        }
+        let (other_text, other_documents) = self.take_ids(other).unzip();
+        self.check()?;
         let order = Order::new(&self.ids);
         let ids: Vec<u64> = order.docs.iter().map(|&old| self.ids[old as usize]).collect();
-        let SegmentWriter { mut text, mut documents, text_fields, list_thresholds: thresholds, .. } = self;
+        let SegmentWriter { text, documents, text_fields, list_thresholds: thresholds, .. } = self;
         let name = segment_file_name(id.0);
         let mut file = SectionWriter::create(directory, name.clone())?;
-
-        // Each step takes some seconds at most: what a batch may hold in memory is bounded.
-        let check = || if cancelled.load(Ordering::Relaxed) { Err(SegmentError::Cancelled) } else { Ok(()) };
-        let sorted_text = || {
-            if let Some(other) = other_text {
-                text.absorb(other);
-            }
-            order.replaced.iter().for_each(|&doc| text.leave_out(doc));
-            text.sorted()
+        let text = TextHalf { text, other: other_text, order: &order, thresholds: &thresholds };
+        let documents = DocumentHalf {
+            documents,
+            other: other_documents,
+            first_other,
+            ids: &ids,
+            order: &order,
+            thresholds: &thresholds,
         };
-        let write_documents = |file: &mut SectionWriter| {
-            if let Some(other) = other_documents {
-                documents.absorb(other, first_other)?;
-            }
-            documents.finish(file, &ids, &order)
-        };
-        let (written, (term_count, token_count)) = if let Some(threads) = threads {
-            let (text_sender, sorted) = std::sync::mpsc::sync_channel(1);
-            let (inverted_sender, inverted) = std::sync::mpsc::sync_channel(1);
-            // Each half takes about as long as the other.
-            let beside = || {
-                let text = Arc::new(sorted_text());
-                // It is not taken any more where the other half has failed.
-                let _ = text_sender.send(Arc::clone(&text));
-                check()?;
-                let inverted = Arc::new(text.inverted(&order.docs));
-                let _ = inverted_sender.send(Arc::clone(&inverted));
-                drop((text_sender, inverted_sender));
-                let mut sections = SectionWriter::in_memory(name.clone());
-                text.write_terms(&mut sections)?;
-                drop(text);
-                check()?;
-                inverted.write_unions(&mut sections, &thresholds)?;
-                Ok::<_, SegmentError>(sections)
-            };
-            let here = || {
-                let written = write_documents(&mut file)?;
-                // Nothing comes from a thread that panicked.
-                let mut counts = (0, 0);
-                if let Ok(text) = sorted.recv() {
-                    check()?;
-                    counts = (text.term_count(), text.write_tokens(&mut file, &order.docs, &thresholds)?);
-                }
-                if let Ok(inverted) = inverted.recv() {
-                    check()?;
-                    inverted.write_lists(&mut file)?;
-                }
-                Ok::<_, SegmentError>((written, counts))
-            };
-            let (sections, here) =
-                threads.run(beside, here).map_err(|source| SegmentError::Io { file: name.clone(), source })?;
-            let here = here?;
-            file.append(&sections?)?;
-            here
-        } else {
-            check()?;
-            let written = write_documents(&mut file)?;
-            check()?;
-            let text = sorted_text();
-            text.write_terms(&mut file)?;
-            check()?;
-            let inverted = text.inverted(&order.docs);
-            inverted.write_lists(&mut file)?;
-            check()?;
-            inverted.write_unions(&mut file, &thresholds)?;
-            check()?;
-            (written, (text.term_count(), text.write_tokens(&mut file, &order.docs, &thresholds)?))
+        let Written { documents: written, term_count, token_count } = match threads {
+            Some(threads) => write_at_once(text, documents, cancelled, &mut file, &name, threads)?,
+            None => write_in_turn(text, documents, cancelled, &mut file)?,
         };
         let info = Info { doc_count: ids.len() as u32, term_count, token_count, raw_bytes: written.raw_bytes };
         file.section(SectionKind::Info, 0, &info.encode())?;
@@ -371,6 +303,154 @@ impl SegmentWriter {
             column_files: Vec::new(),
         })
     }
+
+    /// Takes the ids of another writer, and its failure; the rest is absorbed where it is written.
+    fn take_ids(&mut self, other: Option<SegmentWriter>) -> Option<(TextBuilder, Documents)> {
+        let other = other?;
+        debug_assert!(other.open.is_none());
+        self.failure = self.failure.take().or(other.failure);
+        self.ids.extend_from_slice(&other.ids);
+        Some((other.text, other.documents))
+    }
+
+    /// Whether it can be written.
+    fn check(&mut self) -> Result<(), SegmentError> {
+        assert!(self.open.is_none() && !self.ids.is_empty(), "the segment has documents and the last one was ended");
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if self.ids.len() > DOCS_MAX as usize {
+            return Err(SegmentError::Limit { what: "documents", limit: u64::from(DOCS_MAX) });
+        }
+        Ok(())
+    }
+}
+
+/// The words of a segment.
+struct TextHalf<'a> {
+    text: TextBuilder,
+    /// Those of another writer.
+    other: Option<TextBuilder>,
+    order: &'a Order,
+    thresholds: &'a ListThresholds,
+}
+
+impl TextHalf<'_> {
+    fn sorted(self) -> SortedText {
+        let TextHalf { mut text, other, order, .. } = self;
+        if let Some(other) = other {
+            text.absorb(other);
+        }
+        order.replaced.iter().for_each(|&doc| text.leave_out(doc));
+        text.sorted()
+    }
+}
+
+/// The documents of a segment: keys, values, texts.
+struct DocumentHalf<'a> {
+    documents: Documents,
+    /// Those of another writer, which begin at `first_other`.
+    other: Option<Documents>,
+    first_other: DocId,
+    /// In their final order.
+    ids: &'a [InternalId],
+    order: &'a Order,
+    thresholds: &'a ListThresholds,
+}
+
+impl DocumentHalf<'_> {
+    fn write(self, file: &mut SectionWriter) -> Result<WrittenDocuments, SegmentError> {
+        let DocumentHalf { mut documents, other, first_other, ids, order, thresholds } = self;
+        if let Some(other) = other {
+            documents.absorb(other, first_other)?;
+        }
+        documents.finish(file, ids, order, thresholds)
+    }
+}
+
+/// What was written.
+struct Written {
+    documents: WrittenDocuments,
+    term_count: u32,
+    token_count: u64,
+}
+
+/// Each step takes some seconds at most: what a batch may hold in memory is bounded.
+fn check(cancelled: &AtomicBool) -> Result<(), SegmentError> {
+    if cancelled.load(Ordering::Relaxed) { Err(SegmentError::Cancelled) } else { Ok(()) }
+}
+
+/// Writes both halves on this thread.
+fn write_in_turn(
+    text: TextHalf<'_>,
+    documents: DocumentHalf<'_>,
+    cancelled: &AtomicBool,
+    file: &mut SectionWriter,
+) -> Result<Written, SegmentError> {
+    let (order, thresholds) = (text.order, text.thresholds);
+    check(cancelled)?;
+    let documents = documents.write(file)?;
+    check(cancelled)?;
+    let text = text.sorted();
+    text.write_terms(file)?;
+    check(cancelled)?;
+    let inverted = text.inverted(&order.docs);
+    inverted.write_lists(file)?;
+    check(cancelled)?;
+    inverted.write_unions(file, thresholds)?;
+    check(cancelled)?;
+    let token_count = text.write_tokens(file, &order.docs, thresholds)?;
+    Ok(Written { documents, term_count: text.term_count(), token_count })
+}
+
+/// Writes both halves on two threads, which take about as long: the one beside sorts and inverts the text, and keeps the
+/// dictionary and unions in memory until the rest is written.
+fn write_at_once(
+    text: TextHalf<'_>,
+    documents: DocumentHalf<'_>,
+    cancelled: &AtomicBool,
+    file: &mut SectionWriter,
+    name: &str,
+    threads: &impl TwoThreads,
+) -> Result<Written, SegmentError> {
+    let (order, thresholds) = (text.order, text.thresholds);
+    let (text_sender, sorted) = std::sync::mpsc::sync_channel(1);
+    let (inverted_sender, inverted) = std::sync::mpsc::sync_channel(1);
+    let beside = || {
+        let text = Arc::new(text.sorted());
+        // It is not taken any more where the other half has failed.
+        let _ = text_sender.send(Arc::clone(&text));
+        check(cancelled)?;
+        let inverted = Arc::new(text.inverted(&order.docs));
+        let _ = inverted_sender.send(Arc::clone(&inverted));
+        drop((text_sender, inverted_sender));
+        let mut sections = SectionWriter::in_memory(name.to_owned());
+        text.write_terms(&mut sections)?;
+        drop(text);
+        check(cancelled)?;
+        inverted.write_unions(&mut sections, thresholds)?;
+        Ok::<_, SegmentError>(sections)
+    };
+    let here = || {
+        let documents = documents.write(file)?;
+        // Nothing comes from a thread that panicked.
+        let mut written = Written { documents, term_count: 0, token_count: 0 };
+        if let Ok(text) = sorted.recv() {
+            check(cancelled)?;
+            written.token_count = text.write_tokens(file, &order.docs, thresholds)?;
+            written.term_count = text.term_count();
+        }
+        if let Ok(inverted) = inverted.recv() {
+            check(cancelled)?;
+            inverted.write_lists(file)?;
+        }
+        Ok::<_, SegmentError>(written)
+    };
+    let (sections, written) =
+        threads.run(beside, here).map_err(|source| SegmentError::Io { file: name.to_owned(), source })?;
+    let written = written?;
+    file.append(&sections?)?;
+    Ok(written)
 }
 
 #[cfg(test)]

@@ -45,74 +45,115 @@ impl Expected {
     }
 }
 
+/// Where the splitting of a text is.
+struct Splitter {
+    expected: Expected,
+    /// The start of an element that goes on in the next buffer.
+    element: Vec<u8>,
+    /// What stands between elements, as blanks.
+    blank: Vec<u8>,
+    /// Of the brackets that are open.
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Splitter {
+    /// Passes on the elements that end in `buffer`, and keeps the start of one that goes on behind it.
+    fn read(&mut self, buffer: &[u8], batcher: &mut Batcher) -> Result<(), Stop> {
+        // Where the current element continues in this buffer.
+        let mut from = 0;
+        for (at, &byte) in buffer.iter().enumerate() {
+            if self.depth == 0 {
+                if self.is_start(byte, &buffer[at..], batcher)? {
+                    from = at;
+                }
+            } else if self.is_end(byte) {
+                self.element.extend_from_slice(&buffer[from..=at]);
+                batcher.check_length(self.element.len())?;
+                batcher.push(&self.element)?;
+                self.element.clear();
+            }
+        }
+        if self.depth > 0 {
+            self.element.extend_from_slice(&buffer[from..]);
+            batcher.check_length(self.element.len())?;
+        }
+        batcher.gap(&self.blank)?;
+        self.blank.clear();
+        Ok(())
+    }
+
+    /// Whether `byte`, outside of elements, begins one; refused when it may not stand there. `found` starts with it.
+    #[inline]
+    fn is_start(&mut self, byte: u8, found: &[u8], batcher: &mut Batcher) -> Result<bool, Stop> {
+        let Some(next) = self.expected.behind(byte) else {
+            batcher.gap(&self.blank)?;
+            return Err(misplaced(batcher, self.expected, Some(found)));
+        };
+        self.expected = next;
+        if byte != b'{' {
+            self.blank.push(if byte.is_ascii_whitespace() { byte } else { b' ' });
+            return Ok(false);
+        }
+        self.depth = 1;
+        batcher.gap(&self.blank)?;
+        self.blank.clear();
+        Ok(true)
+    }
+
+    /// Whether `byte`, inside of an element, ends it.
+    #[inline]
+    fn is_end(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return false;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.depth -= 1;
+                return self.depth == 0;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
 pub(super) fn elements(reader: &mut dyn BufRead, batcher: &mut Batcher) -> Result<(), Stop> {
-    let mut expected = Expected::Start;
-    // The start of an element that goes on in the next buffer, and what stands between elements, as blanks.
-    let (mut element, mut blank) = (Vec::new(), Vec::new());
-    let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
+    let mut splitter = Splitter {
+        expected: Expected::Start,
+        element: Vec::new(),
+        blank: Vec::new(),
+        depth: 0,
+        in_string: false,
+        escaped: false,
+    };
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
             break;
         }
-        // Where the current element continues in this buffer.
-        let mut from = 0;
-        for (at, &byte) in buffer.iter().enumerate() {
-            if depth == 0 {
-                let Some(next) = expected.behind(byte) else {
-                    batcher.gap(&blank)?;
-                    return Err(misplaced(batcher, expected, Some(&buffer[at..])));
-                };
-                expected = next;
-                if byte == b'{' {
-                    (depth, from) = (1, at);
-                    batcher.gap(&blank)?;
-                    blank.clear();
-                } else {
-                    blank.push(if byte.is_ascii_whitespace() { byte } else { b' ' });
-                }
-            } else if in_string {
-                match byte {
-                    _ if escaped => escaped = false,
-                    b'\\' => escaped = true,
-                    b'"' => in_string = false,
-                    _ => {}
-                }
-            } else {
-                match byte {
-                    b'"' => in_string = true,
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' => {
-                        depth -= 1;
-                        if depth == 0 {
-                            element.extend_from_slice(&buffer[from..=at]);
-                            batcher.check_length(element.len())?;
-                            batcher.push(&element)?;
-                            element.clear();
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        if depth > 0 {
-            element.extend_from_slice(&buffer[from..]);
-            batcher.check_length(element.len())?;
-        }
-        batcher.gap(&blank)?;
-        blank.clear();
+        splitter.read(buffer, batcher)?;
         let length = buffer.len();
         reader.consume(length);
     }
-    match expected {
-        _ if depth > 0 => Err(Stop::Fault(ImportError::TruncatedJson {
+    match splitter.expected {
+        _ if splitter.depth > 0 => Err(Stop::Fault(ImportError::TruncatedJson {
             file: batcher.file.to_string(),
             document: batcher.next.document,
             line: batcher.next.line,
             column: batcher.next.column,
         })),
         Expected::Object | Expected::End => Ok(()),
-        _ => Err(misplaced(batcher, expected, None)),
+        expected => Err(misplaced(batcher, expected, None)),
     }
 }
 

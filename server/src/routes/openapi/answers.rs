@@ -12,7 +12,7 @@ use crate::wire::schema::{
 
 /// All of them.
 pub(super) fn schemas() -> Value {
-    let own = values().into_iter().chain(resources()).chain(tasks()).chain(pages());
+    let own = values().into_iter().chain(server_state()).chain(indexes()).chain(peers()).chain(tasks()).chain(pages());
     let all: Map<String, Value> = own
         .chain(searches::answers())
         .chain(settings::answers())
@@ -44,7 +44,41 @@ fn values() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn resources() -> Vec<(&'static str, Value)> {
+/// What the server says of itself.
+fn server_state() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Greeting", all_of([("status", text())])),
+        ("Health", all_of([("status", one_of(&["available"]))])),
+        ("Version", all_of([("commitSha", text()), ("commitDate", text()), ("pkgVersion", text())])),
+        (
+            "Stats",
+            exactly(
+                [
+                    ("databaseSize", named("Size")),
+                    ("usedDatabaseSize", named("Size")),
+                    ("lastUpdate", or_null(instant())),
+                    ("indexes", map_of(named("IndexStats"))),
+                    ("unreadable", map_of(named("Error"))),
+                ],
+                &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
+            ),
+        ),
+        ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
+        (
+            "QueueCompaction",
+            all_of([
+                ("preSize", text()),
+                ("postSize", text()),
+                ("status", text()),
+                ("actionRequired", or_null(text())),
+            ]),
+        ),
+        ("Description", open([("openapi", text())], &["openapi", "info", "paths", "components"])),
+    ]
+}
+
+/// Indexes, and what is in them.
+fn indexes() -> Vec<(&'static str, Value)> {
     let enabled = || open([("enabled", flag())], &["enabled"]);
     let index_stats = open(
         [
@@ -69,16 +103,7 @@ fn resources() -> Vec<(&'static str, Value)> {
             "fieldDistribution",
         ],
     );
-    let remote = all_of([
-        ("url", text()),
-        ("searchApiKey", or_null(text())),
-        ("writeApiKey", or_null(text())),
-        ("status", one_of(&["available"])),
-    ]);
     vec![
-        ("Greeting", all_of([("status", text())])),
-        ("Health", all_of([("status", one_of(&["available"]))])),
-        ("Version", all_of([("commitSha", text()), ("commitDate", text()), ("pkgVersion", text())])),
         (
             "Index",
             open(
@@ -94,19 +119,6 @@ fn resources() -> Vec<(&'static str, Value)> {
         ),
         ("IndexStats", index_stats),
         (
-            "Stats",
-            exactly(
-                [
-                    ("databaseSize", named("Size")),
-                    ("usedDatabaseSize", named("Size")),
-                    ("lastUpdate", or_null(instant())),
-                    ("indexes", map_of(named("IndexStats"))),
-                    ("unreadable", map_of(named("Error"))),
-                ],
-                &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
-            ),
-        ),
-        (
             "Field",
             all_of([
                 ("name", text()),
@@ -119,6 +131,18 @@ fn resources() -> Vec<(&'static str, Value)> {
                 ("localized", all_of([("locales", texts())])),
             ]),
         ),
+    ]
+}
+
+/// Who may ask, who is notified, and who is asked.
+fn peers() -> Vec<(&'static str, Value)> {
+    let remote = all_of([
+        ("url", text()),
+        ("searchApiKey", or_null(text())),
+        ("writeApiKey", or_null(text())),
+        ("status", one_of(&["available"])),
+    ]);
+    vec![
         (
             "Key",
             all_of([
@@ -152,30 +176,32 @@ fn resources() -> Vec<(&'static str, Value)> {
                 ("version", text()),
             ]),
         ),
-        ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
-        (
-            "QueueCompaction",
-            all_of([
-                ("preSize", text()),
-                ("postSize", text()),
-                ("status", text()),
-                ("actionRequired", or_null(text())),
-            ]),
-        ),
-        ("Description", open([("openapi", text())], &["openapi", "info", "paths", "components"])),
     ]
 }
 
+/// Tasks and batches.
 fn tasks() -> Vec<(&'static str, Value)> {
-    let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
-    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-    let task = exactly(
+    vec![("Task", task()), ("SummarizedTask", registered_task()), ("Batch", batch())]
+}
+
+fn statuses() -> Value {
+    let names: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    one_of(&names)
+}
+
+fn kinds() -> Value {
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    one_of(&names)
+}
+
+fn task() -> Value {
+    exactly(
         [
             ("uid", count()),
             ("batchUid", or_null(count())),
             ("indexUid", or_null(text())),
-            ("status", one_of(&statuses)),
-            ("type", one_of(&kinds)),
+            ("status", statuses()),
+            ("type", kinds()),
             ("canceledBy", or_null(count())),
             ("details", json!({ "type": "object" })),
             ("error", or_null(named("Error"))),
@@ -198,19 +224,25 @@ fn tasks() -> Vec<(&'static str, Value)> {
             "startedAt",
             "finishedAt",
         ],
-    );
-    // With `wait` it also has what the task has once it is over.
-    let registered = open(
+    )
+}
+
+/// With `wait` it also has what the task has once it is over.
+fn registered_task() -> Value {
+    open(
         [
             ("taskUid", count()),
             ("indexUid", or_null(text())),
-            ("status", one_of(&statuses)),
-            ("type", one_of(&kinds)),
+            ("status", statuses()),
+            ("type", kinds()),
             ("enqueuedAt", instant()),
             ("customMetadata", text()),
         ],
         &["taskUid", "indexUid", "status", "type", "enqueuedAt"],
-    );
+    )
+}
+
+fn batch() -> Value {
     let step = all_of([("currentStep", text()), ("finished", count()), ("total", count())]);
     let percentage = json!({ "type": "number", "minimum": 0, "maximum": 100 });
     let stats = open(
@@ -227,7 +259,7 @@ fn tasks() -> Vec<(&'static str, Value)> {
         ],
         &["totalNbTasks", "status", "types", "indexUids"],
     );
-    let batch = all_of([
+    all_of([
         ("uid", count()),
         ("progress", or_null(all_of([("steps", list(step)), ("percentage", percentage)]))),
         ("details", json!({ "type": "object" })),
@@ -236,8 +268,7 @@ fn tasks() -> Vec<(&'static str, Value)> {
         ("startedAt", instant()),
         ("finishedAt", or_null(instant())),
         ("batchStrategy", text()),
-    ]);
-    vec![("Task", task), ("SummarizedTask", registered), ("Batch", batch)]
+    ])
 }
 
 fn pages() -> Vec<(&'static str, Value)> {

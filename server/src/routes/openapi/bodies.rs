@@ -42,32 +42,8 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("PATCH", "/experimental-features") => {
             exactly(Feature::ALL.iter().map(|feature| (feature.name(), or_null(flag()))), &[])
         }
-        ("POST", "/export") => {
-            let unit = r"^\s*([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)\s*([bB]|[kKmMgGtT][iI]?[bB]?)?\s*$";
-            let size = json!({ "type": ["integer", "string", "null"], "minimum": 1, "pattern": unit });
-            // Without an address the task fails.
-            let url = json!({ "anyOf": [url(), { "const": "" }] });
-            let how = exactly([("filter", named("Filter")), ("overrideSettings", or_null(flag()))], &[]);
-            let mut indexes = map_of(or_null(how));
-            indexes["propertyNames"] = index_pattern();
-            let fields =
-                [("url", url), ("apiKey", or_null(text())), ("payloadSize", size), ("indexes", or_null(indexes))];
-            exactly(fields, &[])
-        }
-        ("POST", "/keys") => {
-            let actions: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
-            // Also without a time, and without a time zone. What has passed is refused.
-            let day = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})?)?$";
-            let fields = [
-                ("name", or_null(text())),
-                ("description", or_null(text())),
-                ("uid", json!({ "type": "string", "format": "uuid" })),
-                ("actions", list(one_of(&actions))),
-                ("indexes", list(index_pattern())),
-                ("expiresAt", json!({ "type": ["string", "null"], "pattern": day })),
-            ];
-            exactly(fields, &["actions", "indexes", "expiresAt"])
-        }
+        ("POST", "/export") => export(),
+        ("POST", "/keys") => key(),
         ("PATCH", "/keys/{key}") => exactly([("name", or_null(text())), ("description", or_null(text()))], &[]),
         ("POST", "/webhooks") => exactly([("url", url()), ("headers", or_null(headers()))], &["url"]),
         ("PATCH", "/webhooks/{uuid}") => exactly([("url", url()), ("headers", or_null(headers()))], &[]),
@@ -83,6 +59,35 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("POST", "/logs/stderr") => exactly([("target", log_target())], &[]),
         _ => json!({ "type": "object" }),
     }
+}
+
+/// Indexes that are sent to another server.
+fn export() -> Value {
+    let unit = r"^\s*([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)\s*([bB]|[kKmMgGtT][iI]?[bB]?)?\s*$";
+    let size = json!({ "type": ["integer", "string", "null"], "minimum": 1, "pattern": unit });
+    // Without an address the task fails.
+    let url = json!({ "anyOf": [url(), { "const": "" }] });
+    let how = exactly([("filter", named("Filter")), ("overrideSettings", or_null(flag()))], &[]);
+    let mut indexes = map_of(or_null(how));
+    indexes["propertyNames"] = index_pattern();
+    let fields = [("url", url), ("apiKey", or_null(text())), ("payloadSize", size), ("indexes", or_null(indexes))];
+    exactly(fields, &[])
+}
+
+/// A new key.
+fn key() -> Value {
+    let actions: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
+    // Also without a time, and without a time zone. What has passed is refused.
+    let day = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})?)?$";
+    let fields = [
+        ("name", or_null(text())),
+        ("description", or_null(text())),
+        ("uid", json!({ "type": "string", "format": "uuid" })),
+        ("actions", list(one_of(&actions))),
+        ("indexes", list(index_pattern())),
+        ("expiresAt", json!({ "type": ["string", "null"], "pattern": day })),
+    ];
+    exactly(fields, &["actions", "indexes", "expiresAt"])
 }
 
 /// A filter that says something: of others, everything would be deleted or edited.

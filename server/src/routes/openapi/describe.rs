@@ -49,15 +49,20 @@ pub(super) const WRITE: [&str; 3] = ["customMetadata", "wait", "waitMs"];
 const SIMILAR: &[&str] = &similar::FIELDS;
 const SEARCH: &[&str] = &search::PARAMETERS;
 
-/// Summary, body, answer and query parameters of a route of the table.
+/// Summary, body, answer and query parameters of a route.
+type Row = (&'static str, Body, Answer, &'static [&'static str]);
+
+/// What a route of the table does.
 pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
-    use Answer::{Created, Lines, Nothing, Ok, Page, Task, Text};
-    let (summary, body, answer, parameters): (_, _, _, &'static [&'static str]) = match (method, pattern) {
-        ("GET", "/") => ("The search page, or a greeting", Body::None, Page, &[]),
-        ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Health"), &[]),
-        ("GET", "/version") => ("The version", Body::None, Ok("Version"), &[]),
-        ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
-        ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
+    let resources = [of_indexes, of_documents, of_searches, of_tasks, of_server];
+    let (summary, body, answer, parameters) = resources.iter().find_map(|rows| rows(method, pattern))?;
+    Some(Description { summary, body, answer, parameters })
+}
+
+/// Routes of indexes, their fields and settings.
+fn of_indexes(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::{Ok, Task};
+    Some(match (method, pattern) {
         ("GET", "/indexes") => ("List indexes", Body::None, Ok("IndexPage"), PAGE),
         ("POST", "/indexes") => ("Create an index", Body::Json, Task(202), &[]),
         ("GET", "/indexes/{indexUid}") => ("Get an index", Body::None, Ok("Index"), &[]),
@@ -71,6 +76,20 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("POST", "/indexes/{indexUid}/fields") => ("List the fields of an index", Body::Json, Ok("FieldPage"), &[]),
         ("GET", "/indexes/{indexUid}/stats") => ("Statistics of an index", Body::None, Ok("IndexStats"), STATS),
         ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), &[]),
+        ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
+        ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), &[]),
+        ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Settings"), &[]),
+        ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => ("Change a setting", Body::Json, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/settings/{setting}") => ("Reset a setting", Body::None, Task(202), &[]),
+        _ => return None,
+    })
+}
+
+/// Routes of documents.
+fn of_documents(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::{Ok, Task};
+    Some(match (method, pattern) {
         ("GET", "/indexes/{indexUid}/documents") => (
             "List documents",
             Body::None,
@@ -94,12 +113,14 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
             ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors"])
         }
         ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => ("Delete a document", Body::None, Task(202), &[]),
-        ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
-        ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), &[]),
-        ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), &[]),
-        ("GET", "/indexes/{indexUid}/settings/{setting}") => ("Get a setting", Body::None, Ok("Settings"), &[]),
-        ("PUT" | "PATCH", "/indexes/{indexUid}/settings/{setting}") => ("Change a setting", Body::Json, Task(202), &[]),
-        ("DELETE", "/indexes/{indexUid}/settings/{setting}") => ("Reset a setting", Body::None, Task(202), &[]),
+        _ => return None,
+    })
+}
+
+/// Routes of searches.
+fn of_searches(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::Ok;
+    Some(match (method, pattern) {
         ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
         ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
         ("POST", "/indexes/{indexUid}/facet-search") => {
@@ -112,6 +133,14 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ("POST", "/multi-search") => {
             ("Several searches, one by one or merged", Body::Json, Ok("MultiSearchAnswer"), &[])
         }
+        _ => return None,
+    })
+}
+
+/// Routes of tasks and batches.
+fn of_tasks(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::{Lines, Ok, Task};
+    Some(match (method, pattern) {
         ("GET", "/tasks") => ("List tasks", Body::None, Ok("TaskPage"), TASK_LIST),
         ("DELETE", "/tasks") => ("Delete finished tasks", Body::None, Task(200), TASK_FILTERS),
         ("POST", "/tasks/cancel") => ("Cancel tasks", Body::None, Task(200), TASK_FILTERS),
@@ -130,6 +159,19 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
         ),
         ("GET", "/batches") => ("List batches", Body::None, Ok("BatchPage"), TASK_LIST),
         ("GET", "/batches/{batchUid}") => ("Get a batch", Body::None, Ok("Batch"), &[]),
+        _ => return None,
+    })
+}
+
+/// Routes of the server itself: its state, keys, webhooks, network, copies and logs.
+fn of_server(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::{Created, Nothing, Ok, Page, Task, Text};
+    Some(match (method, pattern) {
+        ("GET", "/") => ("The search page, or a greeting", Body::None, Page, &[]),
+        ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Health"), &[]),
+        ("GET", "/version") => ("The version", Body::None, Ok("Version"), &[]),
+        ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
+        ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
         ("GET", "/experimental-features") => {
             ("Get the switches of experimental features", Body::None, Ok("Features"), &[])
         }
@@ -156,6 +198,5 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
             ("Choose what is logged on the console; feature `logsRoute`", Body::Json, Nothing, &[])
         }
         _ => return None,
-    };
-    Some(Description { summary, body, answer, parameters })
+    })
 }

@@ -115,19 +115,43 @@ fn field(name: &str) -> Value {
 
 /// The answers, by the names of their schemas.
 pub(super) fn answers() -> Vec<(&'static str, Value)> {
-    let query_fields = [
+    let answer = |own: Vec<(&'static str, Value)>| open(own.into_iter().chain(shared()), &["hits", "processingTimeMs"]);
+    let several = exactly([("results", list(named("SearchAnswer"))), held()], &["results"]);
+    let similar = open(shared().chain([("id", text())]), &["hits", "id", "processingTimeMs", "limit", "offset"]);
+    vec![
+        ("Hit", hit()),
+        ("FacetDistribution", map_of(map_of(count()))),
+        ("FacetStats", map_of(exactly([("min", number()), ("max", number())], &["min", "max"]))),
+        ("SearchMetadata", metadata()),
+        ("SearchAnswer", answer(of_one_search())),
+        ("FederatedAnswer", answer(of_merged_searches())),
+        ("MultiSearchAnswer", json!({ "anyOf": [several, named("FederatedAnswer")] })),
+        ("FacetSearchAnswer", facet_answer()),
+        ("SimilarAnswer", similar),
+    ]
+}
+
+fn metadata() -> Value {
+    exactly(
+        [("queryUid", text()), ("indexUid", text()), ("primaryKey", text()), ("query", text()), ("remote", text())],
+        &["queryUid", "indexUid"],
+    )
+}
+
+fn of_one_search() -> Vec<(&'static str, Value)> {
+    vec![
         ("indexUid", text()),
         ("query", text()),
         ("queryVector", list(number())),
         ("metadata", named("SearchMetadata")),
-    ];
-    let facet_stats = map_of(exactly([("min", number()), ("max", number())], &["min", "max"]));
-    let facets = || {
-        exactly(
-            [("distribution", named("FacetDistribution")), ("stats", named("FacetStats"))],
-            &["distribution", "stats"],
-        )
-    };
+    ]
+}
+
+fn of_merged_searches() -> Vec<(&'static str, Value)> {
+    let facets = exactly(
+        [("distribution", named("FacetDistribution")), ("stats", named("FacetStats"))],
+        &["distribution", "stats"],
+    );
     let explanation = exactly(
         [
             ("indexUid", text()),
@@ -137,58 +161,19 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         ],
         &["indexUid", "queriesPosition", "explanation"],
     );
-    let merged_fields = [
+    vec![
         ("queryVectors", map_of(list(number()))),
-        ("facetsByIndex", map_of(facets())),
+        ("facetsByIndex", map_of(facets)),
         ("remoteErrors", map_of(named("Error"))),
         ("explanations", list(explanation)),
         ("metadata", list(named("SearchMetadata"))),
-    ];
-    let answer = |own: Vec<(&'static str, Value)>| open(own.into_iter().chain(shared()), &["hits", "processingTimeMs"]);
-    let facet_hit = exactly([("value", text()), ("count", count())], &["value", "count"]);
-    vec![
-        ("Hit", hit()),
-        ("FacetDistribution", map_of(map_of(count()))),
-        ("FacetStats", facet_stats),
-        (
-            "SearchMetadata",
-            exactly(
-                [
-                    ("queryUid", text()),
-                    ("indexUid", text()),
-                    ("primaryKey", text()),
-                    ("query", text()),
-                    ("remote", text()),
-                ],
-                &["queryUid", "indexUid"],
-            ),
-        ),
-        ("SearchAnswer", answer(query_fields.to_vec())),
-        ("FederatedAnswer", answer(merged_fields.to_vec())),
-        (
-            "MultiSearchAnswer",
-            json!({ "anyOf": [
-                exactly([("results", list(named("SearchAnswer"))), held()], &["results"]),
-                named("FederatedAnswer"),
-            ] }),
-        ),
-        (
-            "FacetSearchAnswer",
-            exactly(
-                [
-                    ("facetHits", list(facet_hit)),
-                    ("facetQuery", or_null(text())),
-                    ("processingTimeMs", count()),
-                    held(),
-                ],
-                &["facetHits", "facetQuery", "processingTimeMs"],
-            ),
-        ),
-        (
-            "SimilarAnswer",
-            open(shared().chain([("id", text())]), &["hits", "id", "processingTimeMs", "limit", "offset"]),
-        ),
     ]
+}
+
+fn facet_answer() -> Value {
+    let hit = exactly([("value", text()), ("count", count())], &["value", "count"]);
+    let fields = [("facetHits", list(hit)), ("facetQuery", or_null(text())), ("processingTimeMs", count()), held()];
+    exactly(fields, &["facetHits", "facetQuery", "processingTimeMs"])
 }
 
 /// What all answers to searches may have. Which of the two kinds of totals is there depends on how the request pages.

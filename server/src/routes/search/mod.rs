@@ -18,7 +18,7 @@ use crate::observe::Seen;
 use crate::points_in_time::View;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
-use crate::search::{Context, FacetSearch, Target, run_facet_search, run_similar};
+use crate::search::{Context, FacetSearch, Target, Written, run_facet_search, run_similar};
 use crate::telemetry::Facts;
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::similar::SimilarQuery;
@@ -68,28 +68,35 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
     let asked = FacetSearch::from_body(&*request.json().await?)?;
     let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received)?;
     context.embedded = embed(&state, texts).await;
-    let instance = Arc::clone(&state.instance);
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
-    let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let budget = context.budget.clone();
-    let found = state.answer(&budget, move || {
-        let view = View { uid: &uid, point: asked.query.point_in_time, holder: context.rights.holder() };
-        points.within(
-            view,
-            &runtime,
-            || instance.searchable(&uid),
-            |snapshot| {
-                let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
-                Ok((std::mem::take(&mut written.body), written))
-            },
-        )
-    });
-    let (body, written) = found.await?;
-    let mut answer = json_text(budget.body(body));
+    let written = facet_search_in_pool(&state, uid, asked, context).await?;
+    let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
     let seen = Seen { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
     answer.extensions_mut().insert(seen);
     Ok(answer)
+}
+
+/// Searches on a thread of the pool, in the view that the request names, or else in the present state.
+async fn facet_search_in_pool(
+    state: &Arc<AppState>,
+    uid: String,
+    asked: FacetSearch,
+    context: Context,
+) -> ApiResult<Written> {
+    let (instance, points) = (Arc::clone(&state.instance), Arc::clone(&state.points_in_time));
+    let (budget, runtime) = (context.budget.clone(), Handle::current());
+    let found = state.answer(&budget, move || {
+        let view = View { uid: &uid, point: asked.query.point_in_time, holder: context.rights.holder() };
+        let present = || instance.searchable(&uid);
+        points.within(view, &runtime, present, |snapshot| {
+            let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
+            Ok((std::mem::take(&mut written.body), written))
+        })
+    });
+    let (body, written) = found.await?;
+    Ok(Written { body, ..written })
 }
 
 async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {

@@ -1,5 +1,6 @@
 //! Several searches merged into one list of hits.
 
+mod around;
 mod check;
 mod distinct;
 mod explain;
@@ -11,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::rank::ScoreDetail;
 use lamina_engine::search::Hit;
-use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use serde_json::json;
 
 /// What merging the answers of several servers needs of merging those of several queries.
 pub(crate) mod federated {
@@ -24,15 +24,15 @@ pub(crate) mod federated {
     pub(crate) use super::order::Weighted;
 }
 
+use self::around::Around;
 use self::distinct::{DISTINCT_VALUES, distinct_values};
 use self::explain::EXPLAINED;
 pub use self::facets::ValuesWanted;
-use self::facets::{Counted, count_by_index, merged, unused_note};
+use self::facets::{count_by_index, unused_note};
 use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
-use super::answer::{paging, report_degraded};
 use super::multi::{Written, at_query, target};
-use super::{Context, Found, HitWriter, Metadata, Reach, Target, refusal, run_window, total_of};
+use super::{Context, Found, HitWriter, Reach, Target, refusal, run_window};
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::points_in_time::Snapshots;
@@ -79,34 +79,14 @@ pub fn run_federated(
     }
     let targets = targets(snapshots, queries)?;
     check::comparable(&targets, queries)?;
-    let (offset, limit) = federation.window.bounds(usize::MAX);
-    let wanted = offset.saturating_add(limit);
-    let mut ran = Vec::with_capacity(queries.len());
-    let mut candidates = Candidates::new();
-    for (position, (asked, &target)) in queries.iter().zip(&targets).enumerate() {
-        let mut one = one(target, asked, federation, context, wanted)
-            .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
-        add_candidates(&mut candidates, &mut one);
-        ran.push(one);
-    }
-    let mut writers: Vec<HitWriter<'_>> = Vec::with_capacity(ran.len());
-    for one in &mut ran {
-        writers.push(HitWriter::new(one.target, one.query, &mut one.found, &context.budget).with_foreign(context)?);
-    }
+    let around = Around { federation, context, with_metadata };
+    let (mut ran, candidates) = run_each(&targets, queries, around)?;
     let has_facets = !federation.facets_by_index.is_empty();
     let matched = federation.distinct.as_ref().filter(|_| has_facets).map(|_| candidates.clone());
+    let writers = writers(&mut ran, context)?;
     let merged = merge(&ran, candidates, federation.distinct.as_deref(), federation.window);
-    let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
-    let mut took = vec![Duration::ZERO; ran.len()];
-    for (place, merged) in merged.hits.iter().enumerate() {
-        if place > 0 {
-            out.body.push(b',');
-        }
-        let start = Instant::now();
-        out.body.append(&mut written(&ran, &writers, merged, federation, context)?);
-        took[merged.query] += start.elapsed();
-    }
-    out.body.extend_from_slice(b"]}");
+    let mut out = Written::default();
+    let took = write_hits(&ran, &writers, &merged, around, &mut out)?;
     for (one, took) in ran.iter_mut().zip(took) {
         one.found.steps.push(("format", took));
     }
@@ -116,7 +96,7 @@ pub fn run_federated(
     }
     let counts = (&merged.candidates, matched.as_ref());
     let counted = count_by_index(snapshots, federation, counts, context.values_wanted, &context.budget)?;
-    for (key, value) in around(&ran, &merged, counted, federation, context, with_metadata, &mut out)? {
+    for (key, value) in around.fields(&ran, &merged, &counted, &mut out)? {
         out.append_field(&key, &value);
     }
     Ok(out)
@@ -130,6 +110,33 @@ fn targets<'a>(snapshots: &'a Snapshots, queries: &'a [IndexQuery]) -> ApiResult
                 .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))
         })
         .collect()
+}
+
+/// Runs the queries one after the other; with the documents that they match together.
+fn run_each<'a>(
+    targets: &[Target<'a>],
+    queries: &'a [IndexQuery],
+    around: Around<'_>,
+) -> ApiResult<(Vec<Ran<'a>>, Candidates<'a>)> {
+    let (offset, limit) = around.federation.window.bounds(usize::MAX);
+    let wanted = offset.saturating_add(limit);
+    let mut ran = Vec::with_capacity(queries.len());
+    let mut candidates = Candidates::new();
+    for (position, (asked, &target)) in queries.iter().zip(targets).enumerate() {
+        let mut one = one(target, asked, around.federation, around.context, wanted)
+            .map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
+        add_candidates(&mut candidates, &mut one);
+        ran.push(one);
+    }
+    Ok((ran, candidates))
+}
+
+/// What writes the hits of each query.
+fn writers<'a>(ran: &mut [Ran<'a>], context: &Context) -> ApiResult<Vec<HitWriter<'a>>> {
+    let writer = |one: &mut Ran<'a>| {
+        HitWriter::new(one.target, one.query, &mut one.found, &context.budget).with_foreign(context)
+    };
+    ran.iter_mut().map(writer).collect()
 }
 
 fn one<'a>(
@@ -174,6 +181,28 @@ fn one<'a>(
     })
 }
 
+/// Begins the answer with the hits of the merged list; how long those of each query took.
+fn write_hits(
+    ran: &[Ran<'_>],
+    writers: &[HitWriter<'_>],
+    merged: &Merged<'_>,
+    around: Around<'_>,
+    out: &mut Written,
+) -> ApiResult<Vec<Duration>> {
+    let mut took = vec![Duration::ZERO; ran.len()];
+    out.body.extend_from_slice(b"{\"hits\":[");
+    for (place, merged) in merged.hits.iter().enumerate() {
+        if place > 0 {
+            out.body.push(b',');
+        }
+        let start = Instant::now();
+        out.body.append(&mut written(ran, writers, merged, around.federation, around.context)?);
+        took[merged.query] += start.elapsed();
+    }
+    out.body.extend_from_slice(b"]}");
+    Ok(took)
+}
+
 fn written(
     ran: &[Ran<'_>],
     writers: &[HitWriter<'_>],
@@ -206,79 +235,6 @@ fn written(
     }
     lamina_engine::highlight::append_field(&mut out, "_federation", federation_fields.to_string().as_bytes());
     Ok(out)
-}
-
-/// Everything but the hits; limits of facets are added to those of `out`.
-fn around(
-    ran: &[Ran<'_>],
-    merged_list: &Merged<'_>,
-    counted: Vec<Counted>,
-    federation: &Federation,
-    context: &Context,
-    with_metadata: bool,
-    out: &mut Written,
-) -> ApiResult<Map<String, Value>> {
-    let Merged { hits, candidates, .. } = merged_list;
-    let total = candidates.iter().map(|(uid, segments)| {
-        let found = segments.iter().map(|docs| u64::from(docs.len())).sum();
-        let one = ran.iter().find(|one| one.target.uid == *uid);
-        one.map_or(found, |one| total_of(federation.window, one.target.snapshot.settings.pagination, found))
-    });
-    let total = total.sum();
-    let mut fields = Map::new();
-    let vectors: Map<String, Value> = (0..)
-        .zip(ran)
-        .filter(|(_, one)| one.query.retrieve_vectors)
-        .filter_map(|(position, one): (usize, _)| Some((position.to_string(), json!(one.found.vector.as_ref()?))))
-        .collect();
-    if !vectors.is_empty() {
-        fields.insert("queryVectors".into(), Value::Object(vectors));
-    }
-    let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
-    fields.insert("processingTimeMs".into(), json!(millis));
-    paging(federation.window, usize::MAX, total, &mut fields);
-    if ran.iter().any(|one| one.found.semantic_hit_count.is_some()) {
-        let is_semantic = |merged: &&MergedHit| ran[merged.query].semantic[merged.hit];
-        fields.insert("semanticHitCount".into(), json!(hits.iter().filter(is_semantic).count()));
-    }
-    match federation.merge_facets {
-        Some(options) => {
-            let facets = merged(&counted, options.values_max())?;
-            out.cut_by(facets.cuts());
-            fields.insert("facetDistribution".into(), facets.distribution());
-            fields.insert("facetStats".into(), facets.stats());
-        }
-        None if !counted.is_empty() => {
-            let is_merged_elsewhere = context.values_wanted.is_some();
-            if !is_merged_elsewhere {
-                out.cut_by(counted.iter().flat_map(|one| one.facets.cuts()));
-            }
-            let shown = if is_merged_elsewhere { Counted::to_be_merged } else { Counted::shown };
-            let by_index = counted.iter().map(|one| (one.uid.clone(), shown(one)));
-            fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
-        }
-        None => {}
-    }
-    report_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
-    let explanations = explain::explanations(ran, merged_list);
-    if !explanations.is_empty() {
-        fields.insert("explanations".into(), explanations.into());
-    }
-    fields.insert("requestUid".into(), json!(Uuid::now_v7()));
-    if with_metadata {
-        let each = ran.iter().map(|one| Metadata::new(one.target, one.query).into_value());
-        fields.insert("metadata".into(), Value::Array(each.collect()));
-    }
-    if federation.show_performance_details {
-        let steps = ran.iter().enumerate().flat_map(|(position, one)| {
-            let named = move |(step, took): &(&str, std::time::Duration)| {
-                (format!("queries[{position}] > {step}"), json!(format!("{took:.2?}")))
-            };
-            one.found.steps.iter().map(named)
-        });
-        fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
-    }
-    Ok(fields)
 }
 
 /// A facet of `federation.facetsByIndex` that can't be counted.

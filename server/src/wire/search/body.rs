@@ -64,44 +64,11 @@ impl SearchQuery {
         match name {
             "q" => self.q = field.code(InvalidSearchQ).optional(|f| f.string())?,
             "vector" => self.vector = field.code(InvalidSearchVector).optional(vector)?,
+            "media" => self.media = (!field.value().is_null()).then(|| field.value().clone()),
             "hybrid" => self.hybrid = field.code(InvalidSearchHybridQuery).optional(hybrid)?,
-            "offset" => self.offset = size(field.code(InvalidSearchOffset).positive_integer()?),
-            "limit" => self.limit = size(field.code(InvalidSearchLimit).positive_integer()?),
-            "page" => self.page = field.code(InvalidSearchPage).optional(|f| f.positive_integer().map(size))?,
-            "hitsPerPage" => {
-                self.hits_per_page =
-                    field.code(InvalidSearchHitsPerPage).optional(|f| f.positive_integer().map(size))?;
-            }
-            "attributesToRetrieve" => {
-                self.attributes_to_retrieve =
-                    field.code(InvalidSearchAttributesToRetrieve).optional(|f| f.strings())?;
-            }
-            "retrieveVectors" => self.retrieve_vectors = field.code(InvalidSearchRetrieveVectors).boolean()?,
-            "attributesToCrop" => {
-                self.attributes_to_crop = field.code(InvalidSearchAttributesToCrop).optional(|f| f.strings())?;
-            }
-            "cropLength" => self.crop_length = size(field.code(InvalidSearchCropLength).positive_integer()?),
-            "attributesToHighlight" => {
-                self.attributes_to_highlight =
-                    field.code(InvalidSearchAttributesToHighlight).optional(|f| f.strings())?;
-            }
-            "showMatchesPosition" => {
-                self.show_matches_position = field.code(InvalidSearchShowMatchesPosition).boolean()?;
-            }
-            "showRankingScore" => self.show_ranking_score = field.code(InvalidSearchShowRankingScore).boolean()?,
-            "showRankingScoreDetails" => {
-                self.show_ranking_score_details = field.code(InvalidSearchShowRankingScoreDetails).boolean()?;
-            }
-            "showPerformanceDetails" => {
-                self.show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
-            }
             "filter" => self.filter = field.optional(|f| Ok(f.value().clone()))?,
             "sort" => self.sort = field.code(InvalidSearchSort).optional(|f| f.strings())?,
             "distinct" => self.distinct = field.code(InvalidSearchDistinct).optional(|f| f.string())?,
-            "facets" => self.facets = field.code(InvalidSearchFacets).optional(|f| f.strings())?,
-            "highlightPreTag" => self.highlight_pre_tag = mark(field.code(InvalidSearchHighlightPreTag))?,
-            "highlightPostTag" => self.highlight_post_tag = mark(field.code(InvalidSearchHighlightPostTag))?,
-            "cropMarker" => self.crop_marker = mark(field.code(InvalidSearchCropMarker))?,
             "matchingStrategy" => {
                 let strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
                 self.matching_strategy = Some(strategy);
@@ -118,13 +85,55 @@ impl SearchQuery {
                 let locales = field.code(InvalidSearchLocales).optional(|f| f.list(|locale| locale.language()))?;
                 self.locales = locales.unwrap_or_default();
             }
-            "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             "pointInTime" => self.point_in_time = field.code(InvalidSearchPointInTime).optional(PointInTime::read)?,
-            "media" => self.media = (!field.value().is_null()).then(|| field.value().clone()),
             "useNetwork" => {
                 self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }
             "personalize" if is_personalized(field)? => return Err(personalization_unavailable()),
+            _ => self.read_shown_field(name, field)?,
+        }
+        Ok(())
+    }
+
+    /// Reads a field of what the answer shows: which of the hits, and what of them and around them.
+    fn read_shown_field(&mut self, name: &str, field: At<'_>) -> ApiResult<()> {
+        use Code::*;
+        match name {
+            "offset" => self.offset = size(field.code(InvalidSearchOffset).positive_integer()?),
+            "limit" => self.limit = size(field.code(InvalidSearchLimit).positive_integer()?),
+            "page" => self.page = field.code(InvalidSearchPage).optional(|f| f.positive_integer().map(size))?,
+            "hitsPerPage" => {
+                self.hits_per_page =
+                    field.code(InvalidSearchHitsPerPage).optional(|f| f.positive_integer().map(size))?;
+            }
+            "attributesToRetrieve" => {
+                self.attributes_to_retrieve =
+                    field.code(InvalidSearchAttributesToRetrieve).optional(|f| f.strings())?;
+            }
+            "retrieveVectors" => self.retrieve_vectors = field.code(InvalidSearchRetrieveVectors).boolean()?,
+            "attributesToCrop" => {
+                self.attributes_to_crop = field.code(InvalidSearchAttributesToCrop).optional(|f| f.strings())?;
+            }
+            "cropLength" => self.crop_length = size(field.code(InvalidSearchCropLength).positive_integer()?),
+            "cropMarker" => self.crop_marker = mark(field.code(InvalidSearchCropMarker))?,
+            "attributesToHighlight" => {
+                self.attributes_to_highlight =
+                    field.code(InvalidSearchAttributesToHighlight).optional(|f| f.strings())?;
+            }
+            "highlightPreTag" => self.highlight_pre_tag = mark(field.code(InvalidSearchHighlightPreTag))?,
+            "highlightPostTag" => self.highlight_post_tag = mark(field.code(InvalidSearchHighlightPostTag))?,
+            "showMatchesPosition" => {
+                self.show_matches_position = field.code(InvalidSearchShowMatchesPosition).boolean()?;
+            }
+            "showRankingScore" => self.show_ranking_score = field.code(InvalidSearchShowRankingScore).boolean()?,
+            "showRankingScoreDetails" => {
+                self.show_ranking_score_details = field.code(InvalidSearchShowRankingScoreDetails).boolean()?;
+            }
+            "showPerformanceDetails" => {
+                self.show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
+            }
+            "facets" => self.facets = field.code(InvalidSearchFacets).optional(|f| f.strings())?,
+            "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             _ => {}
         }
         Ok(())

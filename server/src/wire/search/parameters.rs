@@ -104,6 +104,39 @@ impl SearchQuery {
                     .list(|element| component(element.number()?).map_err(|reason| element.invalid(reason)));
                 self.vector = Some(vector?);
             }
+            "filter" => self.filter = Some(filter(parameter.code(InvalidSearchFilter).text()?)),
+            "sort" => self.sort = Some(sort(parameter.code(InvalidSearchSort).text()?)),
+            "distinct" => self.distinct = Some(parameter.code(InvalidSearchDistinct).text()?.to_owned()),
+            "matchingStrategy" => {
+                let strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
+                self.matching_strategy = Some(strategy);
+            }
+            "attributesToSearchOn" => {
+                self.attributes_to_search_on = Some(parameter.code(InvalidSearchAttributesToSearchOn).strings()?);
+            }
+            "rankingScoreThreshold" => {
+                let parameter = parameter.code(InvalidSearchRankingScoreThreshold);
+                self.ranking_score_threshold = Some(unit_interval("rankingScoreThreshold", &parameter)?);
+            }
+            "locales" => self.locales = locales(&parameter.code(InvalidSearchLocales))?,
+            "pointInTime" => {
+                let id = point_in_time::id(&parameter.code(InvalidSearchPointInTime))?;
+                self.point_in_time.get_or_insert_default().id = id;
+            }
+            "pointInTimeKeepAliveMs" => {
+                let millis = parameter.code(InvalidSearchPointInTime).positive_integer()?;
+                self.point_in_time.get_or_insert_default().keep_alive = point_in_time::keep_alive(millis);
+            }
+            "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
+            _ => self.read_shown_parameter(name, parameter)?,
+        }
+        Ok(())
+    }
+
+    /// Reads a parameter of what the answer shows: which of the hits, and what of them and around them.
+    fn read_shown_parameter(&mut self, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
+        use Code::*;
+        match name {
             "offset" => self.offset = size(parameter.code(InvalidSearchOffset).positive_integer()?),
             "limit" => self.limit = size(parameter.code(InvalidSearchLimit).positive_integer()?),
             "page" => self.page = Some(size(parameter.code(InvalidSearchPage).positive_integer()?)),
@@ -118,12 +151,12 @@ impl SearchQuery {
                 self.attributes_to_crop = Some(parameter.code(InvalidSearchAttributesToCrop).strings()?);
             }
             "cropLength" => self.crop_length = size(parameter.code(InvalidSearchCropLength).positive_integer()?),
+            "cropMarker" => self.crop_marker = mark(&parameter.code(InvalidSearchCropMarker))?,
             "attributesToHighlight" => {
                 self.attributes_to_highlight = Some(parameter.code(InvalidSearchAttributesToHighlight).strings()?);
             }
-            "filter" => self.filter = Some(filter(parameter.code(InvalidSearchFilter).text()?)),
-            "sort" => self.sort = Some(sort(parameter.code(InvalidSearchSort).text()?)),
-            "distinct" => self.distinct = Some(parameter.code(InvalidSearchDistinct).text()?.to_owned()),
+            "highlightPreTag" => self.highlight_pre_tag = mark(&parameter.code(InvalidSearchHighlightPreTag))?,
+            "highlightPostTag" => self.highlight_post_tag = mark(&parameter.code(InvalidSearchHighlightPostTag))?,
             "showMatchesPosition" => {
                 self.show_matches_position = parameter.code(InvalidSearchShowMatchesPosition).boolean()?;
             }
@@ -137,25 +170,6 @@ impl SearchQuery {
                 self.show_performance_details = parameter.code(InvalidSearchShowPerformanceDetails).boolean()?;
             }
             "facets" => self.facets = Some(parameter.code(InvalidSearchFacets).strings()?),
-            "highlightPreTag" => {
-                self.highlight_pre_tag = mark(&parameter.code(InvalidSearchHighlightPreTag))?;
-            }
-            "highlightPostTag" => {
-                self.highlight_post_tag = mark(&parameter.code(InvalidSearchHighlightPostTag))?;
-            }
-            "cropMarker" => self.crop_marker = mark(&parameter.code(InvalidSearchCropMarker))?,
-            "matchingStrategy" => {
-                let strategy = parameter.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
-                self.matching_strategy = Some(strategy);
-            }
-            "attributesToSearchOn" => {
-                self.attributes_to_search_on = Some(parameter.code(InvalidSearchAttributesToSearchOn).strings()?);
-            }
-            "rankingScoreThreshold" => {
-                let parameter = parameter.code(InvalidSearchRankingScoreThreshold);
-                self.ranking_score_threshold = Some(unit_interval("rankingScoreThreshold", &parameter)?);
-            }
-            "locales" => self.locales = locales(&parameter.code(InvalidSearchLocales))?,
             "explain" => {
                 if parameter.code(InvalidSearchExplain).boolean()? {
                     self.explain.get_or_insert_default();
@@ -165,15 +179,6 @@ impl SearchQuery {
                 let id = parameter.code(InvalidSearchExplain).text()?.to_owned();
                 self.explain.get_or_insert_default().document_id = Some(id);
             }
-            "pointInTime" => {
-                let id = point_in_time::id(&parameter.code(InvalidSearchPointInTime))?;
-                self.point_in_time.get_or_insert_default().id = id;
-            }
-            "pointInTimeKeepAliveMs" => {
-                let millis = parameter.code(InvalidSearchPointInTime).positive_integer()?;
-                self.point_in_time.get_or_insert_default().keep_alive = point_in_time::keep_alive(millis);
-            }
-            "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
             _ => return Err(personalization_unavailable()),
         }
         Ok(())

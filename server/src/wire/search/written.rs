@@ -3,82 +3,55 @@
 use lamina_engine::search::Fusion;
 use serde_json::{Map, Value, json};
 
-use super::{Hybrid, MATCHING_STRATEGIES, SearchQuery};
+use super::{FIELDS, Hybrid, MATCHING_STRATEGIES, SearchQuery};
 
 impl SearchQuery {
     /// The body of a query of a federated search: everything but pages, facets and `useNetwork`, which belong to the
     /// merged list.
     pub fn as_federated_query(&self) -> Map<String, Value> {
-        // By name, so that a new field is not forgotten here.
-        let SearchQuery {
-            q,
-            vector,
-            media,
-            hybrid,
-            offset: _,
-            limit: _,
-            page: _,
-            hits_per_page: _,
-            attributes_to_retrieve,
-            retrieve_vectors,
-            attributes_to_crop,
-            crop_length,
-            attributes_to_highlight,
-            show_matches_position,
-            show_ranking_score,
-            show_ranking_score_details,
-            show_performance_details: _,
-            filter,
-            sort,
-            distinct: _,
-            facets: _,
-            highlight_pre_tag,
-            highlight_post_tag,
-            crop_marker,
-            matching_strategy,
-            attributes_to_search_on,
-            ranking_score_threshold,
-            locales,
-            explain,
-            use_network: _,
-            // States of this server.
-            point_in_time: _,
-        } = self;
-        let strategy =
-            MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == *matching_strategy).map(|(name, _)| *name);
-        let hybrid = hybrid.as_ref().map(written_hybrid);
-        let explain = explain.as_ref().map(|explain| match &explain.document_id {
-            Some(id) => json!({ "documentId": id }),
-            None => json!(true),
-        });
-        let locales: Vec<&str> = locales.iter().map(|language| language.code()).collect();
-        let all = json!({
-            "q": q,
-            "vector": vector,
-            "media": media,
-            "hybrid": hybrid,
-            "attributesToRetrieve": attributes_to_retrieve,
-            "retrieveVectors": retrieve_vectors,
-            "attributesToCrop": attributes_to_crop,
-            "cropLength": crop_length,
-            "attributesToHighlight": attributes_to_highlight,
-            "showMatchesPosition": show_matches_position,
-            "showRankingScore": show_ranking_score,
-            "showRankingScoreDetails": show_ranking_score_details,
-            "filter": filter,
-            "sort": sort,
-            "highlightPreTag": highlight_pre_tag,
-            "highlightPostTag": highlight_post_tag,
-            "cropMarker": crop_marker,
-            "matchingStrategy": strategy,
-            "attributesToSearchOn": attributes_to_search_on,
-            "rankingScoreThreshold": ranking_score_threshold,
-            "locales": (!locales.is_empty()).then_some(locales),
-            "explain": explain,
-        });
-        match all {
-            Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-            _ => Map::new(),
+        let fields = FIELDS.iter().map(|name| ((*name).to_owned(), self.written_field(name)));
+        fields.filter(|(_, value)| !value.is_null()).collect()
+    }
+
+    /// A field as it is sent to another server; null for what is not.
+    fn written_field(&self, name: &str) -> Value {
+        match name {
+            "q" => json!(self.q),
+            "vector" => json!(self.vector),
+            "media" => json!(self.media),
+            "hybrid" => json!(self.hybrid.as_ref().map(written_hybrid)),
+            "attributesToRetrieve" => json!(self.attributes_to_retrieve),
+            "retrieveVectors" => json!(self.retrieve_vectors),
+            "attributesToCrop" => json!(self.attributes_to_crop),
+            "cropLength" => json!(self.crop_length),
+            "attributesToHighlight" => json!(self.attributes_to_highlight),
+            "showMatchesPosition" => json!(self.show_matches_position),
+            "showRankingScore" => json!(self.show_ranking_score),
+            "showRankingScoreDetails" => json!(self.show_ranking_score_details),
+            "filter" => json!(self.filter),
+            "sort" => json!(self.sort),
+            "highlightPreTag" => json!(self.highlight_pre_tag),
+            "highlightPostTag" => json!(self.highlight_post_tag),
+            "cropMarker" => json!(self.crop_marker),
+            "matchingStrategy" => {
+                let strategy = MATCHING_STRATEGIES.iter().find(|(_, one)| Some(*one) == self.matching_strategy);
+                json!(strategy.map(|(name, _)| name))
+            }
+            "attributesToSearchOn" => json!(self.attributes_to_search_on),
+            "rankingScoreThreshold" => json!(self.ranking_score_threshold),
+            "locales" if self.locales.is_empty() => Value::Null,
+            "locales" => self.locales.iter().map(|language| language.code()).collect(),
+            "explain" => json!(self.explain.as_ref().map(|explain| match &explain.document_id {
+                Some(id) => json!({ "documentId": id }),
+                None => json!(true),
+            })),
+            // Of the merged list.
+            "offset" | "limit" | "page" | "hitsPerPage" | "facets" | "distinct" | "showPerformanceDetails" => {
+                Value::Null
+            }
+            // Of this server: where it sends the query, which state it holds, and what it refuses.
+            "useNetwork" | "pointInTime" | "personalize" => Value::Null,
+            other => unreachable!("`{other}` is a field of a search: say here what others get of it"),
         }
     }
 }
@@ -114,6 +87,8 @@ mod tests {
         let query = SearchQuery::from_body(&body).unwrap();
         let written = Value::Object(query.as_federated_query());
         assert_eq!(SearchQuery::from_body(&written).unwrap(), query);
+        // No field is forgotten.
+        assert!(FIELDS.iter().all(|name| written.get(name).is_none_or(|value| !value.is_null())));
         let paged = SearchQuery::from_body(&json!({"limit": 3, "facets": ["a"], "useNetwork": true})).unwrap();
         let written = paged.as_federated_query();
         assert!(["limit", "facets", "useNetwork"].iter().all(|name| !written.contains_key(*name)), "{written:?}");

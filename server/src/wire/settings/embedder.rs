@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::secrets::redact;
 use super::values::words;
 use crate::embedders::{check_fragments, check_templates};
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::is_framing;
 use crate::secret::shown_url;
@@ -140,7 +141,8 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
         "source" => drop(field.one_of(&SOURCES)?),
         "model" | "revision" | "apiKey" => drop(field.string()?),
         "documentTemplate" => {
-            if let Err(reason) = check_template_limits(&field.string()?) {
+            if let Err(limit) = check_template_limits(&field.string()?) {
+                let reason = limit.sentence();
                 return Err(field.error(format!("`{}`: the template is refused: {reason}", place(&field))));
             }
         }
@@ -173,7 +175,8 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
                 if fragment.object()?.contains_key("value") { Ok(()) } else { Err(fragment.missing_field("value")) }
             })?;
             let fragments = field.object()?.values().filter_map(|fragment| fragment.get("value"));
-            if let Err(reason) = check_fragments_limits(fragments) {
+            if let Err(limit) = check_fragments_limits(fragments) {
+                let reason = limit.sentence();
                 return Err(field.error(format!("`{}`: the fragments are refused: {reason}", place(&field))));
             }
         }

@@ -267,6 +267,11 @@ fn localized_attributes() {
     assert_eq!(message(json!({"locales": []})), "Missing field `attributePatterns` inside `.localizedAttributes[0]`");
 }
 
+/// What is refused of an embedder without a feature.
+fn without(off: Feature, body: Value) -> Result<(), Code> {
+    check_features(None, &json!({"embedders": {"e": body}}), &|feature| feature != off).map_err(|error| error.code)
+}
+
 #[test]
 fn embedders() {
     let refused_one = |body: Value| refused(json!({"embedders": {"e": body}}));
@@ -301,13 +306,18 @@ fn embedders() {
         assert_eq!(code, Code::InvalidSettingsEmbedders);
         assert!(message.starts_with(start), "{message}");
     }
-    let off = |body: Value, off: Feature| {
-        check_features(None, &json!({"embedders": {"e": body}}), &|feature| feature != off).map_err(|error| error.code)
-    };
+    assert_eq!(
+        refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
+        "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"
+    );
+}
+
+#[test]
+fn embedders_of_features() {
     let composite = Feature::CompositeEmbedders;
-    assert_eq!(off(json!({"source": "composite"}), composite), Err(Code::FeatureNotEnabled));
-    assert_eq!(off(json!({"searchEmbedder": {}}), composite), Err(Code::FeatureNotEnabled));
-    assert_eq!(off(json!({"source": "rest", "searchEmbedder": null}), composite), Ok(()));
+    assert_eq!(without(composite, json!({"source": "composite"})), Err(Code::FeatureNotEnabled));
+    assert_eq!(without(composite, json!({"searchEmbedder": {}})), Err(Code::FeatureNotEnabled));
+    assert_eq!(without(composite, json!({"source": "rest", "searchEmbedder": null})), Ok(()));
     let sides = |search: Value| {
         let indexing = json!({"source": "rest", "url": "http://x", "request": "{{text}}", "response": "{{embedding}}"});
         read(&json!({"embedders": {"e": {"source": "composite", "searchEmbedder": search, "indexingEmbedder": indexing}}}))
@@ -326,16 +336,16 @@ fn embedders() {
     );
     assert!(sides(json!({"source": "ollama", "model": "m", "documentTemplate": "x"})).is_err());
     let multimodal = Feature::Multimodal;
-    assert_eq!(off(json!({"searchFragments": {}}), multimodal), Err(Code::FeatureNotEnabled));
+    assert_eq!(without(multimodal, json!({"searchFragments": {}})), Err(Code::FeatureNotEnabled));
     assert_eq!(
-        off(json!({"indexingEmbedder": {"indexingFragments": {"a": {"value": 1}}}}), multimodal),
+        without(multimodal, json!({"indexingEmbedder": {"indexingFragments": {"a": {"value": 1}}}})),
         Err(Code::FeatureNotEnabled)
     );
-    assert_eq!(off(json!({"searchFragments": null, "url": "u"}), multimodal), Ok(()));
-    assert_eq!(
-        refused_alone("embedders", json!({"e": {"source": "userProvided"}})).1,
-        "`.embedders.e`: Missing field `dimensions` (note: this field is mandatory for source `userProvided`)"
-    );
+    assert_eq!(without(multimodal, json!({"searchFragments": null, "url": "u"})), Ok(()));
+}
+
+#[test]
+fn models_of_openai() {
     // Whatever the address: others are what `rest` is for.
     for (model, dimensions, reason) in [
         ("m", 2, "`.embedders.e.model`: Invalid model `m` for OpenAI."),

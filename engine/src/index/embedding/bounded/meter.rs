@@ -7,6 +7,7 @@ use std::rc::Rc;
 use liquid_core::model::{Value, ValueView};
 use liquid_core::{Error, Result, Runtime};
 
+use super::super::limit::TemplateLimit;
 use super::{DOCUMENT_FACTOR, Keep, OUTPUT_BYTES_MAX, STEPS_MAX, WORK_BYTES_MAX};
 
 /// Bytes of a pass of a loop that are one step: even if the whole template is the loop and made of the shortest tags.
@@ -69,15 +70,13 @@ impl Meter {
         runtime.registers().get_mut::<Meter>().clone()
     }
 
-    /// The limit that was reached, as a sentence about the template.
-    pub(super) fn exceeded(&self) -> Option<String> {
+    /// The limit that was reached.
+    pub(super) fn exceeded(&self) -> Option<TemplateLimit> {
         let counters = &self.counters;
         Some(match counters.exceeded.get()? {
-            Exceeded::Steps => format!("rendering takes more than {} steps", counters.steps_max),
-            Exceeded::Bytes => {
-                format!("rendering reads and makes more than {} bytes for this input", counters.bytes_max)
-            }
-            Exceeded::Output => format!("its text has more than {OUTPUT_BYTES_MAX} bytes"),
+            Exceeded::Steps => TemplateLimit::Steps { most: counters.steps_max },
+            Exceeded::Bytes => TemplateLimit::Work { most: counters.bytes_max },
+            Exceeded::Output => TemplateLimit::Output { most: OUTPUT_BYTES_MAX },
         })
     }
 

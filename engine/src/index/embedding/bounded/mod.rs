@@ -18,6 +18,8 @@ use liquid_core::runtime::{RuntimeBuilder, Template};
 use liquid_core::{Language, Renderable, Runtime};
 
 use super::cut;
+use super::error::TemplateError;
+use super::limit::TemplateLimit;
 pub(super) use meter::Allowance;
 use meter::{Meter, Output};
 use scope::Root;
@@ -43,24 +45,6 @@ const PARSE_STACK_BYTES: usize = 8 << 20;
 const RENDER_STACK_BYTES: usize = 1 << 20;
 /// The stack that a rendering gets otherwise.
 const RENDER_STACK_GROWN_BYTES: usize = 4 << 20;
-
-/// Why a template cannot be used, or made no text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TemplateError {
-    /// It passes a limit; the message names it.
-    Limit(String),
-    /// It is wrong, or reads what is not there.
-    Wrong(String),
-}
-
-impl TemplateError {
-    /// What there is to say about it.
-    pub(super) fn into_message(self) -> String {
-        match self {
-            TemplateError::Limit(message) | TemplateError::Wrong(message) => message,
-        }
-    }
-}
 
 /// What happens to text beyond a limit.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +93,7 @@ impl Program {
             blocks::nesting::begin();
             let elements = liquid_core::parser::parse(source, &LANGUAGE);
             if blocks::nesting::was_exceeded() {
-                return Err(TemplateError::Limit(format!("its blocks are nested more than {NESTING_MAX} levels deep")));
+                return Err(TemplateError::Limit(TemplateLimit::Nesting { most: NESTING_MAX }));
             }
             let elements = elements.map_err(|error| TemplateError::Wrong(shortened(&error)))?;
             Ok(Program { template: Template::new(elements), source_bytes: source.len() })

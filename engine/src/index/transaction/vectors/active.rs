@@ -5,7 +5,8 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::super::embedding::{
-    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, RenderFailure, Rendered, TextTemplate,
+    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, RenderFailure, Rendered, TemplateError,
+    TextTemplate,
 };
 use super::super::super::error::IndexError;
 use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings, VECTORS_FIELD, covers};
@@ -140,7 +141,7 @@ impl ActiveEmbedder {
 }
 
 /// Fragments take the place of a template.
-fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, String> {
+fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, TemplateError> {
     if settings.fragments.is_empty() {
         return TextTemplate::new(&settings.template, settings.template_bytes_max).map(DocumentTemplate::Text);
     }
@@ -171,8 +172,8 @@ impl Maker {
             let document_id = document_id_json(document, primary_key);
             match failure {
                 RenderFailure::Missing(reason) => EmbeddingError::Render { document_id, reason },
-                RenderFailure::Limit(reason) => {
-                    EmbeddingError::RenderLimit { embedder: self.name.clone(), document_id, reason }
+                RenderFailure::Limit(limit) => {
+                    EmbeddingError::RenderLimit { embedder: self.name.clone(), document_id, limit }
                 }
             }
         })?;

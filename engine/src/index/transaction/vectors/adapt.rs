@@ -1,21 +1,25 @@
 //! Brings the vectors of segments in line with changed settings: a file beside each segment that needs one.
 
+use serde_json::value::RawValue;
+
 use super::super::super::embedding::{EmbedFailure, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::files::FileGuard;
 use super::super::super::progress::Phase;
 use super::super::super::settings::{EmbedderSettings, Settings};
 use super::super::super::snapshot::SegmentView;
+use super::super::document_runs::{for_each_document, runs_of};
 use super::super::document_writer::Reading;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
-use super::super::settings_change::{for_each_document, runs_of};
 use super::super::threads::check;
 use super::active::ActiveEmbedder;
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
-use crate::segment::{SegmentError, SegmentReader, StoredVectors, VectorShape, VectorsBuilder, write_vector_file};
+use crate::segment::{
+    SegmentError, SegmentReader, StoredVectors, VectorShape, VectorState, VectorsBuilder, write_vector_file,
+};
 
 /// What a change of settings means for the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +132,36 @@ impl VectorTarget for Beside {
     }
 }
 
+/// The vectors that a document has in its segment.
+fn stored<'r>(
+    reader: &'r SegmentReader,
+    embedder: &ActiveEmbedder,
+    doc: u32,
+) -> Result<Option<(StoredVectors<'r>, VectorShape)>, IndexError> {
+    let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
+    let stored = stored.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
+    stored.map_err(|error: SegmentError| IndexError::from(error))
+}
+
+/// Whether stored vectors stay, whatever the document says.
+fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shape: VectorShape) -> bool {
+    // What is made anew makes all vectors of one size: those that came with the document go if they have another.
+    let is_anew = matches!(work, Work::Make | Work::Render);
+    let fits = stored.count == 0 || shape.dimensions == embedder.shape.dimensions;
+    // What came with the document stays, unless it waits for a better one.
+    let waits = stored.state.regenerates() && embedder.maker.is_some();
+    (!is_anew || fits)
+        && (stored.state.is_user_provided() && !waits
+            || !stored.state.regenerates()
+            || matches!(work, Work::Quantize | Work::Complete | Work::None))
+}
+
+/// What the text of `_vectors` says of an embedder; the last of repeated names counts.
+fn named<'v>(vectors: &'v str, embedder: &ActiveEmbedder) -> Option<&'v RawValue> {
+    let entries = embedders_of(vectors).ok()?;
+    entries.into_iter().rev().find(|(name, _)| name == embedder.name()).map(|(_, json)| json)
+}
+
 impl Adaptation<'_> {
     fn adapt(&self, segment: &SegmentView) -> Result<SegmentView, IndexError> {
         let (resources, reader) = (self.resources, &segment.reader);
@@ -162,7 +196,7 @@ impl Adaptation<'_> {
             return Ok(segment.clone());
         }
         let (directory, reader) = (self.resources.directory, &segment.reader);
-        let file = write_vector_file(&beside.0, &**directory, reader.meta())?;
+        let file = write_vector_file(&beside.0, &**directory, reader.meta(), &self.resources.list_thresholds)?;
         let added = FileGuard::provisional(directory.clone(), file.file.name.clone());
         let files = segment.files.iter().cloned().chain([added]).collect();
         let mut meta = reader.meta().clone();
@@ -181,66 +215,77 @@ impl Adaptation<'_> {
         json: &[u8],
     ) -> Result<(), IndexError> {
         let (plain, vectors) = split_vectors(json)?;
-        for (number, (embedder, work)) in self.embedders.iter().zip(self.works).enumerate() {
-            let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
-            let stored = stored.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
-            let stored = stored.map_err(|error: SegmentError| IndexError::from(error))?;
-            // What is made anew makes all vectors of one size: those that came with the document go if they have another.
-            let is_anew = matches!(work, Work::Make | Work::Render);
-            let fits = |stored: &StoredVectors<'_>, shape: VectorShape| {
-                stored.count == 0 || shape.dimensions == embedder.shape.dimensions
-            };
-            let keeps = stored.filter(|(stored, shape)| !is_anew || fits(stored, *shape)).filter(|(stored, _)| {
-                // What came with the document stays, unless it waits for a better one.
-                stored.state.is_user_provided() && !(stored.state.regenerates() && embedder.maker.is_some())
-                    || !stored.state.regenerates()
-                    || matches!(work, Work::Quantize | Work::Complete | Work::None)
-            });
-            if *work == Work::Complete && keeps.is_some() {
-                continue;
-            }
-            if let Some((stored, shape)) = keeps {
-                let id = || document_id_json(&plain, self.reading.primary_key).trim_matches('"').to_owned();
-                self.check_size(embedder, shape, stored.count, id)?;
-                if shape.dimensions == embedder.shape.dimensions {
-                    beside.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+        for (number, (embedder, &work)) in self.embedders.iter().zip(self.works).enumerate() {
+            let stored = stored(reader, embedder, doc)?;
+            if let Some((kept, shape)) = stored.filter(|(stored, shape)| stays(embedder, work, stored, *shape)) {
+                if work != Work::Complete {
+                    self.keep(beside, embedder, doc, &plain, (kept, shape))?;
                 }
                 continue;
             }
             // Data of the document until now.
-            let named = vectors.filter(|_| stored.is_none()).and_then(|vectors| {
-                let entries = embedders_of(vectors).ok()?;
-                entries.into_iter().rev().find(|(name, _)| name == embedder.name()).map(|(_, json)| json.get())
-            });
-            if let Some(json) = named {
-                let id = || document_id_json(&plain, self.reading.primary_key);
-                let supplied = SuppliedVectors::parse(embedder.name(), json, id)?;
-                supplied
-                    .check(embedder.name(), embedder.shape.dimensions as usize, || id().trim_matches('"').to_owned())?;
-                if let Some(vectors) = supplied.vectors {
-                    let state = crate::segment::VectorState::supplied(supplied.regenerate);
-                    beside.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
-                    continue;
-                }
-                if !supplied.regenerate {
-                    let none = crate::segment::VectorState::supplied(false);
-                    beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, none, 0, &[]);
-                    continue;
-                }
+            let named = vectors.filter(|_| stored.is_none()).and_then(|vectors| named(vectors, embedder));
+            if let Some(json) = named
+                && self.take_supplied(beside, embedder, doc, &plain, json.get())?
+            {
+                continue;
             }
-            let reusable = stored.filter(|(_, shape)| *work == Work::Render && *shape == embedder.shape);
+            let reusable = stored.filter(|(_, shape)| work == Work::Render && *shape == embedder.shape);
             match documents.generate(beside, number, doc, &plain, reusable) {
-                Err(IndexError::Embedding(
-                    EmbeddingError::Render { document_id, reason }
-                    | EmbeddingError::RenderLimit { document_id, reason, .. },
-                )) if *work == Work::Complete => {
+                Err(IndexError::Embedding(EmbeddingError::Render { document_id, reason }))
+                    if work == Work::Complete =>
+                {
                     self.log.failed(embedder.name(), document_id, EmbedFailure::user(reason).of_text());
+                }
+                Err(IndexError::Embedding(EmbeddingError::RenderLimit { document_id, limit, .. }))
+                    if work == Work::Complete =>
+                {
+                    self.log.failed(embedder.name(), document_id, EmbedFailure::user(limit.to_string()).of_text());
                 }
                 generated => generated?,
             }
         }
         documents.flush_if_full(beside)?;
         beside.make_room(self.resources)
+    }
+
+    /// Keeps stored vectors, if they have the size of the others.
+    fn keep(
+        &self,
+        beside: &mut Beside,
+        embedder: &ActiveEmbedder,
+        doc: u32,
+        plain: &[u8],
+        (stored, shape): (StoredVectors<'_>, VectorShape),
+    ) -> Result<(), IndexError> {
+        let id = || document_id_json(plain, self.reading.primary_key).trim_matches('"').to_owned();
+        self.check_size(embedder, shape, stored.count, id)?;
+        if shape.dimensions == embedder.shape.dimensions {
+            beside.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+        }
+        Ok(())
+    }
+
+    /// Takes what the document says of its vectors; `false` when they are to be made.
+    fn take_supplied(
+        &self,
+        beside: &mut Beside,
+        embedder: &ActiveEmbedder,
+        doc: u32,
+        plain: &[u8],
+        json: &str,
+    ) -> Result<bool, IndexError> {
+        let id = || document_id_json(plain, self.reading.primary_key);
+        let supplied = SuppliedVectors::parse(embedder.name(), json, id)?;
+        let size = embedder.shape.dimensions as usize;
+        supplied.check(embedder.name(), size, || id().trim_matches('"').to_owned())?;
+        let (state, vectors) = match (supplied.vectors, supplied.regenerate) {
+            (Some(vectors), regenerate) => (VectorState::supplied(regenerate), vectors),
+            (None, false) => (VectorState::supplied(false), Vec::new()),
+            (None, true) => return Ok(false),
+        };
+        beside.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
+        Ok(true)
     }
 
     fn check_size(

@@ -8,9 +8,9 @@ use super::super::super::embedding::{EmbedFailure, Embedded, EmbeddingError, Emb
 use super::super::super::error::IndexError;
 use super::super::super::progress::Phase;
 use super::super::super::snapshot::SegmentView;
+use super::super::document_runs::{for_each_document, runs_of};
 use super::super::document_writer::Reading;
 use super::super::resources::Resources;
-use super::super::settings_change::{for_each_document, runs_of};
 use super::super::threads::check;
 use super::active::{ActiveEmbedder, When};
 use super::adapt::{Adaptation, Beside, Work};

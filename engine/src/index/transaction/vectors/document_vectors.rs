@@ -68,6 +68,14 @@ pub(in super::super) struct Taken<'j> {
     supplied: Vec<(String, &'j RawValue)>,
 }
 
+/// A document that was written, whose vectors are settled.
+#[derive(Clone, Copy)]
+struct Document<'t> {
+    doc: DocId,
+    id: InternalId,
+    taken: &'t Taken<'t>,
+}
+
 impl<'a> DocumentVectors<'a> {
     pub(in super::super) fn new(
         resources: &'a Resources<'a>,
@@ -121,6 +129,7 @@ impl<'a> DocumentVectors<'a> {
         taken: &Taken<'_>,
         origin: Origin<'_>,
     ) -> Result<(), IndexError> {
+        let document = Document { doc, id, taken };
         for number in 0..self.embedders.len() {
             let embedder = &self.embedders[number];
             let earlier = earlier(origin, embedder.name(), embedder.shape)?;
@@ -130,9 +139,9 @@ impl<'a> DocumentVectors<'a> {
                 Some((_, json)) => {
                     let document_id = || document_id_json(&taken.json, self.primary_key);
                     let supplied = SuppliedVectors::parse(embedder.name(), json.get(), document_id)?;
-                    self.settle_supplied(target, number, doc, id, taken, supplied, earlier)?;
+                    self.settle_supplied(target, number, document, supplied, earlier)?;
                 }
-                None => self.settle_unnamed(target, number, doc, id, taken, origin, earlier)?,
+                None => self.settle_unnamed(target, number, document, origin, earlier)?,
             }
         }
         if let (Origin::Updates(..) | Origin::Rewrites(..), Some((reader, old))) = (origin, origin.earlier()) {
@@ -157,14 +166,12 @@ impl<'a> DocumentVectors<'a> {
         if many || self.pending_bytes >= PENDING_BYTES_MAX { self.flush(target) } else { Ok(()) }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one document's view, split by what it says")]
+    /// What the document says of the vectors of embedder `number` counts.
     fn settle_supplied(
         &mut self,
         target: &mut dyn VectorTarget,
         number: usize,
-        doc: DocId,
-        id: InternalId,
-        taken: &Taken<'_>,
+        Document { doc, id, taken }: Document<'_>,
         supplied: SuppliedVectors,
         earlier: Option<(StoredVectors<'_>, VectorShape)>,
     ) -> Result<(), IndexError> {
@@ -198,14 +205,12 @@ impl<'a> DocumentVectors<'a> {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one document's view, split by what it says")]
+    /// The document says nothing of the vectors of embedder `number`: where they come from depends on what it replaces.
     fn settle_unnamed(
         &mut self,
         target: &mut dyn VectorTarget,
         number: usize,
-        doc: DocId,
-        id: InternalId,
-        taken: &Taken<'_>,
+        Document { doc, id, taken }: Document<'_>,
         origin: Origin<'_>,
         earlier: Option<(StoredVectors<'_>, VectorShape)>,
     ) -> Result<(), IndexError> {

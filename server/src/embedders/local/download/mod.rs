@@ -26,8 +26,8 @@ const FILE_BYTES_MAX: u64 = 8 << 30;
 const DOWNLOAD_TIME: Duration = Duration::from_secs(60 * 60);
 /// Tries in a row that bring nothing new.
 const FRUITLESS_TRIES_MAX: u32 = 3;
-/// Between two tries. (Less in tests, which so are quick.)
-const PAUSE: Duration = if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(1) };
+/// Between two tries.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Names the commit that a revision stands for.
 const COMMIT_HEADER: &str = "x-repo-commit";
 /// The version of a file that is kept elsewhere.
@@ -40,6 +40,8 @@ pub(super) struct Hub {
     url: String,
     token: Option<String>,
     outbound: Outbound,
+    /// Between two tries.
+    pause: Duration,
 }
 
 /// What became of a file that was asked for.
@@ -68,7 +70,7 @@ impl Trouble {
 
 impl Hub {
     pub(super) fn new(url: &str, token: Option<String>, outbound: Outbound) -> Hub {
-        Hub { url: url.trim_end_matches('/').to_owned(), token, outbound }
+        Hub { url: url.trim_end_matches('/').to_owned(), token, outbound, pause: PAUSE }
     }
 
     /// For people: without a password.
@@ -142,7 +144,7 @@ impl Hub {
                 return Err(trouble.reason);
             }
             tracing::info!(reason = trouble.reason, file = %to.display(), "a download broke off; it goes on");
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(self.pause);
         }
     }
 

@@ -160,7 +160,8 @@ impl Fixture {
             let _guard = self.runtime.enter();
             Outbound::new("any".parse().unwrap()).unwrap()
         };
-        let hub = Hub::new(&self.hub.url, token.map(str::to_owned), outbound);
+        let mut hub = Hub::new(&self.hub.url, token.map(str::to_owned), outbound);
+        hub.pause = Duration::from_millis(10);
         hub.download("org/model", revision, &self.model(), &self.cancelled)
     }
 

@@ -1,0 +1,107 @@
+//! What the handle of an index and its merge thread work on, and how they publish the next snapshot.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::bulk::BulkActivity;
+use super::commit::{persist, retire};
+use super::error::IndexError;
+use super::lock::IndexLock;
+use super::merge_control::MergeControl;
+use super::options::IndexOptions;
+use super::progress::Progress;
+use super::settings::Settings;
+use super::snapshot::Snapshot;
+use super::transaction::Resources;
+use crate::segment::StoreDictionary;
+use crate::storage::Directory;
+use crate::text::Tokenizer;
+
+/// What the handle and the merge thread work on.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) options: IndexOptions,
+    pub(super) current: ArcSwap<Snapshot>,
+    pub(super) next_segment_id: AtomicU64,
+    /// Held by the thread that makes the next snapshot, from reading the current one to publishing.
+    pub(super) writer: Mutex<()>,
+    pub(super) merges: MergeControl,
+    pub(super) bulk: BulkActivity,
+    /// The tokenizer of the last batch and the settings it was made for.
+    pub(super) tokenizer: Mutex<Option<(Arc<Settings>, Tokenizer)>>,
+    pub(super) _lock: Option<IndexLock>,
+}
+
+/// The right to publish the next snapshot.
+#[derive(Debug)]
+pub(super) struct WriterGuard<'a> {
+    shared: &'a Shared,
+    _guard: MutexGuard<'a, ()>,
+}
+
+impl Shared {
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    pub(super) fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {
+        match &*self.tokenizer.lock() {
+            Some((made_for, tokenizer)) if Arc::ptr_eq(made_for, settings) => tokenizer.clone(),
+            _ => settings.tokenizer(),
+        }
+    }
+
+    pub(super) fn resources<'a>(
+        &'a self,
+        store_dictionary: &'a StoreDictionary,
+        progress: &'a Progress,
+        cancelled: &'a AtomicBool,
+        embeds_later: bool,
+    ) -> Resources<'a> {
+        Resources {
+            directory: &self.directory,
+            runtime: &self.options.runtime,
+            store_dictionary,
+            next_segment_id: &self.next_segment_id,
+            thread_count: self.options.indexing_threads,
+            memory_bytes: self.options.indexing_memory_bytes,
+            list_thresholds: self.options.list_thresholds,
+            embedders: &*self.options.embedders,
+            embeds_later,
+            progress,
+            cancelled,
+        }
+    }
+
+    /// Waits for the writer before.
+    pub(super) fn lock_writer(&self) -> WriterGuard<'_> {
+        WriterGuard { shared: self, _guard: self.writer.lock() }
+    }
+}
+
+impl WriterGuard<'_> {
+    /// Commits: durable first, then visible.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    pub(super) fn publish(&self, new: Snapshot) -> Result<(), IndexError> {
+        let shared = self.shared;
+        let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
+        let old = shared.snapshot();
+        debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
+        persist(&shared.directory, &new, next_segment_id, shared.options.inline_tombstones_max)?;
+        self.replace(new);
+        Ok(())
+    }
+
+    /// Makes a state visible that is durable already.
+    pub(super) fn replace(&self, new: Snapshot) {
+        let (old, new) = (self.shared.snapshot(), Arc::new(new));
+        self.shared.current.store(Arc::clone(&new));
+        retire(&self.shared.directory, &old, &new);
+    }
+}

@@ -1,0 +1,51 @@
+//! What `ARCHITECTURE.md` names is there.
+
+use std::fs;
+
+use super::none;
+use crate::server::repository;
+
+fn map() -> String {
+    fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map")
+}
+
+/// Paths that the map gives as examples of what a newcomer adds.
+const ADDED_BY_EXAMPLE: [&str; 3] =
+    ["engine/src/index/settings/word_forms.rs", "server/src/wire/settings/word_forms.rs", "server/src/routes/terms.rs"];
+
+#[test]
+fn the_map_names_files_that_are_there() {
+    let map = map();
+    let names = map.split('`').skip(1).step_by(2);
+    let is_path = |name: &&str| {
+        ["engine/", "server/", "tests/", "docs/", "benches/", "fuzz/"].iter().any(|folder| name.starts_with(folder))
+    };
+    let paths: Vec<&str> = names.filter(is_path).collect();
+    assert!(paths.len() > 20, "the map names files: {paths:?}");
+    let absent = |path: &&str| {
+        // `server/engine_errors` is short for the module of that name.
+        let in_sources = path.replacen('/', "/src/", 1);
+        let names = [(*path).to_owned(), in_sources.clone(), format!("{in_sources}.rs")];
+        !ADDED_BY_EXAMPLE.contains(path) && !names.iter().any(|name| repository().join(name).exists())
+    };
+    none(paths.into_iter().filter(absent).map(|path| format!("ARCHITECTURE.md: no {path}")).collect());
+}
+
+/// Each step of a way names a file and a function in it.
+#[test]
+fn the_ways_name_functions_that_are_there() {
+    let map = map();
+    let ways = map.split("<!-- the ways -->").skip(1).step_by(2);
+    let steps: Vec<&str> =
+        ways.flat_map(str::lines).filter(|line| line.starts_with("| ") && !line.starts_with("| |")).collect();
+    assert!(steps.len() > 30, "the ways have steps: {steps:?}");
+    let absent = |step: &&str| {
+        let place = step.trim_end_matches(" |").rsplit(" | ").next().expect("a place");
+        let names: Vec<&str> = place.split('`').skip(1).step_by(2).collect();
+        let [file, function] = names[..] else { return true };
+        let text = fs::read_to_string(repository().join(file)).unwrap_or_default();
+        let begins = |rest: &str| rest.strip_prefix(function).is_some_and(|rest| rest.starts_with(['(', '<']));
+        !text.split("fn ").skip(1).any(begins)
+    };
+    none(steps.into_iter().filter(absent).map(|step| format!("ARCHITECTURE.md: not there: {step}")).collect());
+}
