@@ -8,6 +8,7 @@ port=${PORT:-7700}
 url=http://127.0.0.1:$port
 data=$PWD/demo.lamina
 log=$PWD/target/demo.log
+mkdir -p target
 
 scripts/setup.sh demo
 if curl -s -o /dev/null --max-time 2 "$url/health"; then
@@ -16,10 +17,11 @@ if curl -s -o /dev/null --max-time 2 "$url/health"; then
 fi
 
 echo "Building (a few minutes the first time) ..."
-# What runs models inside the server would take half of that time, and nothing here needs it.
-cargo build --release --bin lamina --no-default-features
+# What runs models inside the server and optimising to the end would take most of the time, and nothing here needs them.
+cargo build --profile demo --bin lamina --no-default-features
+lamina=target/demo/lamina
 
-nohup target/release/lamina --db-path "$data" --http-addr "127.0.0.1:$port" >"$log" 2>&1 &
+nohup "$lamina" serve --db-path "$data" --http-addr "127.0.0.1:$port" >"$log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   curl -s -o /dev/null --max-time 1 "$url/health" && break
@@ -28,7 +30,10 @@ for _ in $(seq 100); do
 done
 disown $server
 
-target/release/lamina import --url "$url" --index films --primary-key id scripts/sample/films.ndjson.zst
+"$lamina" settings set --url "$url" --index films \
+  '{"filterableAttributes": ["genres", "cast", "year"], "sortableAttributes": ["year"]}' 2>/dev/null ||
+  echo "(the settings of an earlier try stay)"
+"$lamina" import --url "$url" --index films --primary-key id scripts/sample/films.ndjson.zst
 
 search() { # what it shows, the query as JSON
   local answer
@@ -44,8 +49,10 @@ search "Cast + plot " '"harrison ford replicants"'
 
 cat <<END
 
-The server keeps running on $url (process $server, data in $data, log in $log). Try next:
-  1. search:    curl '$url/indexes/films/search?q=godfater' | jq
-  2. your data: target/release/lamina import --url $url --index mine your-file.ndjson
-  3. stop it:   kill $server        (docs/guide.md has the rest)
+The server keeps running (process $server, data in $data, log in $log). Try next:
+  1. the page:  $url/
+  2. search:    $lamina search --url $url --index films godfater
+  3. your data: $lamina import --url $url --index mine your-file.ndjson
+  4. stop it:   kill $server        (docs/guide.md has the rest)
+For more than a try, build it with all optimisations: cargo build --release --bin lamina
 END

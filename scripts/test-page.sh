@@ -23,4 +23,7 @@ cargo build --quiet --bin lamina
 export CHROMIUM PICTURES=$PWD/target/page
 CHROMIUM=$(find_chromium)
 mkdir -p "$PICTURES"
-scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- node tests/page/page.mjs
+# A second server has a master key: the page asks for it.
+export PROTECTED_KEY=a-key-of-the-page
+scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
+  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- node tests/page/page.mjs'

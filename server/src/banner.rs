@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::app::AppState;
 use crate::console::{self, Severity};
-use crate::options::{ByteSize, human_size};
+use crate::options::{ByteSize, Environment, human_size};
 use crate::outbound::parse_url;
 
 /// Prints the banner on standard error, whatever the log level.
@@ -25,6 +25,10 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         }
         None => "Disabled".to_owned(),
     };
+    let page = match options.service.env {
+        Environment::Development => "page to search with: /; ",
+        Environment::Production => "",
+    };
     let lines = [
         ("Configuration file", config_file),
         ("Database path", options.service.db_path.display().to_string()),
@@ -38,7 +42,7 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         ("Indexing threads", options.indexing.threads().to_string()),
         ("Payload limit", ByteSize::new(options.service.payload_bytes_max()).to_string()),
         ("Master key", if options.service.master_key.is_some() { "set" } else { "none" }.to_owned()),
-        ("Help", "lamina --help, lamina manual; all routes: /openapi.json".to_owned()),
+        ("Help", format!("{page}lamina --help, lamina manual; all routes: /openapi.json")),
     ];
     if console::says_json() {
         let key = |name: &str| name.to_lowercase().replace(' ', "_");

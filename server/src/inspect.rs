@@ -1,7 +1,8 @@
 //! `lamina inspect`: looking into a database folder that no server uses.
 
+mod as_json;
+
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use crate::console;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
-use crate::verify::{OpenError, open};
+use crate::verify::{DatabaseArgs, OpenError, open};
 use crate::wire::settings::show;
 
 const POSTINGS_SHOWN_MAX: usize = 20;
@@ -22,9 +23,8 @@ const POSTINGS_SHOWN_MAX: usize = 20;
 /// What to print.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// Folder of the database; no server may be using it.
-    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
-    db_path: PathBuf,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// One index in detail: its manifest, its segments and their sections.
     #[arg(long, value_name = "UID")]
     index: Option<String>,
@@ -52,7 +52,7 @@ enum InspectError {
 
 /// Prints; fails when there is nothing to print.
 pub fn inspect(args: &InspectArgs) -> ExitCode {
-    let text = open(&args.db_path).map_err(InspectError::from).and_then(|instance| describe(&instance, args));
+    let text = open(args.database.path()).map_err(InspectError::from).and_then(|instance| describe(&instance, args));
     match text.and_then(|text| console::print(&text).map_err(InspectError::Print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -63,6 +63,9 @@ pub fn inspect(args: &InspectArgs) -> ExitCode {
 }
 
 fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectError> {
+    if args.database.json {
+        return as_json::describe(instance, args).map(|found| format!("{found:#}\n"));
+    }
     let index = |uid: &str| instance.index(uid).map_err(InspectError::Index);
     let mut out = String::new();
     let Some(uid) = &args.index else {

@@ -8,7 +8,7 @@ use lamina_server::command_line::{self, Command, OptionsError};
 use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
 use lamina_server::options::LogsMode;
-use lamina_server::{bus_error, console, evaluate, import, inspect, repair, run, verify};
+use lamina_server::{bus_error, commands, console, evaluate, import, inspect, mcp, repair, run, verify};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -27,7 +27,10 @@ fn main() -> ExitCode {
     }
     match cli.command {
         Some(Command::Import(args)) => import::run(&args),
+        Some(Command::Search(args)) => commands::search(&args),
+        Some(Command::Settings(args)) => commands::settings(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
+        Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
         Some(Command::Repair(args)) => repair::run(&args),

@@ -1,6 +1,8 @@
 //! `lamina repair`: makes indexes whole again of what can be read of them, in a folder that no server uses. Of the task queue it
 //! says how it is: a start of the server puts that right.
 
+mod as_json;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use crate::console;
 use crate::instance::Instance;
 use crate::stored_names::FolderName;
 use crate::timestamp::stamp;
-use crate::verify::{self, OpenError};
+use crate::verify::{self, DatabaseArgs, OpenError};
 
 /// The folder for what is damaged, in that of the database.
 const QUARANTINE: &str = "quarantine";
@@ -28,9 +30,8 @@ const MEMORY_BYTES: usize = 512 << 20;
 /// What to repair.
 #[derive(Debug, Args)]
 pub struct RepairArgs {
-    /// Folder of the database; no server may be using it.
-    #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
-    db_path: PathBuf,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// One index only.
     #[arg(long, value_name = "UID")]
     index: Option<String>,
@@ -68,44 +69,47 @@ pub fn run(args: &RepairArgs) -> ExitCode {
 
 /// Whether all indexes are whole in the end.
 fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
+    let (folder, as_json) = (args.database.path(), args.database.json);
     // Holds the lock of the folder.
-    let instance = verify::open(&args.db_path)?;
-    let mut indexes = indexes(&instance, &args.db_path)?;
+    let instance = verify::open(folder)?;
+    let mut indexes = indexes(&instance, folder)?;
     if let Some(uid) = &args.index {
         indexes.retain(|name, _| name == uid);
         if indexes.is_empty() {
             return Err(RepairError::NoIndex(uid.clone()));
         }
     }
-    if !verify::check_queue(&args.db_path)? {
+    let (queue_is_sound, queue) = verify::check_queue(folder, as_json)?;
+    if !queue_is_sound && !as_json {
         print(
             "The task queue is no part of a repair: the next start puts right what can be, keeps the rest aside, and says so.\n",
         )?;
     }
     let (mut damaged_count, mut failed_count) = (0, 0);
-    for (uid, folder) in &indexes {
-        let aside =
-            args.db_path.join(QUARANTINE).join(format!("{}-{}", folder.as_str(), stamp(OffsetDateTime::now_utc())));
+    let mut found_of_all = Vec::new();
+    for (uid, of_index) in &indexes {
+        let aside = folder.join(QUARANTINE).join(format!("{}-{}", of_index.as_str(), stamp(OffsetDateTime::now_utc())));
         let aside = args.apply.then_some(aside);
         let found = with_progress(uid, |progress| {
             let options = RepairOptions { aside: aside.as_deref(), memory_bytes: MEMORY_BYTES, progress };
-            repair(&args.db_path.join("indexes").join(folder), options)
+            repair(&folder.join("indexes").join(of_index), options)
         });
+        damaged_count += usize::from(found.as_ref().is_ok_and(|report| !report.is_sound()));
+        failed_count += usize::from(found.is_err());
         match found {
-            Ok(report) => {
-                damaged_count += usize::from(!report.is_sound());
-                print(&text_of(uid, &report, aside.as_deref()))?;
-            }
-            Err(error) => {
-                failed_count += 1;
-                print(&format!("{uid}: CANNOT BE REPAIRED: {}\n", reason(&error)))?;
-            }
+            Ok(report) if as_json => found_of_all.push(as_json::index(uid, &report, aside.as_deref())),
+            Err(error) if as_json => found_of_all.push(as_json::failure(uid, &reason(&error))),
+            Ok(report) => print(&text_of(uid, &report, aside.as_deref()))?,
+            Err(error) => print(&format!("{uid}: CANNOT BE REPAIRED: {}\n", reason(&error)))?,
         }
     }
-    if damaged_count > 0 && !args.apply {
+    let is_whole = failed_count == 0 && (damaged_count == 0 || args.apply);
+    if as_json {
+        print(&as_json::all(is_whole, args.apply, queue, found_of_all))?;
+    } else if damaged_count > 0 && !args.apply {
         print("Nothing was changed. `lamina repair --apply` does it.\n")?;
     }
-    Ok(failed_count == 0 && (damaged_count == 0 || args.apply))
+    Ok(is_whole)
 }
 
 /// Names and folders; folders that no name leads to are named like themselves.

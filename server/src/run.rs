@@ -39,12 +39,12 @@ use crate::options::{
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
 use crate::routes::routes;
-use replicating::{Replicating, replicate};
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
 use crate::usage_report;
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
+use replicating::{Replicating, replicate};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
@@ -167,7 +167,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     backup::import(options, &index_options)?;
     let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
     if options.replication.follow.is_some() {
-        instance = instance.as_replica();
+        instance = instance.following();
     }
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());

@@ -55,15 +55,18 @@ export async function open(program) {
   /** Waits until an expression is true. */
   const until = async (expression, what = expression) => {
     const end = Date.now() + WAIT_MS;
-    while (!await value(expression)) {
-      if (Date.now() > end) throw new Error('not so: ' + what + '\n' + await value('document.body.innerText'));
+    // A page that is not there yet has not what is asked for.
+    let error = '';
+    while (!await value(expression).catch(failure => { error = String(failure); })) {
+      if (Date.now() > end) throw new Error('not so: ' + what + '\n' + error + '\n' + await value('document.body.innerText'));
       await new Promise(resolve => setTimeout(resolve, 30));
     }
   };
   const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9 };
   const press = async key => {
     const code = KEYS[key];
-    const event = { key, code: key, windowsVirtualKeyCode: code, ...(code ? {} : { text: key }) };
+    const text = { Enter: '\r' }[key] ?? (code ? undefined : key);
+    const event = { key, code: key, windowsVirtualKeyCode: code, ...(text ? { text } : {}) };
     await ask('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
     await ask('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   };

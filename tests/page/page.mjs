@@ -26,35 +26,59 @@ const embedder = createServer(async (request, response) => {
 await new Promise(resolve => embedder.listen(0, '127.0.0.1', resolve));
 
 const films = [
-  ['Alien', 1979, 'Horror'], ['Aliens', 1986, 'Action'], ['Up', 2009, 'Animation'], ['Heat', 1995, 'Crime'],
-  ['Back to the Future', 1985, 'Comedy'], ['The Thing <b>bold</b>', 1982, 'Horror'],
-].map(([title, year, genre], id) => ({ id, title, year, genre, overview: 'A film called ' + title + '.' }));
-await write('PATCH', '/indexes/films/settings', { filterableAttributes: ['genre'], sortableAttributes: ['year'] });
-await write('POST', '/indexes/films/documents', films);
-await write('POST', '/indexes/meanings/documents', films);
-await write('PATCH', '/indexes/meanings/settings', { embedders: { vowels: { source: 'rest', dimensions: 5,
-  url: 'http://127.0.0.1:' + embedder.address().port + '/', documentTemplate: '{{doc.title}}',
-  request: { input: ['{{text}}', '{{..}}'] }, response: { data: ['{{embedding}}', '{{..}}'] } } } });
+  ['Alien', 1979, ['Horror', 'Science fiction']], ['Aliens', 1986, ['Action']], ['Up', 2009, ['Animation']], ['Heat', 1995, ['Crime']],
+  ['Back to the Future', 1985, ['Comedy']], ['The Thing <b>bold</b>', 1982, ['Horror', 'Alien worlds']],
+].map(([title, year, genre], id) => ({ id, title, year, genre, ratings: [7, 8.5], page: 'https://example.org/' + id,
+  crew: [{ job: 'director', name: 'Person ' + id }], overview: 'A film called ' + title + '. '.repeat(id ? 1 : 400), missing: null }));
 
 const page = await open(process.env.CHROMIUM);
+const title = place => `[...document.querySelectorAll('article')[${place}].querySelector('h3').childNodes]
+  .filter(one => one.nodeName !== 'SMALL').map(one => one.textContent).join('')`;
+const hits = count => page.until(`document.querySelectorAll('article').length === ${count}`, count + ' hits');
+const facet = name => `document.querySelector('section.facet[aria-label="${name}"]')`;
+const values = name => page.value(`[...${facet(name)}.querySelectorAll('label')].map(one => one.textContent)`);
+const tick = (name, value) => page.value(`(() => { const box = [...${facet(name)}.querySelectorAll('input[type=checkbox]')]
+  .find(one => one.value === '${value}'); box.focus(); box.click(); })()`);
+const query = () => page.value(`location.search`);
 try {
-  await page.size(1200, 900);
+  await page.size(1280, 900);
   await page.scheme('light');
   await page.show(url + '/');
-  const title = place => `document.querySelectorAll('article')[${place}].querySelectorAll('dd')[1].textContent`;
-  const hits = count => page.until(`document.querySelectorAll('article').length === ${count}`, count + ' hits');
+
+  // The first index appears by itself.
+  await page.until(`document.getElementById('about').textContent.startsWith('There is no index yet.')`);
+  await write('POST', '/indexes/films/documents', films);
   await hits(6);
+  await write('PATCH', '/indexes/films/settings', { filterableAttributes: ['genre', 'year', 'many'], sortableAttributes: ['year'] });
+  await page.until(`${facet('genre')} !== null`, 'what a task changes is seen');
+  await write('POST', '/indexes/meanings/documents', films);
+  await write('PATCH', '/indexes/meanings/settings', { embedders: { vowels: { source: 'rest', dimensions: 5,
+    url: 'http://127.0.0.1:' + embedder.address().port + '/', documentTemplate: '{{doc.title}}',
+    request: { input: ['{{text}}', '{{..}}'] }, response: { data: ['{{embedding}}', '{{..}}'] } } } });
+  await page.until(`document.getElementById('index').options.length === 2`);
   assert.deepEqual(await page.value(`[...document.getElementById('index').options].map(one => one.value)`), ['films', 'meanings']);
   assert.equal(await page.value(`document.getElementById('meanings').hidden`), true, 'no slider without an embedder');
 
-  // Typed letter by letter, found while typing; what matched is marked, and documents are text.
+  // Values as people read them.
+  const first = `document.querySelectorAll('article')[0]`;
+  const shown = name => page.value(`[...${first}.querySelectorAll('dt')].find(one => one.textContent === '${name}').nextSibling.innerText`);
+  assert.equal((await shown('genre')).replace(/\s+/g, ' '), 'Horror Science fiction');
+  assert.equal((await shown('ratings')).replace(/\s+/g, ' '), '7 8.5');
+  assert.match((await shown('crew')).replace(/\s+/g, ' '), /job director name Person 0/);
+  assert.equal(await shown('missing'), '—');
+  assert.equal(await page.value(`${first}.querySelector('a').href`), 'https://example.org/0');
+  assert.ok(await page.value(`${first}.querySelector('.long').clientHeight < ${first}.querySelector('.long').scrollHeight`), 'long texts are cut');
+
+  // Typed letter by letter, found while typing; what matched is marked, also in arrays, and documents are text.
   await page.press('/');
   await page.type('alie');
   // The letters before the last one find as many.
   await page.until(`document.querySelector('article mark')?.textContent === 'Alie'`, 'the answer to all letters');
-  await hits(2);
+  await hits(3);
   assert.equal(await page.value(title(0)), 'Alien');
-  assert.match(await page.value(`document.getElementById('about').textContent`), /^2 hits in \d+ ms$/);
+  assert.match(await page.value(`document.getElementById('about').textContent`), /^3 hits in \d+ ms$/);
+  assert.equal(await page.value(`[...document.querySelectorAll('.chips mark')].map(one => one.textContent).join()`), 'Alie');
+  assert.equal(await page.value(`/[\u0001\u0002]|u000[12]/.test(document.body.innerText)`), false, 'no control characters');
 
   // From hit to hit with arrows, and why it stands there with Enter.
   await page.press('ArrowDown');
@@ -68,19 +92,86 @@ try {
   await page.press('Escape');
   await page.press('Escape');
   await hits(6);
-  assert.equal(await page.value(`document.querySelectorAll('b b, dd b').length`), 0, 'documents are never HTML');
+  assert.equal(await page.value(`document.querySelectorAll('b b, dd b, h3 b').length`), 0, 'documents are never HTML');
 
-  // Facets and sorting.
-  await page.value(`[...document.querySelectorAll('#facets label')].find(one => one.textContent.startsWith('Horror')).click()`);
+  // Facets by count; values of one facet are alternatives, so their counts stay; the focus stays on what was clicked.
+  assert.deepEqual((await values('genre')).slice(0, 2), ['Horror2', 'Action1']);
+  await tick('genre', 'Horror');
   await hits(2);
+  assert.equal(await page.value(`document.activeElement.value`), 'Horror', 'the focus stays');
+  assert.ok((await values('genre')).includes('Action1'), 'counts of alternatives stay');
+  assert.deepEqual((await values('year')).sort(), ['19791', '19821'], 'counts of other facets follow');
+  await tick('genre', 'Action');
+  await hits(3);
+  assert.equal(await page.value(`document.activeElement.value`), 'Action');
+  assert.equal(await query(), '?index=films&f.genre=Horror&f.genre=Action');
+
+  // What is looked at stands in the address: it is there after a reload.
   await page.value(`const sort = document.getElementById('sort'); sort.value = 'year:desc'; sort.onchange()`);
-  await page.until(`${title(0)}.startsWith('The Thing')`);
+  await page.until(`${title(0)} === 'Aliens'`);
+  await page.value(`(() => { const from = ${facet('year')}.querySelector('.range input'); from.value = '1980'; from.onchange(); })()`);
+  await hits(2);
+  await page.show(url + '/' + await query());
+  await hits(2);
+  assert.equal(await page.value(title(0)), 'Aliens');
+  assert.equal(await page.value(`document.getElementById('sort').value`), 'year:desc');
+  assert.deepEqual(await page.value(`[...${facet('genre')}.querySelectorAll(':checked')].map(one => one.value)`), ['Action', 'Horror']);
+
+  // Many values: the most frequent first, the others on demand or by their own search.
+  const many = Array.from({ length: 40 }, (_, number) => ({ id: 100 + number, many: Array.from({ length: number + 1 }, (_, n) => 'value ' + n) }));
+  await write('POST', '/indexes/films/documents', many);
+  await page.show(url + '/?index=films');
+  await page.until(`${facet('many')}?.querySelectorAll('label').length === 8`);
+  assert.equal((await values('many'))[0], 'value 040');
+  await page.value(`${facet('many')}.querySelector('button').click()`);
+  assert.equal((await values('many')).length, 32);
+  await page.value(`(() => { const find = ${facet('many')}.querySelector('input[type=search]'); find.value = 'value 39'; find.oninput(); })()`);
+  await page.until(`[...${facet('many')}.querySelectorAll('label')].some(one => one.textContent === 'value 391')`);
+  await page.value(`document.getElementById('more').click()`);
+  await hits(40);
+  await page.picture(join(pictures, 'facets.png'));
 
   // Sizes, segments, tasks.
   assert.ok(await page.value(`document.getElementById('sizes').rows.length`) > 3);
   assert.ok(await page.value(`document.getElementById('segments').rows.length`) > 0);
   assert.match(await page.value(`document.getElementById('segment-count').textContent`), /^\d+ segments?$/);
-  assert.match(await page.value(`document.getElementById('tasks').rows[0].textContent`), /settingsUpdatesucceeded/);
+  await page.until(`/documentAdditionOrUpdatesucceeded/.test(document.getElementById('tasks').rows[0].textContent)`);
+
+  // Views of administration: each has an address, and what it changes is done.
+  const go = async (name, ready) => {
+    await page.value(`document.querySelector('[data-view=${name}]').click()`);
+    await page.until(ready, 'the view ' + name);
+    assert.match(await query(), name === 'search' ? /^\?index=films/ : new RegExp('^\\?view=' + name + '&index=films'));
+    if (name !== 'search') await page.picture(join(pictures, name + '.png'));
+  };
+  const inView = (what, text) => `[...document.querySelectorAll('#view ${what}')].some(one => one.textContent.includes('${text}'))`;
+  await go('indexes', inView('td', 'meanings'));
+  await page.value(`document.querySelector('#view input').value = 'empty'; document.querySelector('#view button').click()`);
+  await page.until(inView('td', 'empty'), 'a new index');
+  await page.value(`window.prompt = () => 'empty'; [...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('empty')).querySelector('button').click()`);
+  await page.until(`!(${inView('td', 'empty')})`, 'the index is gone');
+  await go('documents', inView('span', '1 to 20 of 46'));
+  await page.value(`(() => { const one = [...document.querySelectorAll('#view details')][0]; one.open = true; const text = one.querySelector('textarea');
+    text.value = text.value.replace('1979', '1978'); one.querySelector('button').click(); })()`);
+  await page.until(`fetch('/indexes/films/documents/0').then(answer => answer.json()).then(film => film.year === 1978)`, 'a document is saved');
+  await page.value(`(() => { const filter = document.querySelector('#view input:not([type=file])'); filter.value = 'year = 1978'; filter.onchange(); })()`);
+  await page.until(inView('span', '1 to 1 of 1'));
+  await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['id,title\\n900,Dropped\\n'], 'more.csv'));
+    document.getElementById('view').ondrop({ preventDefault() {}, dataTransfer: files }); })()`);
+  await page.until(`fetch('/indexes/films/documents/900').then(answer => answer.ok)`, 'a file that is dropped is loaded');
+  await go('settings', `document.querySelector('#stopWords textarea') !== null`);
+  await page.value(`document.querySelector('#stopWords textarea').value = 'the\\nof'; document.querySelector('#stopWords button').click()`);
+  await page.until(`document.querySelector('#stopWords .state').textContent === 'saved'`);
+  assert.equal(await page.value(`document.querySelector('#stopWords textarea').value.split('\\n').sort().join()`), 'of,the');
+  await page.value(`document.querySelector('#typoTolerance textarea').value = '{'; document.querySelector('#typoTolerance button').click()`);
+  await page.until(`document.getElementById('said').textContent.includes('JSON')`, 'what is no JSON is said');
+  await go('tasks', inView('td', 'settingsUpdate'));
+  await page.value(`document.querySelector('[data-view=compare]').click()`);
+  await page.until(`document.querySelectorAll('#view ol').length === 2`);
+  await page.value(`(() => { const right = document.querySelectorAll('#view textarea')[1]; right.value = '{"sort": ["year:desc"]}'; right.onchange(); })()`);
+  await page.until(inView('.moved', '↑'), 'what moved is marked');
+  await page.picture(join(pictures, 'compare.png'));
+  await go('search', `!document.getElementById('search').hidden && document.querySelectorAll('article').length === 40`);
 
   // The slider of an index with an embedder.
   await page.value(`const index = document.getElementById('index'); index.value = 'meanings'; index.onchange()`);
@@ -92,14 +183,45 @@ try {
   await hits(6);
   await page.scheme('dark');
   await page.picture(join(pictures, 'dark.png'));
-  await page.size(420, 800);
+  await page.size(390, 800);
+  assert.ok(await page.value(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`), 'nothing is wider than a telephone');
   await page.picture(join(pictures, 'narrow.png'));
 
   // A refusal is shown, not swallowed.
-  await page.value(`document.getElementById('embedder').options[0].value = 'unknown'; document.getElementById('embedder').onchange()`);
+  await page.value(`state.embedder = 'unknown'; search()`);
   await page.until(`document.getElementById('said').textContent.includes('unknown')`);
-  const refusals = page.problems.filter(text => text.includes('400'));
-  assert.deepEqual(page.problems.filter(text => !refusals.includes(text)), [], 'errors on the page');
+
+  // A server that does not answer: what is shown is marked as older, until it answers again.
+  await page.value(`window.answers = window.fetch; window.fetch = () => Promise.reject(new TypeError('Failed to fetch')); state.embedder = ''; search()`);
+  await page.until(`document.getElementById('said').textContent.startsWith('The server does not answer.')`);
+  assert.ok(await page.value(`document.getElementById('hits').classList.contains('stale')`));
+  await page.value(`window.fetch = window.answers`);
+  await page.until(`document.getElementById('said').textContent === '' && !document.getElementById('hits').classList.contains('stale')`);
+
+  // A key is asked for where there is none.
+  const protectedUrl = process.env.PROTECTED_URL;
+  if (protectedUrl) {
+    await page.show(protectedUrl + '/');
+    await page.until(`!document.getElementById('signin').hidden && document.activeElement.id === 'key'`);
+    await page.picture(join(pictures, 'signin.png'));
+    await page.type('wrong');
+    await page.press('Enter');
+    await page.until(`document.getElementById('why-key').textContent.startsWith('This key is not accepted')`);
+    await page.type(process.env.PROTECTED_KEY);
+    await page.press('Enter');
+    await page.until(`document.getElementById('about').textContent.startsWith('There is no index yet.')`);
+    assert.equal(await page.value(`document.getElementById('signout').hidden`), false);
+    await page.value(`document.querySelector('[data-view=keys]').click()`);
+    await page.until(`document.querySelectorAll('#view tr').length > 2`);
+    const keys = await page.value(`document.querySelectorAll('#view tr').length`);
+    await page.value(`document.querySelector('#view input').value = 'of the page'; document.querySelector('#view button').click()`);
+    await page.until(`document.querySelectorAll('#view tr').length === ${keys + 1}`, 'a new key');
+    await page.picture(join(pictures, 'keys.png'));
+    await page.value(`window.confirm = () => true; [...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('of the page')).querySelectorAll('button')[1].click()`);
+    await page.until(`document.querySelectorAll('#view tr').length === ${keys}`, 'the key is gone');
+  }
+  const expected = text => /40[013]/.test(text) || text.endsWith('/documents/900');
+  assert.deepEqual(page.problems.filter(text => !expected(text)), [], 'errors on the page');
 } finally {
   await page.close();
   embedder.close();

@@ -66,8 +66,22 @@ fn help_and_version() {
     };
     let mut wanted = in_example();
     wanted.extend(
-        ["Usage:", "Commands:", "Options:", "import", "evaluate", "inspect", "verify", "repair", "completions"]
-            .map(String::from),
+        [
+            "Usage:",
+            "Commands:",
+            "Options:",
+            "serve",
+            "import",
+            "search",
+            "settings",
+            "mcp",
+            "evaluate",
+            "inspect",
+            "verify",
+            "repair",
+            "completions",
+        ]
+        .map(String::from),
     );
     wanted.extend(["manual", "--config-file-path"].map(String::from));
     for start in &wanted {

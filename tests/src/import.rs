@@ -377,15 +377,58 @@ fn what_cannot_work_is_said_at_once() {
     failed(&import(&server, &["--primary-key", "isbn"], b"{\"title\": \"x\"}"), "isbn");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, 2]"), "expected a JSON object at line 1 column 13");
     failed(&import(&server, &["--format", "json"], b"[{\"id\": 1}, {\"id\""), "ends inside document 2");
-    let output = Command::new(binary())
-        .args(["import", "--url", UNREACHABLE, "--index", "films", "--patience", "1"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .and_then(|mut process| {
-            process.stdin.take().expect("a pipe").write_all(b"{\"id\":1}")?;
-            process.wait_with_output()
-        })
-        .expect("it ends");
-    failed(&output, "did not answer");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_waited_for_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = file(folder.path(), "a.ndjson", b"{\"id\":1}");
+    let run = |more: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(["import", "--url", UNREACHABLE, "--index", "films", &input]).args(more);
+        command.output().expect("the binary starts")
+    };
+    let output = run(&[]);
+    failed(&output, "nothing answers on http://127.0.0.1:1/ (");
+    failed(&output, "Start a server with `lamina serve`, or name another one with --url");
+    assert!(output.stdout.is_empty(), "a rate of nothing: {}", said(&output.stdout));
+    failed(&run(&["--wait", "--patience", "1"]), "http://127.0.0.1:1/ did not answer for 1 seconds: ");
+}
+
+#[test]
+fn the_content_says_the_format_and_the_delimiter() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        file(folder.path(), "array.txt", b"\n [{\"id\": 1},\n {\"id\": 2}]"),
+        file(folder.path(), "array.ndjson", b"[{\"id\": 3}]"),
+        file(folder.path(), "lines.txt", b"{\"id\": 4}\n"),
+        file(folder.path(), "tabs.tsv", b"id\ttitle\n5\ta,b\n"),
+        file(folder.path(), "semicolons.csv", b"id;title\n6;c\n"),
+    ];
+    let arguments: Vec<&str> = files.iter().map(String::as_str).collect();
+    assert!(succeeded(&import(&server, &arguments, b"")).starts_with("6 documents imported"));
+    assert_eq!(server.get("/indexes/films/documents/5").ok(), json!({"id": "5", "title": "a,b"}));
+    assert_eq!(server.get("/indexes/films/documents/6").ok(), json!({"id": "6", "title": "c"}));
+    succeeded(&import(&server, &[], b"[{\"id\": 7}]"));
+    succeeded(&import(&server, &["--format", "csv", "--csv-delimiter", "tab"], b"id\tx\n8\t1\n"));
+    assert_eq!(server.document_count("films"), 8);
+    let unknown = file(folder.path(), "table.txt", b"id,title\n1,x\n");
+    let output = import(&server, &[&unknown], b"");
+    failed(&output, "neither its name nor its content says the format; give it with --format");
+    let output = import(&server, &["--csv-delimiter", "::"], b"");
+    assert_eq!(output.status.code(), Some(2));
+    failed(&output, "`::` is no delimiter: expected one ASCII character");
+}
+
+#[test]
+fn messages_name_the_option_that_helps() {
+    let server = Server::start();
+    let output = import(&server, &[], b"{\"name\": \"x\"}\n");
+    failed(&output, "index_primary_key_no_candidate_found");
+    failed(&output, "Name the field that identifies documents with --primary-key");
+    assert!(output.stdout.is_empty(), "{}", said(&output.stdout));
+    let server = Server::with_options(&["--master-key", "0123456789abcdef"]);
+    failed(&import(&server, &[], &lines(0..3)), "Give a key with --api-key, or in the variable SVC_API_KEY");
+    failed(&import(&server, &["--api-key", "wrong"], &lines(0..3)), "The key of --api-key (SVC_API_KEY) is unknown");
 }

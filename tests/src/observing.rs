@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{Server, repository};
 
 /// Every family that dashboards of the protocol's servers know, and those of the segments, without the first part of the name.
 const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_search_requests \
@@ -59,6 +59,26 @@ fn metrics_are_behind_their_feature_and_report_what_happened() {
     families.sort();
     families.dedup();
     assert_eq!(families.len(), count);
+}
+
+/// A dashboard of series that nothing reports stays empty, and an alert about them silent.
+#[test]
+fn dashboards_and_alerts_read_metrics_that_there_are() {
+    let folder = repository().join("packaging/grafana");
+    let known: Vec<&str> = FAMILIES.split_whitespace().collect();
+    for file in ["dashboard.json", "alerts.yaml"] {
+        let text = std::fs::read_to_string(folder.join(file)).expect("a file of packaging");
+        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names: Vec<&str> = names.filter_map(|name| name.strip_prefix("lamina_")).collect();
+        assert!(names.len() > 5, "{file}");
+        for name in names {
+            let family = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(known.contains(&family), "{file}: nothing reports lamina_{name}");
+        }
+    }
+    let dashboard = std::fs::read_to_string(folder.join("dashboard.json")).expect("a file of packaging");
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("JSON");
+    assert!(dashboard["panels"].as_array().is_some_and(|panels| panels.len() > 10));
 }
 
 #[test]

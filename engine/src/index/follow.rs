@@ -132,7 +132,7 @@ impl Index {
                 return Err(IndexError::WrongFileLength { file: file.name.clone(), expected: file.bytes, found });
             }
         }
-        let Recovered { snapshot, .. } = open_reusing(directory, manifest, &shared.options.runtime, &old)?;
+        let Recovered { snapshot, .. } = open_reusing(directory, manifest, &shared.options, &old)?;
         snapshot.check_whole()?;
         directory.atomic_write(&name, bytes)?;
         writer.replace(snapshot);

@@ -113,15 +113,14 @@ pub(super) fn open(
 pub(super) fn open_reusing(
     directory: &Arc<dyn Directory>,
     manifest: Manifest,
-    runtime: &Arc<Runtime>,
-    compared_max: u64,
+    options: &IndexOptions,
     old: &Snapshot,
 ) -> Result<Recovered, IndexError> {
     open_entries(manifest, directory, &|entry, inline| {
         let deleted = tombstones_of(&**directory, entry, &mut inline.into_iter())?;
         match reused(directory, entry, deleted, old) {
             Some(view) => Ok(view),
-            None => open_segment(directory, entry, inline, runtime, compared_max),
+            None => open_segment(directory, entry, inline, &options.runtime, options.compared_at_opening_max),
         }
     })
 }

@@ -63,7 +63,11 @@ pub enum ConfigFileError {
     },
 }
 
-pub(super) fn parse(args: Vec<OsString>) -> Result<(Cli, Option<PathBuf>), OptionsError> {
+pub(super) fn parse(mut args: Vec<OsString>) -> Result<(Cli, Option<PathBuf>), OptionsError> {
+    let asks_for_help = args.iter().any(|argument| argument == "--help" || argument == "-h");
+    if args.get(1).is_some_and(|argument| argument == super::SERVE) && !asks_for_help {
+        args.remove(1);
+    }
     let command = super::command();
     let matches = command.clone().try_get_matches_from(&args)?;
     let cli = Cli::from_arg_matches(&matches)?;

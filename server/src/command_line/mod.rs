@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::FalseyValueParser;
-use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use thiserror::Error;
 
 pub use config_file::ConfigFileError;
@@ -17,7 +17,7 @@ pub use early::asks_for_json;
 pub use paper::{completions, manual};
 
 use crate::options::{Options, read_variable, variable_of};
-use crate::{evaluate, import, inspect, repair, verify};
+use crate::{commands, evaluate, import, inspect, mcp, repair, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -26,7 +26,11 @@ use crate::{evaluate, import, inspect, repair, verify};
     version,
     about = "A search engine with an HTTP interface. Without a command: serve.",
     args_conflicts_with_subcommands = true,
-    after_help = "Every option can also be set by an environment variable (shown beside it) or in the configuration \
+    max_term_width = 100,
+    after_help = "These are the options that most servers need; `lamina --help` shows all, `lamina import --help` those of a \
+                  command.\n\nExamples:\n  lamina serve --db-path ./data.lamina\n  lamina import --index films films.ndjson\n  \
+                  lamina search --index films jurasic wrold",
+    after_long_help = "Every option can also be set by an environment variable (shown beside it) or in the configuration \
                   file (TOML, lower snake case). The command line wins over the environment, the environment over the \
                   file."
 )]
@@ -44,8 +48,14 @@ pub struct Cli {
 pub enum Command {
     /// Load documents from files or standard input into an index of a running server.
     Import(import::Args),
+    /// Search an index of a running server.
+    Search(commands::SearchArgs),
+    /// Read or change the settings of an index of a running server.
+    Settings(commands::SettingsArgs),
     /// Measure the quality of answers with judged queries, comparing ways of searching.
     Evaluate(evaluate::Args),
+    /// Serve the Model Context Protocol on standard input and output, for programs that use language models.
+    Mcp(mcp::Args),
     /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.
@@ -61,10 +71,28 @@ pub enum Command {
     Manual,
 }
 
-/// The definition of the command line, with what all options have in common: a variable, and for switches the words
-/// that turn them off.
+/// The command that is also what happens without one.
+const SERVE: &str = "serve";
+
+/// Options of the server that the short help shows.
+const SHOWN_SHORTLY: [&str; 5] = ["db_path", "http_addr", "master_key", "env", "config_file_path"];
+
+/// The definition of the command line. `serve` is there for help and completions: before anything is read it is taken away,
+/// so that the options have one place.
 fn command() -> clap::Command {
-    Cli::command().mut_args(|argument| {
+    let serve = with_variables(Options::augment_args(clap::Command::new(SERVE)));
+    let serve = serve.about("Serve, as without a command; its help has all options of the server").display_order(0);
+    let command = with_variables(Cli::command()).mut_args(|argument| {
+        let is_option_of_server = argument.get_help_heading().is_some();
+        let is_shown = SHOWN_SHORTLY.contains(&argument.get_id().as_str());
+        argument.hide_short_help(is_option_of_server && !is_shown)
+    });
+    command.subcommand(serve)
+}
+
+/// What all options of the server have in common: a variable, and for switches the words that turn them off.
+fn with_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
         // Help and version are no options of the server.
         if argument.get_long().is_none() || matches!(argument.get_action(), ArgAction::Help | ArgAction::Version) {
             return argument;

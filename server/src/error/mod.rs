@@ -11,13 +11,22 @@ use serde::{Deserialize, Serialize};
 pub use code::{Code, ErrorType};
 pub(crate) use message::excerpt;
 
+/// Address of the documentation, with a slash at its end. A build names its own in `LAMINA_DOCS_URL`; without, it is one that
+/// nothing answers on.
+pub const DOCUMENTATION: &str = match option_env!("LAMINA_DOCS_URL") {
+    Some(address) => address,
+    None => "https://docs.lamina.example/",
+};
+
 /// Where the documentation of the codes lives (`--error-docs-url`); a code's link is `<base>#<code>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDocs(Arc<str>);
 
 impl ErrorDocs {
-    /// The project's own page of errors, as it ships.
-    pub const DEFAULT_BASE: &'static str = "docs/errors.md";
+    /// The page of errors in the documentation.
+    pub fn default_base() -> String {
+        format!("{DOCUMENTATION}errors.html")
+    }
 
     /// Links below `base`, an address without a fragment.
     pub fn new(base: &str) -> ErrorDocs {
@@ -32,7 +41,7 @@ impl ErrorDocs {
 
 impl Default for ErrorDocs {
     fn default() -> ErrorDocs {
-        ErrorDocs::new(Self::DEFAULT_BASE)
+        ErrorDocs::new(&Self::default_base())
     }
 }
 

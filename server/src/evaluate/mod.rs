@@ -12,21 +12,18 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use reqwest::blocking::Client;
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use judgement::{Judgement, JudgementError, read_judgements};
 use measure::{Quality, ndcg, reciprocal_rank};
 
+use crate::client::{Client, ClientError, ServerArgs, run_to_end};
 use crate::console;
 use crate::options;
-use crate::outbound::{NoCaCertificates, with_ca_certificates};
-
-const REQUEST_TIME: Duration = Duration::from_secs(60);
 
 /// Measure the quality of answers with judged queries.
 #[derive(Debug, Clone, ClapArgs)]
@@ -38,12 +35,8 @@ pub struct Args {
     /// The index that is searched.
     #[arg(short, long, value_name = "UID")]
     index: String,
-    /// Address of the server.
-    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
-    url: String,
-    /// A key that may search and read indexes.
-    #[arg(long, env = "SVC_API_KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// A way of searching: a name and search parameters as JSON, e.g.
     /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`, and with `indexUid` another index, to compare settings. Several
     /// are compared; without any, words alone.
@@ -96,12 +89,8 @@ enum EvaluateError {
     Read { file: String, source: std::io::Error },
     #[error("{file}: {source}")]
     Judgement { file: String, source: JudgementError },
-    #[error("{0}")]
-    Http(#[from] reqwest::Error),
     #[error(transparent)]
-    NoCaCertificates(#[from] NoCaCertificates),
-    #[error("the server refuses: {status} {message}")]
-    Refused { status: u16, message: String },
+    Server(#[from] ClientError),
     #[error("index `{0}` has no primary key, so its documents cannot be distinguished")]
     NoPrimaryKey(String),
     #[error("what was measured cannot be printed: {0}")]
@@ -113,7 +102,7 @@ const UNMEASURED: u8 = 2;
 
 /// Measures and prints. The exit status is 0 when all demands are met, 1 when one is not, 2 when nothing could be measured.
 pub fn run(args: &Args) -> ExitCode {
-    match evaluate(args) {
+    match run_to_end(evaluate(args)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -123,19 +112,12 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
+async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let file = args.file.display().to_string();
     let opened = File::open(&args.file).map_err(|source| EvaluateError::Read { file: file.clone(), source })?;
     let judgements =
         read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file, source })?;
-    let (http, has_ca_certificates) = with_ca_certificates(|has| {
-        let builder = Client::builder().timeout(REQUEST_TIME);
-        if has { builder.build() } else { builder.tls_certs_only([]).build() }
-    })?;
-    if !has_ca_certificates && args.url.starts_with("https:") {
-        return Err(NoCaCertificates.into());
-    }
-    let server = Server { http, args };
+    let server = Server { client: Client::new(&args.server)?, args };
     let words = [Variant { name: "words".to_owned(), index: None, parameters: Map::new() }];
     let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
     let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);
@@ -145,7 +127,7 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     print(format_args!("{:width$}  {ndcg_title:>7}  {:>7}  {:>10}", "search", "MRR", "unanswered"))?;
     let (mut last, mut best) = (Quality::default(), (0.0, ""));
     for variant in variants {
-        last = server.quality(variant, &judgements)?;
+        last = server.quality(variant, &judgements).await?;
         if last.ndcg() > best.0 {
             best = (last.ndcg(), &variant.name);
         }
@@ -169,47 +151,27 @@ fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
 }
 
 struct Server<'a> {
-    http: Client,
+    client: Client,
     args: &'a Args,
 }
 
 impl Server<'_> {
-    fn call(&self, path: &str, body: Option<&Value>) -> Result<Value, EvaluateError> {
-        let url = format!("{}{path}", self.args.url.trim_end_matches('/'));
-        let mut request = match body {
-            Some(body) => self.http.post(url).json(body),
-            None => self.http.get(url),
-        };
-        if let Some(key) = &self.args.api_key {
-            request = request.bearer_auth(key);
-        }
-        let response = request.send()?;
-        let status = response.status();
-        let text = response.text()?;
-        let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        if status.is_success() {
-            return Ok(answer);
-        }
-        let message = answer["message"].as_str().unwrap_or(&text).to_owned();
-        Err(EvaluateError::Refused { status: status.as_u16(), message })
-    }
-
-    fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
-        let index = self.call(&format!("/indexes/{uid}"), None)?;
+    async fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
+        let index = self.client.call(Method::GET, self.client.route(&["indexes", uid]), None).await?;
         let key = index["primaryKey"].as_str();
         key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(uid.to_owned()))
     }
 
-    fn quality(&self, variant: &Variant, judgements: &[Judgement]) -> Result<Quality, EvaluateError> {
+    async fn quality(&self, variant: &Variant, judgements: &[Judgement]) -> Result<Quality, EvaluateError> {
         let uid = variant.index.as_ref().unwrap_or(&self.args.index);
-        let (path, primary_key) = (format!("/indexes/{uid}/search"), self.primary_key(uid)?);
+        let (route, primary_key) = (self.client.route(&["indexes", uid, "search"]), self.primary_key(uid).await?);
         let mut quality = Quality::default();
         for judgement in judgements {
             let mut body = variant.parameters.clone();
             body.extend(judgement.search.clone());
             body.insert("q".into(), json!(judgement.q));
             body.insert("limit".into(), json!(self.args.depth));
-            let answer = self.call(&path, Some(&Value::Object(body)))?;
+            let answer = self.client.call(Method::POST, route.clone(), Some(&Value::Object(body))).await?;
             let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
             let grades: Vec<f64> = hits.iter().map(|hit| judgement.grade(&hit[&*primary_key])).collect();
             let ideal: Vec<f64> = judgement.relevant.values().copied().collect();

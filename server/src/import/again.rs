@@ -181,9 +181,9 @@ fn send_wanted(
     wanted: &[(u64, u64)],
     batches: &mpsc::Sender<Option<Batch>>,
 ) -> Result<(), ImportError> {
-    let source = Source::open(path, args.format, Arc::default())?;
+    let source = Source::open(path, args, Arc::default())?;
     let mut wanted = wanted.iter().copied().peekable();
-    split(source, args.csv_delimiter as u8, Limits::new(args.batch_bytes), |batch| {
+    split(source, Limits::new(args.batch_bytes), |batch| {
         while let Some(&(first, count)) = wanted.peek() {
             if first > batch.place.last_document() {
                 return true;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 
 use super::split::Batch;
 use super::{Args, ImportError};
-use crate::outbound::{NoCaCertificates, with_ca_certificates};
+use crate::client::{self, ClientError, ErrorBody, advice, error_body, innermost};
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
@@ -20,12 +20,11 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub(super) struct Client {
-    http: reqwest::Client,
-    base: Url,
+    http: client::Client,
     documents: Url,
-    api_key: Option<String>,
     update: bool,
-    csv_delimiter: char,
+    /// Whether a server that is not there yet is waited for.
+    waits_for_server: bool,
     /// How long it is tried again when the server is busy or away ...
     patience: Duration,
     /// ... and when it has not answered anything yet.
@@ -63,7 +62,7 @@ impl TaskState {
             _ if self.status == "succeeded" => return None,
             Some(ErrorBody { message, code }) => {
                 let is_of_a_document = CODES_OF_DOCUMENTS.contains(&code.as_str()) || message.contains(NO_VECTORS);
-                (format!("task {}: {message} ({code})", self.uid), is_of_a_document)
+                (format!("task {}: {message} ({code}){}", self.uid, advice(&code)), is_of_a_document)
             }
             None => (format!("task {} was {}", self.uid, self.status), false),
         };
@@ -100,40 +99,18 @@ const CODES_OF_DOCUMENTS: [&str; 9] = [
 /// Its code is that of an embedder that fails for all documents.
 const NO_VECTORS: &str = "no vectors provided for document";
 
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct ErrorBody {
-    message: String,
-    code: String,
-}
-
 impl Client {
     pub(super) fn new(args: &Args) -> Result<Client, ImportError> {
-        let address = |reason: String| ImportError::Address { url: args.url.clone(), reason };
-        let base = Url::parse(&args.url).map_err(|error| address(error.to_string()))?;
-        if !matches!(base.scheme(), "http" | "https") {
-            return Err(address("it must start with http:// or https://".into()));
-        }
-        let mut documents = joined(&base, &["indexes", &args.index, "documents"]);
+        let http = client::Client::new(&args.server)?;
+        let mut documents = http.route(&["indexes", &args.index, "documents"]);
         if let Some(key) = &args.primary_key {
             documents.query_pairs_mut().append_pair("primaryKey", key);
         }
-        let (http, has_ca_certificates) = with_ca_certificates(|has| {
-            let builder = reqwest::Client::builder()
-                .connect_timeout(Duration::from_secs(10))
-                .user_agent(concat!("lamina-import/", env!("CARGO_PKG_VERSION")));
-            if has { builder.build() } else { builder.tls_certs_only([]).build() }
-        })
-        .map_err(ImportError::Client)?;
-        if !has_ca_certificates && base.scheme() == "https" {
-            return Err(NoCaCertificates.into());
-        }
         Ok(Client {
             http,
-            base,
             documents,
-            api_key: args.api_key.clone(),
             update: args.update,
-            csv_delimiter: args.csv_delimiter,
+            waits_for_server: args.wait,
             patience: args.patience.map_or(PATIENCE, Duration::from_secs),
             first_patience: args.patience.map_or(FIRST_PATIENCE, Duration::from_secs),
             has_answered: Arc::default(),
@@ -143,12 +120,13 @@ impl Client {
     /// Sends one body until the server takes or refuses it. Resending is safe: the same documents under the same ids.
     pub(super) async fn send(&self, batch: &Batch) -> Result<Sent, ImportError> {
         let mut url = self.documents.clone();
-        if batch.content_type == "text/csv" && self.csv_delimiter != ',' {
-            url.query_pairs_mut().append_pair("csvDelimiter", self.csv_delimiter.encode_utf8(&mut [0; 4]));
+        if batch.content_type == "text/csv" && batch.delimiter != b',' {
+            url.query_pairs_mut().append_pair("csvDelimiter", char::from(batch.delimiter).encode_utf8(&mut [0; 4]));
         }
         let response = self
             .patiently(|| {
-                let request = if self.update { self.http.put(url.clone()) } else { self.http.post(url.clone()) };
+                let method = if self.update { Method::PUT } else { Method::POST };
+                let request = self.http.request(method, url.clone());
                 request.header(CONTENT_TYPE, batch.content_type).body(batch.body.clone())
             })
             .await?;
@@ -159,7 +137,7 @@ impl Client {
             struct Summary {
                 task_uid: u64,
             }
-            let Summary { task_uid } = response.json().await.map_err(|error| refused(status, error.to_string()))?;
+            let Summary { task_uid } = response.json().await.map_err(|error| unreadable(status, &error))?;
             return Ok(Sent::Accepted { task_uid });
         }
         let ErrorBody { message, code } = error_body(response).await;
@@ -173,7 +151,7 @@ impl Client {
             _ if status == StatusCode::PAYLOAD_TOO_LARGE => {
                 Err(ImportError::BatchTooLarge { bytes: batch.body.len(), message })
             }
-            _ => Err(refused(status, message)),
+            _ => Err(ImportError::Refused { status: status.as_u16(), message, advice: advice(&code) }),
         }
     }
 
@@ -184,9 +162,9 @@ impl Client {
             results: Vec<TaskState>,
         }
         let list = uids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let mut url = joined(&self.base, &["tasks"]);
+        let mut url = self.http.route(&["tasks"]);
         url.query_pairs_mut().append_pair("uids", &list).append_pair("limit", &uids.len().to_string());
-        let response = self.patiently(|| self.http.get(url.clone())).await?;
+        let response = self.patiently(|| self.http.request(Method::GET, url.clone())).await?;
         let status = response.status();
         let no_outcome = |message| ImportError::NoOutcome { status: status.as_u16(), message };
         if !status.is_success() {
@@ -196,42 +174,40 @@ impl Client {
         Ok(results)
     }
 
+    fn knows_server(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
     /// Repeats a request while the answer is "busy" or there is none, up to the patience of the caller.
     async fn patiently(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
         let start = Instant::now();
         let mut backoff = BACKOFF_FIRST;
         loop {
-            let request = match &self.api_key {
-                Some(key) => request().bearer_auth(key),
-                None => request(),
-            };
-            let answer = request.send().await;
+            let answer = request().send().await;
             self.has_answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
             let (reason, wait) = match answer {
                 Ok(response) if is_busy(response.status()) => {
                     (format!("it answers {}", response.status()), retry_after(&response).unwrap_or(backoff))
                 }
                 Ok(response) => return Ok(response),
-                Err(error) if error.is_builder() => return Err(ImportError::Client(error)),
+                Err(error) if error.is_builder() => return Err(ClientError::Setup(error).into()),
+                // Most often the address is wrong, or the server was not started.
+                Err(error) if error.is_connect() && !self.waits_for_server && !self.knows_server() => {
+                    return Err(self.http.unanswered(&error).into());
+                }
                 Err(error) => (innermost(&error), backoff),
             };
             // It does not take minutes to learn that the address is wrong.
-            let knows_server = self.has_answered.load(Ordering::Relaxed);
+            let knows_server = self.knows_server();
             let patience = if knows_server { self.patience } else { self.first_patience };
             if start.elapsed() + wait > patience {
-                let url = self.base.to_string();
+                let url = self.http.base().to_string();
                 return Err(ImportError::Unreachable { url, seconds: patience.as_secs(), reason });
             }
             tokio::time::sleep(wait).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
     }
-}
-
-fn joined(base: &Url, segments: &[&str]) -> Url {
-    let mut url = base.clone();
-    url.path_segments_mut().expect("an http address has a path").pop_if_empty().extend(segments);
-    url
 }
 
 fn is_busy(status: StatusCode) -> bool {
@@ -243,20 +219,6 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds).clamp(BACKOFF_FIRST, RETRY_AFTER_MAX))
 }
 
-fn refused(status: StatusCode, message: String) -> ImportError {
-    ImportError::Refused { status: status.as_u16(), message }
-}
-
-async fn error_body(response: Response) -> ErrorBody {
-    let status = response.status();
-    let text = response.text().await.unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_else(|_| ErrorBody {
-        message: if text.is_empty() { status.to_string() } else { text },
-        code: String::new(),
-    })
-}
-
-/// The cause at the root ("connection refused") says more than the layers above it.
-fn innermost(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
+fn unreadable(status: StatusCode, error: &reqwest::Error) -> ImportError {
+    ImportError::Refused { status: status.as_u16(), message: error.to_string(), advice: "" }
 }

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use crate::client::{ClientError, ServerArgs};
 use crate::console;
 use crate::options::{self, ByteSize};
-use crate::outbound::NoCaCertificates;
 
 /// Load documents from files or standard input into an index.
 #[derive(Debug, Clone, ClapArgs)]
@@ -35,21 +35,19 @@ pub struct Args {
     /// The index that receives the documents; it is created when absent.
     #[arg(short, long, value_name = "UID")]
     index: String,
-    /// Address of the server.
-    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
-    url: String,
-    /// A key that may add documents.
-    #[arg(long, env = "SVC_API_KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// The field that identifies a document; inferred by the server when absent.
     #[arg(long, value_name = "FIELD")]
     primary_key: Option<String>,
-    /// Format of the input; taken from the file name when absent (`films.csv.gz` is CSV), ndjson for standard input.
+    /// Format of the input. When absent: from the file name (`films.csv.gz` is CSV), else from the content (`[` begins an
+    /// array, `{` a line of ndjson).
     #[arg(short, long)]
     format: Option<Format>,
-    /// The character between the cells of a CSV file.
-    #[arg(long, value_name = "CHAR", default_value = ",")]
-    csv_delimiter: char,
+    /// The character between the cells of a CSV file, or `tab`. When absent: a tab in `.tsv` files, else the comma, or the one
+    /// of `;`, tab and `|` that the first line has, if it has no comma.
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    csv_delimiter: Option<u8>,
     /// Merge the fields into existing documents instead of replacing them.
     #[arg(long)]
     update: bool,
@@ -62,7 +60,10 @@ pub struct Args {
     /// these are sent again at the end.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
-    /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer.
+    /// Wait for a server that does not listen yet, instead of giving up at once.
+    #[arg(long)]
+    wait: bool,
+    /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer with --wait.
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     patience: Option<u64>,
     /// Return when everything is accepted, without waiting for the tasks.
@@ -82,6 +83,18 @@ fn patience(text: &str) -> Result<u64, String> {
     options::within(text, 0..=86_400)
 }
 
+/// One ASCII character, or the word `tab`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
+        _ => Err(format!(
+            "`{}` is no delimiter: expected one ASCII character other than quotes and line breaks, or `tab`",
+            text.escape_default()
+        )),
+    }
+}
+
 /// What the bytes of the input are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -91,6 +104,8 @@ enum Format {
     Json,
     /// A header line, then rows; typed headers (`price:number`) are understood by the server.
     Csv,
+    /// The same with tabs between the cells.
+    Tsv,
 }
 
 /// Why an import could not go on. Single failed requests and tasks are not errors of this kind: they are counted,
@@ -100,7 +115,7 @@ enum Format {
 pub(crate) enum ImportError {
     #[error("{file}: {source}")]
     Read { file: String, source: std::io::Error },
-    #[error("{file}: the name does not say the format; give it with --format ndjson, json or csv")]
+    #[error("{file}: neither its name nor its content says the format; give it with --format ndjson, json, csv or tsv")]
     UnknownFormat { file: String },
     #[error("{file}: the JSON text ends inside document {document}, which starts at line {line} column {column}")]
     TruncatedJson { file: String, document: u64, line: u64, column: u64 },
@@ -111,24 +126,16 @@ pub(crate) enum ImportError {
          larger --batch-bytes here and a larger --http-payload-size-limit to the server"
     )]
     TooLarge { file: String, document: u64, line: u64, max: ByteSize, hint: &'static str },
-    #[error("the delimiter must be one ASCII character other than quotes and line breaks, found `{}`", .0.escape_default())]
-    Delimiter(char),
-    #[error("the address `{url}` is not an HTTP address: {reason}")]
-    Address { url: String, reason: String },
     #[error(transparent)]
-    NoCaCertificates(#[from] NoCaCertificates),
+    Server(#[from] ClientError),
     #[error("{url} did not answer for {seconds} seconds: {reason}")]
     Unreachable { url: String, seconds: u64, reason: String },
-    #[error("the server refuses the import: {status} {message}")]
-    Refused { status: u16, message: String },
+    #[error("the server refuses the import: {status} {message}{advice}")]
+    Refused { status: u16, message: String, advice: &'static str },
     #[error("the server takes no request of {bytes} bytes; give a smaller --batch-bytes: {message}")]
     BatchTooLarge { bytes: usize, message: String },
     #[error("the server does not tell what became of the tasks: {status} {message}")]
     NoOutcome { status: u16, message: String },
-    #[error("the HTTP client cannot be set up: {0}")]
-    Client(reqwest::Error),
-    #[error("the asynchronous runtime cannot be started: {0}")]
-    Runtime(std::io::Error),
     #[error("what was done cannot be printed: {0}")]
     Print(std::io::Error),
 }

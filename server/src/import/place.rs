@@ -39,7 +39,7 @@ impl Place {
     /// file. A message that is worded in another way stays as it is.
     pub(super) fn in_file(&self, message: &str) -> String {
         let translated = match self.format {
-            Format::Csv => self.record_in_file(message).or_else(|| self.row_in_file(message)),
+            Format::Csv | Format::Tsv => self.record_in_file(message).or_else(|| self.row_in_file(message)),
             Format::Json | Format::Ndjson => self.line_in_file(message),
         };
         translated.unwrap_or_else(|| message.to_owned())

@@ -26,7 +26,7 @@ impl Progress {
     pub(super) fn new(total_bytes: Option<u64>, quiet: bool) -> Progress {
         let terminal = std::io::stderr().is_terminal();
         let bar = (terminal && !quiet).then(|| match total_bytes {
-            Some(total) => ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}")),
+            Some(total) => ProgressBar::new(total).with_style(style("{bar:12} {percent:>3}%  {msg}")),
             None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}")),
         });
         if let Some(bar) = &bar {
@@ -80,17 +80,17 @@ impl Progress {
 
     fn message(&self) -> String {
         let seconds = self.start.elapsed().as_secs_f64();
-        let mut message = format!(
-            "{} documents searchable of {} sent, {}/s",
-            HumanCount(self.done_documents),
-            HumanCount(self.sent_documents),
-            HumanCount((self.done_documents as f64 / seconds.max(0.001)) as u64),
-        );
-        if let Some(left) = time_left(self.done_bytes, self.total_bytes, seconds) {
-            message += &format!(", {} left", HumanDuration(left));
-        }
-        message
+        let rate = (self.done_documents as f64 / seconds.max(0.001)) as u64;
+        let left = time_left(self.done_bytes, self.total_bytes, seconds);
+        message(self.done_documents, self.sent_documents, rate, left)
     }
+}
+
+/// With the bar, no longer than a line of 80 characters.
+fn message(searchable: u64, sent: u64, rate: u64, left: Option<Duration>) -> String {
+    let (searchable, sent, rate) = (HumanCount(searchable), HumanCount(sent), HumanCount(rate));
+    let left = left.map_or_else(String::new, |left| format!(", {:#} left", HumanDuration(left)));
+    format!("{searchable} searchable of {sent}, {rate}/s{left}")
 }
 
 fn time_left(done_bytes: u64, total_bytes: Option<u64>, seconds: f64) -> Option<Duration> {
@@ -109,6 +109,13 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_fits_a_terminal() {
+        let longest = message(999_999_999, 999_999_999, 999_999, Some(Duration::from_secs(59 * 60)));
+        let bar = 12 + " 100%  ".len();
+        assert!(bar + longest.chars().count() <= 80, "{longest}");
+    }
 
     #[test]
     fn time_left_follows_the_bytes() {

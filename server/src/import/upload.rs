@@ -18,6 +18,7 @@ use super::progress::Progress;
 use super::source::Source;
 use super::split::{Batch, Limits, split};
 use super::{Args, ImportError};
+use crate::client::ClientError;
 use crate::console;
 
 const POLL_FIRST: Duration = Duration::from_millis(20);
@@ -68,15 +69,12 @@ impl Part {
 }
 
 pub(super) fn run(args: &Args) -> Result<Summary, ImportError> {
-    if !args.csv_delimiter.is_ascii() || matches!(args.csv_delimiter, '"' | '\r' | '\n') {
-        return Err(ImportError::Delimiter(args.csv_delimiter));
-    }
     let client = Client::new(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(ImportError::Runtime)?;
+        .map_err(ClientError::Runtime)?;
     let summary = runtime.block_on(Import::new(args, client).run(args));
     // The reading thread may be waiting for standard input: it is not waited for after an error.
     runtime.shutdown_background();
@@ -185,7 +183,7 @@ impl Import {
         let Some((parts, error)) = delivery.stopped else { return };
         parts.iter().for_each(|part| self.failed(part, error.to_string()));
         // The server cannot say what became of the tasks, and it was tried for long enough.
-        self.waits &= !matches!(error, ImportError::Unreachable { .. });
+        self.waits &= !matches!(error, ImportError::Unreachable { .. } | ImportError::Server(_));
         self.stopped(None);
     }
 
@@ -244,9 +242,14 @@ impl Import {
     fn print_summary(&self, args: &Args) -> std::io::Result<()> {
         let (verb, documents) =
             if args.no_wait { ("sent", self.accepted_documents) } else { ("imported", self.searchable_documents) };
-        let seconds = self.progress.elapsed().as_secs_f64();
-        let rate = HumanCount((documents as f64 / seconds.max(0.001)) as u64);
         let noun = if documents == 1 { "document" } else { "documents" };
+        let seconds = self.progress.elapsed().as_secs_f64();
+        // Of what went wrong the errors speak, and a rate would be one of failures.
+        if !self.summary.is_success() {
+            let line = format!("{} {noun} {verb} into `{}`\n", HumanCount(documents), args.index);
+            return if documents == 0 { Ok(()) } else { console::print(&line) };
+        }
+        let rate = HumanCount((documents as f64 / seconds.max(0.001)) as u64);
         let (documents, index) = (HumanCount(documents), &args.index);
         console::print(&format!("{documents} {noun} {verb} into `{index}` in {seconds:.1} s ({rate}/s)\n"))
     }
@@ -258,10 +261,10 @@ type Batches = mpsc::Sender<Result<(Part, Batch), ImportError>>;
 fn read(args: &Args, batches: &Batches) {
     let read_bytes = Arc::new(AtomicU64::new(0));
     let mut accounted_bytes = 0;
-    let (delimiter, limits) = (args.csv_delimiter as u8, Limits::new(args.batch_bytes));
+    let limits = Limits::new(args.batch_bytes);
     for (input, path) in args.files.iter().enumerate() {
-        let result = Source::open(path, args.format, read_bytes.clone()).and_then(|source| {
-            split(source, delimiter, limits, |batch| {
+        let result = Source::open(path, args, read_bytes.clone()).and_then(|source| {
+            split(source, limits, |batch| {
                 let seen = read_bytes.load(Ordering::Relaxed);
                 let part = Part { input, place: batch.place.clone(), bytes: seen - accounted_bytes };
                 accounted_bytes = seen;

@@ -10,7 +10,7 @@ use crate::stored_names::FolderName;
 impl Instance {
     /// Opened to follow a publisher: indexes are never written here.
     #[must_use]
-    pub(crate) fn as_replica(mut self) -> Instance {
+    pub(crate) fn following(mut self) -> Instance {
         self.keeps_names = false;
         self.options.background_merges = false;
         self

@@ -26,19 +26,19 @@ pub struct Experimental {
     pub experimental_replication_parameters: bool,
 
     /// Changes nothing here: how other servers of the protocol search.
-    #[arg(long, env = "SVC_EXPERIMENTAL_LEGACY_SEARCH", action = ArgAction::SetTrue)]
+    #[arg(long, hide = true, env = "SVC_EXPERIMENTAL_LEGACY_SEARCH", action = ArgAction::SetTrue)]
     experimental_legacy_search_default: bool,
 
     /// Changes nothing here: how other servers of the protocol carry out changes of settings.
-    #[arg(long, action = ArgAction::SetTrue)]
+    #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_edition_2024_for_settings: bool,
 
     /// Changes nothing here: how other servers of the protocol read dumps.
-    #[arg(long, action = ArgAction::SetTrue)]
+    #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_edition_2024_for_dumps: bool,
 
     /// Changes nothing here: snapshots are links, which leaves nothing to compact.
-    #[arg(long, action = ArgAction::SetTrue)]
+    #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_snapshot_compaction: bool,
 }
 

@@ -59,7 +59,7 @@ pub struct Service {
     pub shutdown_timeout: Duration,
 
     /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
-    #[arg(long, default_value = ErrorDocs::DEFAULT_BASE, value_name = "URL")]
+    #[arg(long, default_value = ErrorDocs::default_base(), value_name = "URL")]
     pub error_docs_url: String,
 
     /// Open a database of an older version and bring it up to this one, with a task that checks all of it. The old version

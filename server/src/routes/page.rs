@@ -13,8 +13,23 @@ use crate::http::json_answer;
 use crate::options::Environment;
 use crate::routes::Routes;
 
-/// One file, without a build step: its style and its script are inside, and it asks only this server.
-const PAGE: &str = include_str!("page.html");
+/// One document, without a build step: its style and its script are inside, and it asks only this server.
+const PAGE: &str = concat!(
+    include_str!("page/head.html"),
+    "<style>\n",
+    include_str!("page/style.css"),
+    "</style>\n",
+    include_str!("page/body.html"),
+    "<script>",
+    include_str!("page/base.js"),
+    include_str!("page/values.js"),
+    include_str!("page/facets.js"),
+    include_str!("page/search.js"),
+    include_str!("page/side.js"),
+    include_str!("page/views.js"),
+    include_str!("page/start.js"),
+    "</script>\n</body>\n</html>\n",
+);
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let is_development = state.options.service.env == Environment::Development;

@@ -62,11 +62,14 @@ pub struct TaskQueue {
     has_aborted_before: bool,
 }
 
+/// Is called with the batch that has ended.
+type Listener = Box<dyn Fn(u32) + Send + Sync>;
+
 /// Wakes those who wait for the end of a batch.
 #[derive(Default)]
 struct Ends {
     count: watch::Sender<u64>,
-    listeners: RwLock<Vec<Box<dyn Fn(u32) + Send + Sync>>>,
+    listeners: RwLock<Vec<Listener>>,
 }
 
 impl std::fmt::Debug for Ends {

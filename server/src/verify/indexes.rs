@@ -6,15 +6,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lamina_engine::index::{VerifyWatch, verify_folder};
 
-use super::VerifyError;
-use crate::console;
+use super::Findings;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
 
-/// Checks all, and prints a line for each that is sound and for each damage; whether all are sound.
-pub(super) fn verify_all(instance: &Instance, deep: bool) -> Result<bool, VerifyError> {
-    let mut all_sound = true;
+/// Checks all.
+pub(super) fn verify_all(instance: &Instance, deep: bool, findings: &mut Findings) {
     for (uid, folder) in instance.folders() {
         let shown = Shown::new(&uid);
         let verified = verify_folder(&instance.index_folder(&folder), deep, &shown);
@@ -22,16 +20,15 @@ pub(super) fn verify_all(instance: &Instance, deep: bool) -> Result<bool, Verify
         let (damages, found) = match verified {
             Ok(verified) => {
                 let (bytes, segments) = (human_size(verified.segment_bytes), verified.segment_count);
-                (verified.damages, format!("{uid}: {bytes} in {segments} segments, sound\n"))
+                (verified.damages, format!("{bytes} in {segments} segments, sound"))
             }
             Err(error) => (vec![error], String::new()),
         };
-        all_sound &= damages.is_empty();
-        let damaged = damages.into_iter().map(|error| format!("{uid}: DAMAGED: {}\n", ApiError::from(error).message));
-        let lines: String = damaged.collect();
-        console::print(if lines.is_empty() { &found } else { &lines }).map_err(VerifyError::Print)?;
+        if damages.is_empty() {
+            findings.all_right(&uid, found);
+        }
+        damages.into_iter().for_each(|error| findings.damage(&uid, ApiError::from(error).message));
     }
-    Ok(all_sound)
 }
 
 /// A bar on a terminal, nothing elsewhere.

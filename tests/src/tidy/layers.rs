@@ -37,7 +37,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "timestamp",
     ],
     &["console", "engine_errors", "outbound"],
-    &["bus_error", "options"],
+    &["bus_error", "client", "options"],
     // What bounds and carries requests, without knowing any.
     &["budget", "embedders", "http", "logs", "search_pool"],
     // The JSON of the protocol.
@@ -54,7 +54,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["routes"],
     &["front"],
     // The server, and the commands beside it.
-    &["evaluate", "import", "run", "verify"],
+    &["commands", "evaluate", "import", "mcp", "run", "verify"],
     &["inspect", "repair"],
     &["command_line"],
 ];

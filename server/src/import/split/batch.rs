@@ -11,6 +11,8 @@ use crate::import::place::Place;
 pub(in crate::import) struct Batch {
     pub(in crate::import) body: Bytes,
     pub(in crate::import) content_type: &'static str,
+    /// Between the cells of CSV.
+    pub(in crate::import) delimiter: u8,
     pub(in crate::import) place: Place,
     /// Of the body, before its documents: the header of a CSV file.
     pub(super) header_bytes: usize,
@@ -62,6 +64,6 @@ impl Batch {
             ..self.place.clone()
         };
         let documents = documents.iter().map(moved).collect();
-        Batch { body, content_type: self.content_type, place, header_bytes: self.header_bytes, documents }
+        Batch { body, place, documents, ..self.clone() }
     }
 }

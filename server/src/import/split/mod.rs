@@ -37,21 +37,16 @@ impl Limits {
     }
 }
 
-/// Calls `sink` with batches until the input or the sink ends; the sink ends it by returning false. `delimiter` is that of
-/// CSV.
+/// Calls `sink` with batches until the input or the sink ends; the sink ends it by returning false.
 ///
 /// # Errors
 /// What is wrong with the input. The documents before it were given to the sink.
-pub(super) fn split(
-    source: Source,
-    delimiter: u8,
-    limits: Limits,
-    mut sink: impl FnMut(Batch) -> bool,
-) -> Result<(), ImportError> {
-    let Source { name, format, mut reader } = source;
+pub(super) fn split(source: Source, limits: Limits, mut sink: impl FnMut(Batch) -> bool) -> Result<(), ImportError> {
+    let Source { name, format, delimiter, mut reader } = source;
     let mut batcher = Batcher {
         file: name.into(),
         format,
+        delimiter,
         limits,
         header: Vec::new(),
         header_lines: 0,
@@ -65,7 +60,7 @@ pub(super) fn split(
     let result = match format {
         Format::Ndjson => ndjson::lines(&mut reader, &mut batcher),
         Format::Json => json::elements(&mut reader, &mut batcher),
-        Format::Csv => csv::rows(&mut reader, delimiter, &mut batcher),
+        Format::Csv | Format::Tsv => csv::rows(&mut reader, delimiter, &mut batcher),
     };
     let result = match result {
         Err(Stop::Sink) => Err(Stop::Sink),
@@ -120,6 +115,8 @@ fn line_breaks(bytes: &[u8]) -> u64 {
 struct Batcher<'a> {
     file: Arc<str>,
     format: Format,
+    /// CSV: what stands between cells.
+    delimiter: u8,
     limits: Limits,
     /// CSV: the first row, at the head of every batch.
     header: Vec<u8>,
@@ -188,7 +185,7 @@ impl Batcher<'_> {
             return Ok(());
         }
         let content_type = match self.format {
-            Format::Csv => "text/csv",
+            Format::Csv | Format::Tsv => "text/csv",
             Format::Json | Format::Ndjson => "application/x-ndjson",
         };
         let place = Place {
@@ -206,6 +203,7 @@ impl Batcher<'_> {
         let batch = Batch {
             body: body.into(),
             content_type,
+            delimiter: self.delimiter,
             place,
             header_bytes: self.header.len(),
             documents: std::mem::take(&mut self.documents),
@@ -221,7 +219,7 @@ impl Batcher<'_> {
         let hint = match self.format {
             Format::Ndjson => "Each document needs a line of its own",
             Format::Json => "A string or a brace in it may not be closed",
-            Format::Csv => "A quote at the start of one of its cells may have no other at the end",
+            Format::Csv | Format::Tsv => "A quote at the start of one of its cells may have no other at the end",
         };
         Err(Stop::Fault(ImportError::TooLarge {
             file: self.file.to_string(),

@@ -16,9 +16,9 @@ fn limits(batch_bytes: usize) -> Limits {
 /// The bodies of `text`, which is read in pieces of `buffer` bytes, with their places, and how it ended.
 fn cut(format: Format, text: &[u8], buffer: usize, limits: Limits) -> (Vec<(String, Place)>, Result<(), ImportError>) {
     let reader = BufReader::with_capacity(buffer, io::Cursor::new(text.to_vec()));
-    let source = Source { name: "input".into(), format, reader: Box::new(reader) };
+    let source = Source { name: "input".into(), format, delimiter: b',', reader: Box::new(reader) };
     let mut batches = Vec::new();
-    let result = split(source, b',', limits, |batch| {
+    let result = split(source, limits, |batch| {
         batches.push((String::from_utf8(batch.body.to_vec()).unwrap(), batch.place));
         true
     });
@@ -207,7 +207,7 @@ fn an_unreadable_rest_leaves_what_came_before() {
     for format in [Format::Ndjson, Format::Json] {
         let reader = Box::new(BufReader::new(Cut(io::Cursor::new(b"{\"id\":1}\n{\"id\":2}\n{\"id"))));
         let mut count = 0;
-        let result = split(Source { name: "input".into(), format, reader }, b',', limits(1000), |batch| {
+        let result = split(Source { name: "input".into(), format, delimiter: b',', reader }, limits(1000), |batch| {
             count += batch.place.document_count;
             true
         });
@@ -238,9 +238,9 @@ proptest! {
         let text = format!("a{delimiter_text}b\n{}", rows.join("\n"));
         let (whole, is_right) = read_by_server(text.as_bytes(), delimiter);
         let reader = Box::new(BufReader::with_capacity(buffer, io::Cursor::new(text.clone().into_bytes())));
-        let source = Source { name: "input".into(), format: Format::Csv, reader };
+        let source = Source { name: "input".into(), format: Format::Csv, delimiter, reader };
         let (mut pieces, mut all_right) = (String::new(), true);
-        split(source, delimiter, limits(batch_bytes), |batch| {
+        split(source, limits(batch_bytes), |batch| {
             let (documents, is_right) = read_by_server(&batch.body, delimiter);
             pieces += &documents;
             all_right = is_right;
@@ -282,8 +282,13 @@ fn parts_of_batches_have_their_own_places() {
             .collect();
         let text = format!("{header}{}", rows.concat());
         let mut batches = Vec::new();
-        let source = Source { name: "input".into(), format, reader: Box::new(io::Cursor::new(text.into_bytes())) };
-        split(source, b',', limits(1000), |batch| {
+        let source = Source {
+            name: "input".into(),
+            format,
+            delimiter: b',',
+            reader: Box::new(io::Cursor::new(text.into_bytes())),
+        };
+        split(source, limits(1000), |batch| {
             batches.push(batch);
             true
         })

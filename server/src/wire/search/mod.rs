@@ -6,6 +6,8 @@ mod parameters;
 mod written;
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;
 
 use lamina_engine::search::MatchingStrategy;

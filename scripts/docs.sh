@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Makes the documentation a site with search in target/docs: pages as they lie in docs/, and those of the root beside them.
+# usage: scripts/docs.sh     (installs mdbook when it is not there, which takes minutes)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v mdbook >/dev/null || cargo install --locked mdbook
+site=target/docs source=target/docs-source
+rm -rf "$site" "$source"
+mkdir -p "$source/src"
+cp docs/book.toml "$source/"
+cp -r docs/. "$source/src/"
+rm "$source/src/book.toml"
+# Pages of the root move into the folder of the book, so links between both lose a step.
+for page in README ARCHITECTURE CONTRIBUTING CHANGELOG SECURITY segment-format database-format; do
+  sed 's#](docs/#](#g' "$page.md" >"$source/src/$page.md"
+done
+sed -i 's#](\.\./\([A-Za-z-]*\.md\)#](\1#g' "$source"/src/*.md
+sed -i 's#](\.\./\.\./\([A-Za-z-]*\.md\)#](../\1#g' "$source"/src/decisions/*.md
+# Files of the repository that are no pages are named, not linked.
+sed -i 's#\[\([^]]*\)\](\(\.\./\)*\(packaging\|scripts\|benches\|tests\|engine\|server\)/[^)]*)#\1#g' "$source"/src/*.md "$source"/src/decisions/*.md
+mdbook build --dest-dir "$PWD/$site" "$source"
+cp docs/llms.txt "$site/"
+echo "target/docs/index.html"

@@ -1,0 +1,194 @@
+//! The HTTP client of all commands that speak to a running server: its address, a key, and errors that say what to do.
+
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::{Method, RequestBuilder, Response, Url};
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::outbound::{NoCaCertificates, with_ca_certificates};
+
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Which server, and as who.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Address of the server.
+    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
+    pub(crate) url: String,
+    /// A key that may do this.
+    #[arg(long, env = "SVC_API_KEY", value_name = "KEY", hide_env_values = true)]
+    pub(crate) api_key: Option<String>,
+}
+
+/// Why a command got no answer, or none that helps.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ClientError {
+    #[error("the address `{url}` is not an HTTP address: {reason}")]
+    Address { url: String, reason: String },
+    #[error(transparent)]
+    NoCaCertificates(#[from] NoCaCertificates),
+    #[error("the HTTP client cannot be set up: {0}")]
+    Setup(reqwest::Error),
+    #[error("the asynchronous runtime cannot be started: {0}")]
+    Runtime(std::io::Error),
+    #[error("nothing answers on {url} ({reason}).\nStart a server with `lamina serve`, or name another one with --url")]
+    Unreachable { url: String, reason: String },
+    #[error("the connection to {url} broke: {reason}")]
+    Broken { url: String, reason: String },
+    #[error("the server refuses: {status} {message}{}", advice(code))]
+    Refused { status: u16, code: String, message: String },
+}
+
+/// What a user can do about an error of this code.
+pub(crate) fn advice(code: &str) -> &'static str {
+    match code {
+        "missing_authorization_header" => "\nGive a key with --api-key, or in the variable SVC_API_KEY",
+        "invalid_api_key" => "\nThe key of --api-key (SVC_API_KEY) is unknown, or has no right to do this",
+        "index_primary_key_no_candidate_found" | "index_primary_key_multiple_candidates_found" => {
+            "\nName the field that identifies documents with --primary-key"
+        }
+        _ => "",
+    }
+}
+
+/// What the server says about a request that it refuses.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ErrorBody {
+    pub(crate) message: String,
+    pub(crate) code: String,
+}
+
+/// Cheap to clone: clones share their connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    api_key: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(server: &ServerArgs) -> Result<Client, ClientError> {
+        let address = |reason: String| ClientError::Address { url: server.url.clone(), reason };
+        let base = Url::parse(&server.url).map_err(|error| address(error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(address("it must start with http:// or https://".into()));
+        }
+        let (http, has_ca_certificates) = with_ca_certificates(|has| {
+            let builder = reqwest::Client::builder()
+                .connect_timeout(CONNECT_TIME)
+                .user_agent(concat!("lamina/", env!("CARGO_PKG_VERSION")));
+            if has { builder.build() } else { builder.tls_certs_only([]).build() }
+        })
+        .map_err(ClientError::Setup)?;
+        if !has_ca_certificates && base.scheme() == "https" {
+            return Err(NoCaCertificates.into());
+        }
+        Ok(Client { http, base, api_key: server.api_key.clone() })
+    }
+
+    /// The address that the user gave.
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// The address of a route; what is special in its parts is encoded.
+    pub(crate) fn route(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        url.path_segments_mut().expect("an http address has a path").pop_if_empty().extend(segments);
+        url
+    }
+
+    /// A request with the key.
+    pub(crate) fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        let request = self.http.request(method, url);
+        match &self.api_key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+
+    /// Sends a request and reads its answer, as JSON.
+    pub(crate) async fn call(&self, method: Method, url: Url, body: Option<&Value>) -> Result<Value, ClientError> {
+        let request = self.request(method, url);
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.unanswered(&error))?;
+        let status = response.status();
+        if !status.is_success() {
+            let ErrorBody { message, code } = error_body(response).await;
+            return Err(ClientError::Refused { status: status.as_u16(), code, message });
+        }
+        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
+        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// Why there is no answer.
+    pub(crate) fn unanswered(&self, error: &reqwest::Error) -> ClientError {
+        let (url, reason) = (self.base.to_string(), innermost(error));
+        if error.is_connect() { ClientError::Unreachable { url, reason } } else { ClientError::Broken { url, reason } }
+    }
+}
+
+/// Runs what a command does, to its end.
+pub(crate) fn run_to_end<T, E: From<ClientError>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(ClientError::Runtime)?.block_on(work)
+}
+
+/// What an answer with the status of an error says.
+pub(crate) async fn error_body(response: Response) -> ErrorBody {
+    let status = response.status();
+    let text = response.text().await.unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_else(|_| ErrorBody {
+        message: if text.is_empty() { status.to_string() } else { text },
+        code: String::new(),
+    })
+}
+
+/// The cause at the root ("connection refused") says more than the layers above it.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(url: &str) -> Result<Client, ClientError> {
+        Client::new(&ServerArgs { url: url.to_owned(), api_key: None })
+    }
+
+    #[test]
+    fn routes_are_below_the_address() {
+        for (base, expected) in [
+            ("http://a:1", "http://a:1/indexes/x%20y/search"),
+            ("http://a:1/", "http://a:1/indexes/x%20y/search"),
+            ("http://a:1/below/", "http://a:1/below/indexes/x%20y/search"),
+        ] {
+            assert_eq!(client(base).unwrap().route(&["indexes", "x y", "search"]).as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for (url, reason) in [("nowhere", "relative URL"), ("ftp://a", "must start with http://")] {
+            let said = client(url).unwrap_err().to_string();
+            assert!(said.contains(reason) && said.contains(url), "{said}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let refused = |code: &str| {
+            ClientError::Refused { status: 401, code: code.to_owned(), message: "No.".to_owned() }.to_string()
+        };
+        assert!(refused("missing_authorization_header").contains("--api-key"));
+        assert_eq!(refused("index_not_found"), "the server refuses: 401 No.");
+    }
+}

@@ -1,0 +1,124 @@
+//! `lamina settings get|set|reset`: settings of an index, as JSON.
+
+use std::io::Read;
+
+use clap::{Args, Subcommand};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{CommandError, index_of};
+use crate::client::{Client, ServerArgs};
+
+/// Read or change the settings of an index.
+#[derive(Debug, Clone, Args)]
+pub struct SettingsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// Print all settings, or one.
+    Get {
+        /// Its name: `rankingRules`.
+        name: Option<String>,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Change one setting, or several with an object; returns when the change is made.
+    Set {
+        /// The name of a setting and its value as JSON, or an object of settings. `-` reads standard input, `@FILE` a file.
+        #[arg(value_names = ["NAME", "JSON"], num_args = 1..=2, required = true)]
+        change: Vec<String>,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Give a setting its default again.
+    Reset {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// Of which index.
+#[derive(Debug, Clone, Args)]
+struct Place {
+    /// The index; not needed if the server has only one.
+    #[arg(short, long, value_name = "UID")]
+    index: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+pub(super) async fn run(args: &SettingsArgs) -> Result<String, CommandError> {
+    match &args.action {
+        Action::Get { name, place } => {
+            let (client, uid) = open(place).await?;
+            let settings = client.call(Method::GET, client.route(&["indexes", &uid, "settings"]), None).await?;
+            let shown = match name {
+                None => settings,
+                Some(name) => settings.get(name).cloned().ok_or_else(|| unknown(name, &settings))?,
+            };
+            Ok(format!("{shown:#}\n"))
+        }
+        Action::Set { change, place } => match &change[..] {
+            [name, value] => changed(place, &json!({ name: read(value)? })).await,
+            values => changed(place, &read(&values.concat())?).await,
+        },
+        Action::Reset { name, place } => changed(place, &json!({ name: null })).await,
+    }
+}
+
+async fn open(place: &Place) -> Result<(Client, String), CommandError> {
+    let client = Client::new(&place.server)?;
+    let uid = index_of(&client, place.index.as_ref()).await?;
+    Ok((client, uid))
+}
+
+fn unknown(name: &str, settings: &Value) -> CommandError {
+    let names: Vec<&str> = settings.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    CommandError::Value(format!("there is no setting `{name}`, but: {}", names.join(", ")))
+}
+
+/// JSON, a file of it, or what comes on standard input.
+fn read(value: &str) -> Result<Value, CommandError> {
+    let failed = |file: &str| {
+        let file = file.to_owned();
+        |source| CommandError::Read { file, source }
+    };
+    let text = match value.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).map_err(failed(file))?,
+        None if value == "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(failed("standard input"))?;
+            text
+        }
+        None => value.to_owned(),
+    };
+    serde_json::from_str(&text)
+        .map_err(|error| CommandError::Value(format!("the value is no JSON ({error}); texts need quotes: '\"text\"'")))
+}
+
+/// Sends the change, waits for its task, and says what became of it.
+async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> {
+    let (client, uid) = open(place).await?;
+    let mut route = client.route(&["indexes", &uid, "settings"]);
+    route.query_pairs_mut().append_pair("wait", "searchable");
+    let mut task = client.call(Method::PATCH, route, Some(change)).await?;
+    let number = task["taskUid"].as_u64().or(task["uid"].as_u64()).unwrap_or_default();
+    // A wait may end before its task does.
+    while matches!(task["status"].as_str(), Some("enqueued" | "processing") | None) {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
+    }
+    match task["status"].as_str() {
+        Some("succeeded") => Ok(format!("changed the settings of `{uid}`\n")),
+        status => Err(CommandError::Task {
+            uid: number,
+            status: status.unwrap_or("is gone").to_owned(),
+            message: task["error"]["message"].as_str().unwrap_or_default().to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,136 @@
+//! Commands that speak to a running server or look into a folder for programs: `serve`, `search`, `settings`, `--json`.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::server::{Server, UNREACHABLE, binary};
+
+fn run(arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Command::new(binary()).args(arguments).current_dir(folder.path()).output().expect("the binary starts")
+}
+
+fn ask(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.args(arguments).args(["--url", &server.url]).output().expect("the binary starts")
+}
+
+#[track_caller]
+fn printed(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[track_caller]
+fn refused(output: &Output, reason: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains(reason), "no `{reason}` in: {said}");
+}
+
+fn films() -> Server {
+    let server = Server::start();
+    server.set("films", json!({"filterableAttributes": ["genre", "year"], "sortableAttributes": ["year"]}));
+    server.add(
+        "films",
+        json!([
+            {"id": 1, "title": "Alien", "year": 1979, "genre": ["Horror", "Science fiction"]},
+            {"id": 2, "title": "Aliens", "year": 1986, "genre": ["Action"]},
+            {"id": 3, "title": "Up", "year": 2009, "genre": ["Animation"]},
+        ]),
+    );
+    server
+}
+
+#[test]
+fn the_short_help_fits_a_screen_and_the_long_one_is_whole() {
+    let short = printed(&run(&["-h"]));
+    assert!(short.lines().count() <= 50, "{} lines:\n{short}", short.lines().count());
+    for word in ["serve", "import", "search", "settings", "--db-path", "--http-addr", "--master-key", "--help"] {
+        assert!(short.contains(word), "no {word} in:\n{short}");
+    }
+    let long = printed(&run(&["--help"]));
+    assert!(!short.contains("--ssl-cert-path") && long.contains("--ssl-cert-path"));
+    assert!(!long.contains("Changes nothing here"), "options that change nothing are hidden");
+    assert!(printed(&run(&["serve", "--help"])).contains("--ssl-cert-path"));
+    assert_eq!(printed(&run(&["serve", "--version"])), printed(&run(&["--version"])));
+    for words in [&["serve", "--colour"][..], &["serve", "extra"], &["serve", "--env", "staging"]] {
+        assert_eq!(run(words).status.code(), Some(2), "{words:?}");
+    }
+    // With an option that is refused after everything was read.
+    refused(&run(&["serve", "--ssl-cert-path", "c.pem"]), "`--ssl-cert-path` needs `--ssl-key-path`");
+}
+
+#[test]
+fn a_search_is_a_table_or_json() {
+    let server = films();
+    let table = printed(&ask(&server, &["search", "alein", "--facets", "genre", "--sort", "year:desc"]));
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!((lines[0], lines[3]), ("  1  2  Aliens", "  2  1  Alien"), "{table}");
+    assert!(table.contains("genre: Horror, Science fiction\n"), "{table}");
+    assert!(table.contains("genre: Action 1, Horror 1, Science fiction 1\n"), "{table}");
+    assert!(lines.last().unwrap().starts_with("2 hits in "), "{table}");
+    let options = ["search", "-i", "films", "--json", "--filter", "year > 1980", "--fields", "title", "--limit", "1"];
+    let answer: Value =
+        serde_json::from_str(&printed(&ask(&server, &[&options[..], &["--with", "offset=1"]].concat()))).unwrap();
+    assert_eq!(answer["hits"], json!([{"title": "Up"}]));
+    server.add("others", json!([{"id": 1}]));
+    refused(&ask(&server, &["search", "x"]), "which index? Give one with --index: films, others");
+    refused(&ask(&server, &["search", "x", "-i", "absent"]), "404 Index `absent` not found.");
+    refused(&ask(&server, &["search", "x", "-i", "films", "--with", "limt=1"]), "Unknown field `limt`");
+    refused(&run(&["search", "x", "--url", UNREACHABLE]), "Start a server with `lamina serve`");
+    let server = Server::start();
+    refused(&ask(&server, &["search", "x"]), "the server has no index yet");
+    let server = Server::with_options(&["--master-key", "0123456789abcdef"]);
+    refused(&ask(&server, &["search", "x"]), "Give a key with --api-key");
+}
+
+#[test]
+fn settings_are_read_and_changed() {
+    let server = films();
+    let get = |name: &str| -> Value {
+        serde_json::from_str(&printed(&ask(&server, &["settings", "get", name]))).expect("JSON")
+    };
+    assert_eq!(get("sortableAttributes"), json!(["year"]));
+    let all: Value = serde_json::from_str(&printed(&ask(&server, &["settings", "get"]))).expect("JSON");
+    assert_eq!(all["filterableAttributes"], json!(["genre", "year"]));
+    let said = printed(&ask(&server, &["settings", "set", "synonyms", "{\"film\": [\"movie\"]}"]));
+    assert_eq!(said, "changed the settings of `films`\n");
+    assert_eq!(get("synonyms"), json!({"film": ["movie"]}));
+    printed(&ask(&server, &["settings", "set", "{\"stopWords\": [\"the\"], \"distinctAttribute\": \"year\"}"]));
+    assert_eq!((get("stopWords"), get("distinctAttribute")), (json!(["the"]), json!("year")));
+    printed(&ask(&server, &["settings", "reset", "stopWords"]));
+    assert_eq!(get("stopWords"), json!([]));
+    refused(&ask(&server, &["settings", "get", "rankingRule"]), "there is no setting `rankingRule`, but: ");
+    refused(&ask(&server, &["settings", "set", "distinctAttribute", "year"]), "the value is no JSON");
+    refused(&ask(&server, &["settings", "set", "stopWords", "1"]), "400");
+    refused(&ask(&server, &["settings", "set", "stopWords", "@absent.json"]), "absent.json");
+    refused(&ask(&server, &["settings", "set", "rankingRule", "[]"]), "Unknown field `rankingRule`");
+}
+
+#[test]
+fn folders_are_described_for_programs() {
+    let mut server = films();
+    assert!(server.terminate().success());
+    let folder = server.data_folder();
+    let folder = folder.to_str().expect("a plain path");
+    let read = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&printed(&run(&[arguments, &["--json", folder]].concat()))).expect("JSON")
+    };
+    let indexes = read(&["inspect"]);
+    assert_eq!((&indexes[0]["uid"], &indexes[0]["documents"]), (&json!("films"), &json!(3)));
+    let films = read(&["inspect", "--index", "films"]);
+    assert_eq!((&films["primaryKey"], &films["settings"]["sortableAttributes"]), (&json!("id"), &json!(["year"])));
+    assert!(films["segments"][0]["sections"].as_array().is_some_and(|sections| sections.len() > 3), "{films}");
+    let found = read(&["inspect", "--index", "films", "--document", "2", "--term", "Alien"]);
+    assert_eq!(found["document"]["stored"]["title"], "Aliens");
+    assert_eq!(found["document"]["words"]["genre"], json!(["action"]));
+    assert_eq!(found["term"][0]["postings"][0]["fields"], json!(["title"]));
+    let verified = read(&["verify"]);
+    assert_eq!(verified["sound"], true);
+    let places = verified["findings"].as_array().expect("a list");
+    assert!(places.iter().any(|one| one["place"] == "films" && one["state"] == "sound"), "{verified}");
+    let repaired = read(&["repair"]);
+    assert_eq!((&repaired["whole"], &repaired["indexes"][0]["state"]), (&json!(true), &json!("sound")));
+    refused(&run(&["inspect", "absent"]), "there is no database in \"absent\"");
+}

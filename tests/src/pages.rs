@@ -1,0 +1,104 @@
+//! The pages of the documentation: all of them are listed, and links lead to pages and headings that are there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::server::repository;
+
+/// A page, and where it lies.
+fn read(path: &Path) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn pages_of(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository().join(folder)).expect("a folder");
+    let names = entries.map(|entry| Path::new(folder).join(entry.expect("an entry").file_name()));
+    let mut pages: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.sort();
+    assert!(!pages.is_empty(), "{folder}");
+    pages
+}
+
+/// Text without blocks of code, in which brackets are no links.
+fn prose(text: &str) -> String {
+    let outside = text.split("```").step_by(2).collect::<String>();
+    outside.split('`').step_by(2).collect()
+}
+
+fn links(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
+}
+
+/// `a/b/../c` is `a/c`.
+fn plain(path: &Path) -> PathBuf {
+    let mut made = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(made.pop()),
+            Component::CurDir => {}
+            part => made.push(part),
+        }
+    }
+    made
+}
+
+/// The name of a heading in an address, as renderers of Markdown make it.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let text = text.split("](").next().unwrap_or_default().replace(['[', '`'], "");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let outside = text.split("```").step_by(2).collect::<String>();
+    outside.lines().filter(|line| line.starts_with('#')).map(anchor).collect()
+}
+
+#[test]
+fn links_lead_to_headings_that_are_there() {
+    let root =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "segment-format.md", "database-format.md"];
+    let pages = root.iter().map(PathBuf::from).chain(pages_of("docs")).chain(pages_of("docs/decisions"));
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for page in pages {
+        let text = read(&page);
+        for link in links(&text).iter().filter(|link| !link.contains("://")) {
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { plain(&page.parent().unwrap().join(path)) };
+            let whole = repository().join(&target);
+            let has_heading = || heading.is_empty() || anchors(&read(&target)).contains(heading);
+            if !whole.exists() || !has_heading() {
+                wrong.push(format!("{}: {link}", page.display()));
+            }
+            checked += usize::from(!heading.is_empty());
+        }
+    }
+    assert!(checked > 20, "only {checked} links to headings are found");
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// The contents of the book, and what programs that read for people are given.
+#[test]
+fn all_pages_are_in_the_contents() {
+    let contents = read(Path::new("docs/SUMMARY.md"));
+    let for_programs = read(Path::new("docs/llms.txt"));
+    let guide = links(&read(Path::new("docs/guide.md")));
+    for page in pages_of("docs") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        // A chapter of the guide may have a page of its own.
+        if name != "SUMMARY.md" && !guide.iter().any(|link| link.starts_with(name)) {
+            assert!(contents.contains(&format!("]({name})")), "docs/SUMMARY.md has no {name}");
+            assert!(for_programs.contains(&format!("]({name})")), "docs/llms.txt has no {name}");
+        }
+    }
+}
+
+#[test]
+fn anchors_are_those_of_renderers() {
+    assert_eq!(anchor("## What a `reverse proxy` should add"), "what-a-reverse-proxy-should-add");
+    assert_eq!(anchor("### index_not_found"), "index_not_found");
+    assert_eq!(links("a [b](c.md#d) `[x](y)` ```\n[z](w)\n``` [e](#f)"), ["c.md#d", "#f"]);
+}
