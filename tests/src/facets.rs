@@ -201,3 +201,82 @@ fn totals_stop_where_paging_does() {
     assert_eq!((&merged["totalHits"], &merged["totalPages"]), (&json!(1000), &json!(50)));
     assert_eq!(merged["hits"].as_array().unwrap().len(), 20);
 }
+
+#[test]
+fn ranges_histograms_and_statistics() {
+    let server = Server::start();
+    let goods = json!([
+        {"id": 1, "kind": "a", "price": 9.99, "sold": "2024-02-29T23:30:00Z", "_geo": {"lat": 0, "lng": 0.001}},
+        {"id": 2, "kind": "a", "price": [10, 25], "sold": "2024-03-01", "_geo": {"lat": 0, "lng": 1}},
+        {"id": 3, "kind": "b", "price": 20, "sold": 1_709_294_400},
+        {"id": 4, "kind": "b", "price": "12", "sold": "soon"},
+    ]);
+    server.add("goods", goods);
+    server.set("goods", json!({"filterableAttributes": ["kind", "price", "sold", "_geo"]}));
+    let details = |facets: Value| server.search("goods", json!({"limit": 0, "facets": facets}))["facetDetails"].clone();
+    assert_eq!(
+        details(json!([
+            {"facet": "price", "ranges": [{"to": 10, "label": "cheap"}, {"from": 10, "to": 20}, {"from": 10}]},
+            {"facet": "price", "histogram": {"interval": 10}, "statistics": {"percentiles": [50]}},
+        ])),
+        json!([
+            {"facet": "price", "ranges": [
+                {"label": "cheap", "to": 10, "count": 1}, {"from": 10, "to": 20, "count": 1}, {"from": 10, "count": 2},
+            ]},
+            {
+                "facet": "price",
+                "histogram": [
+                    {"from": 0.0, "to": 10.0, "count": 1}, {"from": 10.0, "to": 20.0, "count": 1},
+                    {"from": 20.0, "to": 30.0, "count": 2},
+                ],
+                "statistics": {
+                    "count": 4, "sum": 64.99, "mean": 16.2475, "min": 9.99, "max": 25.0, "percentiles": {"50": 10.0},
+                },
+            },
+        ])
+    );
+    let by_month = |zone: &str| {
+        details(json!([{"facet": "sold", "histogram": {"interval": "month", "timeZone": zone}}]))[0]["histogram"].clone()
+    };
+    assert_eq!(
+        by_month("Europe/Paris"),
+        json!([{"from": "2024-03-01T00:00:00+01:00", "to": "2024-04-01T00:00:00+02:00", "count": 3}])
+    );
+    assert_eq!(by_month("UTC")[0], json!({"from": "2024-02-01T00:00:00Z", "to": "2024-03-01T00:00:00Z", "count": 1}));
+    let near = json!([{"facet": "_geo", "origin": {"lat": 0, "lng": 0}, "ranges": [{"to": 1000}, {"from": 1000}]}]);
+    assert_eq!(details(near)[0]["ranges"], json!([{"to": 1000, "count": 1}, {"from": 1000, "count": 1}]));
+
+    // Filters and names beside it count as ever.
+    let answer = server.search(
+        "goods",
+        json!({"filter": "kind = b", "facets": ["kind", {"facet": "price", "ranges": [{"from": 0}]}]}),
+    );
+    assert_eq!(answer["facetDetails"], json!([{"facet": "price", "ranges": [{"from": 0, "count": 1}]}]));
+    assert_eq!(answer["facetDistribution"], json!({"kind": {"b": 2}}));
+    assert_eq!(server.search("goods", json!({"facets": ["kind"]})).get("facetDetails"), None);
+}
+
+#[test]
+fn measures_that_are_refused() {
+    let server = Server::start();
+    server.add("many", (0..1001).map(|id| json!({"id": id, "n": id, "m": id})).collect());
+    server.set("many", json!({"filterableAttributes": ["n"]}));
+    let price = json!({"facet": "n", "statistics": true});
+    let refused = |facets: Value, says: &str| {
+        let answer = server.post("/indexes/many/search", json!({"facets": facets}));
+        answer.refused(400, "invalid_search_facets");
+        assert!(answer.text.contains(says), "{}", answer.text);
+    };
+    refused(json!([{"facet": "m", "statistics": true}]), "Pattern `m` is not filterable");
+    refused(json!([{"facet": "n", "histogram": {"interval": 1}}]), "more than 1000 buckets");
+    refused(json!([{"facet": "_geo", "origin": {"lat": 0, "lng": 0}, "statistics": true}]), "`_geo` is not filterable");
+    refused(json!([{"facet": "n"}]), "Ask for `ranges`");
+    refused(json!(vec![price.clone(); 51]), "there may be 50 at most");
+    let federated = json!({"federation": {}, "queries": [{"indexUid": "many", "facets": [price]}]});
+    let answer = server.post("/multi-search", federated);
+    answer.refused(400, "invalid_multi_search_query_facets");
+    assert!(answer.text.contains("in a search of `many` alone"), "{}", answer.text);
+    server.patch("/experimental-features", json!({"network": true})).ok();
+    let spread = json!({"useNetwork": true, "facets": [price]});
+    server.post("/indexes/many/search", spread).refused(400, "invalid_search_facets");
+}

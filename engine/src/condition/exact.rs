@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 
 use hashbrown::HashSet;
 
-use super::moment::Moment;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
 use super::reading::passing_when_read;
@@ -17,7 +16,7 @@ use crate::document::{DocumentError, DocumentVisitor, Leaf, Number, PathId};
 use crate::filter::Comparison;
 use crate::id::DocId;
 use crate::segment::{Column, SegmentReader};
-use crate::text::normalize_facet;
+use crate::text::{Moment, normalize_facet};
 
 /// Integers up to this size (2^53) have a float of their own.
 const INTEGER_MAX: u128 = 1 << 53;

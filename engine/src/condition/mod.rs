@@ -28,7 +28,5 @@ mod time_limit;
 mod vectors;
 
 pub use error::{ConditionError, UnknownName};
-#[cfg(test)]
-pub(crate) use moment::Moment;
 pub use prepare::PreparedFilter;
 pub use time_limit::{OutOfTime, TimeLimit};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::moment::Moment;
+use super::moment::doubtful;
 use super::needles::Needles;
 use super::operand::Operand;
 use super::ordinal_set::OrdinalSet;
@@ -10,6 +10,7 @@ use super::time_limit::{OutOfTime, TimeLimit};
 use crate::bits::DocSet;
 use crate::filter::Comparison;
 use crate::segment::Column;
+use crate::text::Moment;
 
 /// A question about the values of a field; true for a document when it is true for one of its values.
 #[derive(Clone, Debug)]
@@ -171,7 +172,7 @@ fn compared_strings(
 ) -> Vec<Range<u32>> {
     let by_bytes = bounded(comparison, column.find_string(&operand.text), strings.clone());
     let Some(moment) = operand.moment else { return vec![by_bytes] };
-    let doubtful = moment.doubtful(column, strings);
+    let doubtful = doubtful(moment, column, strings);
     let mut ranges =
         vec![by_bytes.start..by_bytes.end.min(doubtful.start), by_bytes.start.max(doubtful.end)..by_bytes.end];
     ranges.extend(

@@ -14,6 +14,9 @@ pub enum FacetError {
     /// The entry number `rule` of the filterable attributes decides for the attribute and allows no filter.
     #[error("rule {rule} of the filterable attributes allows no filter on `{attribute}`")]
     FilteringDisabled { attribute: String, rule: usize },
+    /// A histogram has more than `most` buckets with documents.
+    #[error("the histogram of `{facet}` has more than {most} buckets with documents")]
+    TooManyBuckets { facet: String, most: usize },
 }
 
 /// Why the values of a facet can't be searched.

@@ -1,5 +1,5 @@
-//! Facets: how many of the matching documents have each value of a field, the extremes of its numbers, and the search
-//! among its values.
+//! Facets: how many of the matching documents have each value of a field, the extremes of its numbers, ranges, histograms and
+//! statistics of its values, and the search among them.
 //!
 //! Counting goes over each segment's column and then merges by value. Within a segment two ways give the same counts:
 //! looking at each candidate's values, or at each value's documents; the cheaper one is taken.
@@ -8,6 +8,7 @@ mod count;
 mod distribution;
 mod error;
 mod look_alikes;
+mod measure;
 mod merge;
 mod search;
 mod select;
@@ -18,6 +19,10 @@ mod values;
 
 pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distribution, distributions, listed_values_max};
 pub use error::{FacetError, FacetSearchError};
+pub use measure::{
+    BUCKETS_MAX, Bucket, Calendar, Histogram, Key, Measure, Measured, Percentile, RANGES_MAX, Scale, Span, Statistics, Steps,
+    UnknownTimeZone, measure, measure_bytes, read_date,
+};
 pub use merge::merge_facets;
 pub use search::{FacetHit, FacetHits, search_facet};
 pub use select::{FacetField, select_facets};

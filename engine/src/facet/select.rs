@@ -4,7 +4,7 @@ use super::FacetError;
 use crate::document::FieldMapSnapshot;
 use crate::id::FieldId;
 use crate::index::settings::AvailableAttributes;
-use crate::index::settings::{AttributePattern, FilterableAttribute, Settings, covers, is_reserved};
+use crate::index::settings::{AttributePattern, FilterableAttribute, Settings, covers, is_listed_by_name, is_reserved};
 
 /// A field whose values are counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +43,15 @@ fn selects(facet: &str, name: &str, settings: &Settings) -> bool {
         matches!(rule, Some(FilterableAttribute::Field(_)))
     };
     AttributePattern::new(facet).matches(name) || (covers(facet, name) && with_children())
+}
+
+/// Refuses a field whose values may not be read, by its whole name. Distances are those of `_geo`, which no pattern lists.
+pub(super) fn check_one(name: &str, settings: &Settings) -> Result<(), FacetError> {
+    if is_reserved(name) && !is_listed_by_name(&settings.filterable_attributes, name) {
+        let available = AvailableAttributes::filterable(settings);
+        return Err(FacetError::NotFilterable { patterns: vec![name.to_owned()], available });
+    }
+    check(&[name.to_owned()], &[], settings)
 }
 
 /// Refuses entries that can select nothing under the settings.

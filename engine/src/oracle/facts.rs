@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::condition::Moment;
 use crate::document::Shape;
 use crate::filter::{Comparison, Condition, Coordinates, Filter};
 use crate::geo::{Area, CIRCLE_SIDES, ShapeRegion};
+use crate::text::Moment;
 
 /// Everything that a document says about one dotted path.
 #[derive(Clone, Debug, Default, PartialEq)]

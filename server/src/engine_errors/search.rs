@@ -94,6 +94,10 @@ impl Sentence for FacetError {
                 };
                 format!("Invalid facet distribution: {refused} {}", filterable(available))
             }
+            FacetError::TooManyBuckets { facet, most } => format!(
+                "Invalid facet distribution: the histogram of `{facet}` has more than {most} buckets with documents, which \
+                 is the most that an answer holds.\nHint: ask for a larger `interval`, or filter by `{facet}`"
+            ),
             FacetError::FilteringDisabled { attribute, rule } => format!(
                 "Invalid facet distribution: Attribute `{attribute}` matched rule #{rule} in filterableAttributes, but \
                  this rule does not enable filtering.\nHint: enable filtering in rule #{rule} by modifying the \

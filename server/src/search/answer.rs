@@ -6,7 +6,7 @@ use lamina_engine::search::Limit;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Context, Found, HitWriter, Target, explanation, total_of};
+use super::{Context, Found, HitWriter, Target, explanation, measures, total_of};
 use crate::engine_errors::limit_name;
 use crate::error::ApiResult;
 use crate::wire::search::{SearchQuery, Window};
@@ -148,6 +148,9 @@ impl Answer<'_> {
         if let Some(facets) = &self.found.facets {
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
+        }
+        if !self.query.measures.is_empty() {
+            fields.insert("facetDetails".into(), measures::shown(&self.query.measures, &self.found.measured));
         }
         fields.insert(REQUEST_UID.into(), Value::Null);
         if let Some(metadata) = self.metadata.take() {

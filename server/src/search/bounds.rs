@@ -5,6 +5,8 @@ use crate::wire::search::SearchQuery;
 
 /// Names in each list of attributes, and facets.
 pub(super) const NAMES_MAX: usize = 1000;
+/// Facets with ranges, histograms or statistics; each looks at the values of all candidates.
+const MEASURES_MAX: usize = 50;
 /// Expressions of a sort; each is a comparison of every document that is ordered.
 const SORTS_MAX: usize = 100;
 /// More than there are languages.
@@ -27,6 +29,7 @@ pub(super) fn check(query: &SearchQuery) -> ApiResult<()> {
     for (name, list, most, code) in lists {
         length(name, list.as_ref().map_or(0, Vec::len), most, code)?;
     }
+    length("facets", query.measures.len(), MEASURES_MAX, InvalidSearchFacets)?;
     length("locales", query.locales.len(), LOCALES_MAX, InvalidSearchLocales)
 }
 

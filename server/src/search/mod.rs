@@ -16,6 +16,7 @@ mod geo_distance;
 mod hits;
 mod kept_answers;
 mod meaning;
+mod measures;
 mod multi;
 mod refusal;
 mod request;
@@ -26,6 +27,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_engine::facet::Measured;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::Pagination;
@@ -128,6 +130,8 @@ pub struct Found {
     pub sort: Vec<SortCriterion>,
     /// Counts of facet values, when asked for.
     pub facets: Option<Facets>,
+    /// The answers to the measures that were asked for, in their order.
+    pub measured: Vec<Measured>,
     /// Hits that came by their meaning, for searches that have such a part.
     pub semantic_hit_count: Option<usize>,
     /// The vector that documents were compared with, if any.
@@ -231,7 +235,8 @@ fn run_for(
         }
         _ => None,
     };
-    Ok(Found { result, sort: request.sort, facets, semantic_hit_count, vector, steps, window, held })
+    let measured = measures::run(target.snapshot, &result.candidates, &query.measures, &context.budget, &mut steps)?;
+    Ok(Found { result, sort: request.sort, facets, measured, semantic_hit_count, vector, steps, window, held })
 }
 
 /// A hit, and the key that it was found by.

@@ -103,6 +103,7 @@ fn find(
         result,
         sort: Vec::new(),
         facets: None,
+        measured: Vec::new(),
         semantic_hit_count: None,
         vector: None,
         steps: Vec::new(),

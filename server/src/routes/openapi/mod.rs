@@ -4,6 +4,7 @@
 mod answers;
 mod bodies;
 mod describe;
+mod facets;
 mod searches;
 mod settings;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::facets;
 use crate::search::SELECTING;
 use crate::wire::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
@@ -84,8 +85,8 @@ fn field(name: &str) -> Value {
         | "attributesToCrop"
         | "attributesToHighlight"
         | "attributesToSearchOn"
-        | "facets"
         | "sort" => or_null(texts()),
+        "facets" => or_null(list(json!({ "anyOf": [text(), facets::measured()] }))),
         "locales" => or_null(list(named("Locale"))),
         "retrieveVectors"
         | "showMatchesPosition"
@@ -122,6 +123,7 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         ("Hit", hit()),
         ("FacetDistribution", map_of(map_of(count()))),
         ("FacetStats", map_of(exactly([("min", number()), ("max", number())], &["min", "max"]))),
+        ("FacetDetails", facets::details()),
         ("SearchMetadata", metadata()),
         ("SearchAnswer", answer(of_one_search())),
         ("FederatedAnswer", answer(of_merged_searches())),
@@ -190,6 +192,7 @@ fn shared() -> impl Iterator<Item = (&'static str, Value)> {
         ("totalPages", count()),
         ("facetDistribution", named("FacetDistribution")),
         ("facetStats", named("FacetStats")),
+        ("facetDetails", list(named("FacetDetails"))),
         ("requestUid", text()),
         ("performanceDetails", map_of(text())),
         ("degraded", flag()),

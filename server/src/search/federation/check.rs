@@ -22,6 +22,13 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
         );
     }
     let facets = asked.query.facets.as_deref().unwrap_or_default();
+    if !asked.query.measures.is_empty() {
+        return refuse(
+            Code::InvalidMultiSearchQueryFacets,
+            "facets with `ranges`, `histogram` or `statistics`".into(),
+            format!("ask for them in a search of `{}` alone, with `\"limit\": 0`", asked.index_uid),
+        );
+    }
     if !facets.is_empty() {
         return refuse(
             Code::InvalidMultiSearchQueryFacets,

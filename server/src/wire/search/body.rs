@@ -4,7 +4,7 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ExplainQuery, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range,
+    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range,
     size,
 };
 use crate::error::{ApiError, ApiResult, Code};
@@ -132,10 +132,29 @@ impl SearchQuery {
             "showPerformanceDetails" => {
                 self.show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
             }
-            "facets" => self.facets = field.code(InvalidSearchFacets).optional(|f| f.strings())?,
+            "facets" => self.read_facets(field.code(InvalidSearchFacets))?,
             "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             _ => {}
         }
+        Ok(())
+    }
+}
+
+impl SearchQuery {
+    /// Names, and objects that ask for ranges, histograms and statistics.
+    fn read_facets(&mut self, at: At<'_>) -> ApiResult<()> {
+        (self.facets, self.measures) = (None, Vec::new());
+        let mut names = Vec::new();
+        let list = at.optional(|at| {
+            at.list(|entry| {
+                match entry.value() {
+                    Value::Object(_) => self.measures.push(FacetMeasure::read(entry)?),
+                    _ => names.push(entry.string()?),
+                }
+                Ok(())
+            })
+        })?;
+        self.facets = list.map(|_| names);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod body;
 mod kind;
+mod measures;
 mod parameters;
 mod written;
 
@@ -19,6 +20,7 @@ use super::point_in_time::PointInTime;
 pub use body::FIELDS;
 pub(super) use body::{is_personalized, personalization_unavailable};
 pub use kind::{Hybrid, SearchKind};
+pub use measures::{FacetMeasure, PERCENTILES_MAX};
 pub use parameters::PARAMETERS;
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
 
@@ -80,6 +82,8 @@ pub struct SearchQuery {
     pub distinct: Option<String>,
     /// Names or patterns of attributes whose values are counted.
     pub facets: Option<Vec<String>>,
+    /// Those of `facets` that ask for ranges, histograms and statistics.
+    pub measures: Vec<FacetMeasure>,
     /// Put before what matched.
     pub highlight_pre_tag: String,
     /// Put after what matched.
@@ -133,6 +137,7 @@ impl Default for SearchQuery {
             sort: None,
             distinct: None,
             facets: None,
+            measures: Vec::new(),
             highlight_pre_tag: "<em>".to_owned(),
             highlight_post_tag: "</em>".to_owned(),
             crop_marker: "…".to_owned(),

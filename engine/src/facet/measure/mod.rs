@@ -1,0 +1,196 @@
+//! Ranges, histograms and statistics of the values of a facet: numbers, dates or distances.
+//!
+//! A bucket counts the candidates that have a value in it, each once. Only columns are read: where no document has two
+//! values, the counts of values are added; elsewhere each candidate's values are looked at, in whose places of the column the
+//! buckets stand already.
+
+mod calendar;
+mod statistics;
+mod steps;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+
+pub use calendar::{Calendar, UnknownTimeZone};
+pub use statistics::{Percentile, Statistics};
+pub use steps::Steps;
+use tally::Tally;
+
+use super::FacetError;
+use super::select::check_one;
+use super::values::summed;
+use crate::bits::DocSet;
+use crate::filter::Coordinates;
+use crate::index::settings::GEO_FIELD;
+use crate::index::{SegmentView, Snapshot};
+use crate::text::Moment;
+
+/// Ranges of one measure.
+pub const RANGES_MAX: usize = 100;
+/// Buckets of a histogram that have documents.
+pub const BUCKETS_MAX: usize = 1000;
+
+/// What is asked of the values of one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// The whole name of the field.
+    pub facet: String,
+    pub scale: Scale,
+    /// At most [`RANGES_MAX`].
+    pub ranges: Vec<Span>,
+    pub histogram: Option<Histogram>,
+    /// Statistics, with these percentiles.
+    pub statistics: Option<Vec<Percentile>>,
+}
+
+/// Which values are measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    Numbers,
+    /// Date-times, dates (which begin at midnight, in the time zone of the histogram if there is one), and numbers, which are
+    /// seconds since 1970.
+    Dates,
+    /// Metres from here to the point of a document.
+    Distances(Coordinates),
+}
+
+/// A value as it is compared. All keys of a measure are of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Key {
+    Number(f64),
+    Moment(Moment),
+}
+
+/// From one value on, up to but without another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub from: Option<Key>,
+    pub to: Option<Key>,
+}
+
+/// How a histogram parts the values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Histogram {
+    Steps(Steps),
+    Calendar(Calendar),
+}
+
+/// A bucket of a histogram: values from `from` on, without `to`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    pub from: Key,
+    pub to: Key,
+    /// Candidates with a value in it, at least one.
+    pub count: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Candidates with a value in each range.
+    pub ranges: Vec<u64>,
+    /// Ascending; those without documents are left out.
+    pub histogram: Option<Vec<Bucket>>,
+    pub statistics: Option<Statistics>,
+}
+
+impl Histogram {
+    /// The bucket that `key` lies in: where it begins, and where the next one does. `None` where the calendar ends.
+    fn around(&self, key: Key) -> Option<(Key, Key)> {
+        match (self, key) {
+            (Histogram::Steps(steps), Key::Number(number)) => {
+                let (from, to) = steps.around(number);
+                Some((Key::Number(from), Key::Number(to)))
+            }
+            (Histogram::Calendar(calendar), Key::Moment(moment)) => {
+                let (from, to) = calendar.around(moment)?;
+                Some((Key::Moment(from), Key::Moment(to)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Measure {
+    /// The key of a text of a document: of dates alone.
+    fn key_of_text(&self, text: &str) -> Option<Key> {
+        match &self.histogram {
+            Some(Histogram::Calendar(calendar)) => calendar.read(text).map(Key::Moment),
+            _ => calendar::read_date(text).map(Key::Moment),
+        }
+    }
+
+    fn key_of_number(&self, number: f64) -> Option<Key> {
+        match self.scale {
+            Scale::Dates => Moment::from_unix_seconds(number).map(Key::Moment),
+            _ => Some(Key::Number(number)),
+        }
+    }
+}
+
+impl Span {
+    /// Where the keys of `keys`, which ascend, lie in it.
+    fn places<T>(&self, keys: &[T], key_of: impl Fn(&T) -> Key) -> std::ops::Range<usize> {
+        let place = |bound: Key| keys.partition_point(|key| key_of(key) < bound);
+        let start = self.from.map_or(0, place);
+        start..self.to.map_or(keys.len(), place).max(start)
+    }
+}
+
+/// Reads a date-time (RFC 3339), or a date, which begins at midnight in UTC.
+pub fn read_date(text: &str) -> Option<Moment> {
+    calendar::read_date(text)
+}
+
+/// Bytes that [`measure`] needs at most while it works.
+pub fn measure_bytes(snapshot: &Snapshot, asked: &Measure, candidates: &[DocSet]) -> usize {
+    const ENTRY_BYTES: usize = 96;
+    let entries: usize = match asked.scale {
+        Scale::Distances(_) => candidates.iter().map(|docs| docs.len() as usize).sum(),
+        _ => match snapshot.fields.get(&asked.facet) {
+            Some(field) => super::values::columns(snapshot, field).iter().map(|(_, c)| c.value_count() as usize).sum(),
+            None => 0,
+        },
+    };
+    entries.saturating_mul(ENTRY_BYTES)
+}
+
+/// Measures the values that `candidates` (live documents, one set per segment of `snapshot`) have, on the threads of the pool
+/// that calls. Cost: as for counting the values of a facet; for distances, one of them for each candidate with a point.
+///
+/// # Errors
+/// A field that is not filterable, and more than [`BUCKETS_MAX`] buckets.
+pub fn measure(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> Result<Measured, FacetError> {
+    check_one(&asked.facet, &snapshot.settings)?;
+    let field = snapshot.fields.get(&asked.facet).filter(|_| asked.facet != GEO_FIELD);
+    let of_segment = |(segment, docs): (&SegmentView, &DocSet)| match (asked.scale, field) {
+        (Scale::Distances(origin), _) => {
+            segment.reader.geo().map_or_else(|| Ok(Tally::new(asked)), |geo| Tally::of_points(asked, geo, origin, docs))
+        }
+        (_, Some(field)) => match segment.reader.columns().get(field) {
+            Some(column) => Tally::of_column(asked, &column, docs, segment.reader.doc_count()),
+            None => Ok(Tally::new(asked)),
+        },
+        (_, None) => Ok(Tally::new(asked)),
+    };
+    let tallies: Result<Vec<Tally>, FacetError> =
+        snapshot.segments.par_iter().zip(candidates).map(|(segment, docs)| of_segment((segment, docs))).collect();
+    let mut all = Tally::new(asked);
+    tallies?.into_iter().for_each(|tally| all.add(tally));
+    let histogram = asked.histogram.as_ref().map(|_| {
+        let by_start = |a: &(Key, Key), b: &(Key, Key)| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal);
+        let buckets = summed(std::mem::take(&mut all.buckets), by_start);
+        buckets.into_iter().map(|((from, to), count)| Bucket { from, to, count }).collect::<Vec<Bucket>>()
+    });
+    if histogram.as_ref().is_some_and(|buckets| buckets.len() > BUCKETS_MAX) {
+        return Err(too_many_buckets(asked));
+    }
+    let statistics = asked.statistics.as_ref().map(|percentiles| Statistics::new(all.values, percentiles));
+    Ok(Measured { ranges: all.ranges, histogram, statistics })
+}
+
+fn too_many_buckets(asked: &Measure) -> FacetError {
+    FacetError::TooManyBuckets { facet: asked.facet.clone(), most: BUCKETS_MAX }
+}
