@@ -23,9 +23,9 @@ fn documents() -> Value {
 }
 
 const FILTERS: [(&str, &[u64]); 6] = [
-    ("_geoPolygon([48.8, 2.3], [48.9, 2.3], [48.9, 2.4], [48.8, 2.4])", &[2, 3]),
-    ("_geoPolygon([47, 1], [50, 1], [50, 4])", &[2, 3, 4]),
-    ("NOT _geoPolygon([47, 1], [50, 1], [50, 4], [47, 4])", &[1, 5, 6, 7]),
+    ("_geoPolygon([48.8, 2.3], [48.9, 2.3], [48.9, 2.4], [48.8, 2.4])", &[1, 2, 3]),
+    ("_geoPolygon([47, 1], [50, 1], [50, 4])", &[1, 2, 3, 4]),
+    ("NOT _geoPolygon([47, 1], [50, 1], [50, 4], [47, 4])", &[5, 6, 7]),
     ("_geoRadius(48.86, 2.35, 1000)", &[1, 2, 3]),
     ("_geoRadius(48.86, 2.35, 80000, 20)", &[1, 2, 3, 4]),
     ("_geoBoundingBox([49, 11], [48.4, 2.4])", &[3, 4, 5]),
@@ -46,16 +46,15 @@ fn shapes_are_found_by_polygon_circle_and_box() {
     server.done(&server.delete("/indexes/places/documents/8"));
     server.done(&server.post("/indexes/places/compact", Value::Null));
     check("merged");
-    server.set("places", json!({"filterableAttributes": ["_geo"]}));
+    server.set("places", json!({"filterableAttributes": ["id"]}));
     let refused = server.post("/indexes/places/search", json!({"filter": FILTERS[0].0}));
     refused.refused(400, "invalid_search_filter");
     let message = refused.body["message"].as_str().expect("text");
     assert!(message.starts_with("Index `places`: Attribute `_geojson` is not filterable."), "{message}");
-    assert_eq!(
-        server.ids("places", json!({"filter": FILTERS[3].0})),
-        [1],
-        "shapes that no filter may name do not count"
-    );
+    server.set("places", json!({"filterableAttributes": ["_geo"]}));
+    for filter in [FILTERS[0].0, FILTERS[3].0] {
+        assert_eq!(server.ids("places", json!({"filter": filter})), [1], "shapes that no filter may name do not count");
+    }
     server.set("places", json!({"filterableAttributes": ["_geojson", "_geo"]}));
     check("filterable again");
 
@@ -107,5 +106,32 @@ fn errors_of_points_name_the_document_as_it_was_sent() {
              field."
         );
         assert_eq!(task["error"]["message"], expected);
+    }
+}
+
+#[test]
+fn polygons_hold_points_also_over_the_antimeridian() {
+    let server = Server::start();
+    server.set("islands", json!({"filterableAttributes": ["_geo"]}));
+    server.add(
+        "islands",
+        json!([
+            {"id": 1, "_geo": {"lat": -17.7, "lng": 178.0}},
+            {"id": 2, "_geo": {"lat": "-16.8", "lng": "-179.9"}},
+            {"id": 3, "_geo": {"lat": -13.8, "lng": -171.8}},
+            {"id": 4, "_geo": {"lat": -17.7, "lng": 0.0}},
+            {"id": 5, "_geo": {"lat": -89.0, "lng": 45.0}},
+            {"id": 6},
+        ]),
+    );
+    for (filter, expected) in [
+        ("_geoPolygon([-20, 176], [-20, -178], [-15, -178], [-15, 176])", &[1, 2][..]),
+        ("NOT _geoPolygon([-20, 176], [-20, -178], [-15, -178], [-15, 176])", &[3, 4, 5, 6]),
+        ("_geoPolygon([-20, -10], [-20, 10], [0, 10], [0, -10])", &[4]),
+        // Around the south pole.
+        ("_geoPolygon([-70, 0], [-70, 120], [-70, -120])", &[5]),
+        ("NOT _geoPolygon([42, -180], [-13, 180], [-51, -157], [-77, 169])", &[3, 4, 5, 6]),
+    ] {
+        assert_eq!(server.ids("islands", json!({"filter": filter})), expected, "{filter}");
     }
 }

@@ -88,7 +88,12 @@ impl Evaluation<'_> {
                 self.limit.check()?;
                 docs
             }
-            Node::Region(region) => self.reader.geo().map_or_else(DocSet::empty, |geo| region.documents(geo)),
+            Node::Region(region) => {
+                let stop = || self.limit.is_over();
+                let docs = self.reader.geo().map_or_else(DocSet::empty, |geo| region.documents_unless(geo, &stop));
+                self.limit.check()?;
+                docs
+            }
         })
     }
 

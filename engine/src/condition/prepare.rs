@@ -13,7 +13,7 @@ use super::vectors::VectorQuestion;
 use super::{ConditionError, embedders};
 use crate::document::FieldMapSnapshot;
 use crate::filter::{Comparison, Condition, Filter, Located, Location};
-use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Region, ShapeRegion};
+use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Polygon, Region, ShapeRegion};
 use crate::index::settings::{
     AvailableAttributes, FilterableFeatures, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name,
 };
@@ -80,12 +80,12 @@ impl Preparation<'_> {
                 let shapes = || ShapeRegion::Area(Area::between(top_right, bottom_left));
                 self.points_and_shapes(BoundingBox { top_right, bottom_left }, shapes, &at.at)?
             }
-            // A polygon is asked of shapes alone, also of those that are points.
+            Filter::GeoPolygon { at, .. } if !self.is_listed(GEO_FIELD) && !self.is_listed(GEOJSON_FIELD) => {
+                return Err(self.not_filterable(GEOJSON_FIELD, &at.at));
+            }
             Filter::GeoPolygon { points, at } => {
-                if !self.is_listed(GEOJSON_FIELD) {
-                    return Err(self.not_filterable(GEOJSON_FIELD, &at.at));
-                }
-                Node::Shapes(ShapeRegion::Area(Area::polygon(points)))
+                let shapes = || ShapeRegion::Area(Area::polygon(points));
+                self.points_and_shapes(Polygon::new(points), shapes, &at.at)?
             }
             Filter::Vectors(vectors) => {
                 embedders::check(&vectors.value, self.settings)?;

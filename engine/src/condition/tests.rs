@@ -54,7 +54,7 @@ fn fields_must_be_filterable() {
         unfilterable(json!(["title"]), "_geoRadius(1, 2, 3)"),
         expected("_geo/_geojson", &["title"], "1:20 _geoRadius(1, 2, 3)")
     );
-    assert_eq!(unfilterable(json!(["_geo"]), "_geoPolygon([0,0],[0,1],[1,1])").0, "_geojson");
+    assert_eq!(unfilterable(json!(["geo"]), "_geoPolygon([0,0],[0,1],[1,1])").0, "_geojson");
     assert!(matches!(refusal(json!(["_geo"]), "'_geo' EXISTS"), ConditionError::ReservedGeo { .. }));
 }
 
@@ -368,11 +368,15 @@ fn leaf() -> impl Strategy<Value = String> {
             .prop_map(|(top, right, bottom, left)| format!("_geoBoundingBox([{top}, {right}], [{bottom}, {left}])")),
         1 => (-9i8..=9, -9i8..=9, 1e4..1e6f64)
             .prop_map(|(lat, lng, radius)| format!("_geoRadius({lat}, {lng}, {radius})")),
-        2 => vec((-9i8..=9, -9i8..=9), 3..7).prop_map(|corners| {
-            let corners: Vec<_> = corners.iter().map(|(lat, lng)| format!("[{lat}, {lng}]")).collect();
-            format!("_geoPolygon({})", corners.join(", "))
-        }),
+        2 => vec((-9i16..=9, -9i16..=9), 3..7).prop_map(|corners| polygon(&corners)),
+        2 => vec((-90i16..=90, prop_oneof![3 => -180i16..=180, 1 => Just(180), 1 => Just(-180)]), 3..7)
+            .prop_map(|corners| polygon(&corners)),
     ]
+}
+
+fn polygon(corners: &[(i16, i16)]) -> String {
+    let corners: Vec<_> = corners.iter().map(|(lat, lng)| format!("[{lat}, {lng}]")).collect();
+    format!("_geoPolygon({})", corners.join(", "))
 }
 
 fn filter() -> impl Strategy<Value = String> {

@@ -3,6 +3,7 @@
 mod area;
 mod distance;
 mod nearest;
+mod polygon;
 mod region;
 #[cfg(test)]
 mod tests;
@@ -10,4 +11,5 @@ mod tests;
 pub use area::{Area, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, ShapeRegion};
 pub use distance::{EARTH_RADIUS_M, distance_m};
 pub use nearest::{Extreme, nearest, opposite};
+pub use polygon::Polygon;
 pub use region::{BoundingBox, Circle, Region};

@@ -20,6 +20,11 @@ pub trait Region: std::fmt::Debug {
     fn documents(&self, geo: &Geo) -> DocSet {
         geo.search(|points| self.relate(points), |latitude, longitude| self.contains(latitude, longitude))
     }
+
+    /// As [`Region::documents`]; where the region has many sides, of no meaning once `stop` says yes, which ends it soon.
+    fn documents_unless(&self, geo: &Geo, _stop: &dyn Fn() -> bool) -> DocSet {
+        self.documents(geo)
+    }
 }
 
 /// Points not farther than `radius_m` metres from the centre.
@@ -123,7 +128,8 @@ impl Region for BoundingBox {
     }
 }
 
-fn is_usual(points: &GeoBox) -> bool {
+/// Whether the degrees of a box are those of the globe.
+pub(super) fn is_usual(points: &GeoBox) -> bool {
     points.lat_min >= -90.0 && points.lat_max <= 90.0 && points.lng_min >= -180.0 && points.lng_max <= 180.0
 }
 

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::document::Shape;
 use crate::filter::{Comparison, Condition, Coordinates, Filter};
-use crate::geo::{Area, CIRCLE_SIDES, ShapeRegion};
+use crate::geo::{Area, CIRCLE_SIDES, Polygon, Region, ShapeRegion};
 use crate::text::Moment;
 
 /// Everything that a document says about one dotted path.
@@ -138,7 +138,11 @@ pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
             in_box(document, *top_right, *bottom_left)
                 || touches(document, &ShapeRegion::Area(Area::between(*top_right, *bottom_left)))
         }
-        Filter::GeoPolygon { points, .. } => touches(document, &ShapeRegion::Area(Area::polygon(points))),
+        Filter::GeoPolygon { points, .. } => {
+            // What a polygon holds is compared with a scan in integers beside it.
+            point(document).is_some_and(|(lat, lng)| Polygon::new(points).contains(lat, lng))
+                || touches(document, &ShapeRegion::Area(Area::polygon(points)))
+        }
         other => panic!("the oracle does not know {other}"),
     }
 }

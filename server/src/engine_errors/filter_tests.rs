@@ -193,7 +193,7 @@ fn fields_must_be_filterable() {
         "Attribute `_geo/_geojson` is not filterable. Available filterable attribute patterns are: `title`.\n\
          1:20 _geoRadius(1, 2, 3)"
     );
-    assert!(refusal(json!(["_geo"]), "_geoPolygon([0,0],[0,1],[1,1])").starts_with("Attribute `_geojson` is not"));
+    assert!(refusal(json!(["geo"]), "_geoPolygon([0,0],[0,1],[1,1])").starts_with("Attribute `_geojson` is not"));
     assert!(refusal(json!(["_geo"]), "'_geo' EXISTS").starts_with("`_geo` is a reserved keyword"));
 }
 
