@@ -1,5 +1,6 @@
 //! The life of a server: from its options to the last answered request.
 
+mod expiring;
 mod replicating;
 
 use std::io;
@@ -44,6 +45,7 @@ use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
 use crate::usage_report;
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
+use expiring::remove_expired;
 use replicating::{Replicating, replicate};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
@@ -275,6 +277,7 @@ impl Background {
         open_indexes(state);
         let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
         schedule_snapshots(state);
+        remove_expired(state);
         Ok(Background { scheduler, deliveries, scrubbing, replicating, telemetry: share_figures(state) })
     }
 

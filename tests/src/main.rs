@@ -20,6 +20,7 @@ mod documents;
 mod editing;
 mod embedders;
 mod evaluate;
+mod expiry;
 mod export;
 mod facets;
 mod foreign_keys;

@@ -68,6 +68,7 @@ fn every_part_has_its_route() {
         ("localized-attributes", "PUT", json!([{"attributePatterns": ["title"], "locales": ["jpn"]}])),
         ("facet-search", "PUT", json!(false)),
         ("prefix-search", "PUT", json!("disabled")),
+        ("expiry-attribute", "PUT", json!("expiresAt")),
     ] {
         let path = format!("/indexes/films/settings/{route}");
         let default = server.get(&path).ok();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 
 use super::bulk::BulkActivity;
@@ -13,6 +13,7 @@ use super::commit::persist;
 use super::damaged::Damage;
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
+use super::expiry::moment;
 use super::lock::IndexLock;
 use super::manifest::manifest_name;
 use super::merge_control::MergeControl;
@@ -147,6 +148,7 @@ impl Index {
             directory,
             options,
             current: ArcSwap::from_pointee(recovered.snapshot),
+            view: ArcSwapOption::empty(),
             next_segment_id: AtomicU64::new(recovered.next_segment_id),
             writer: Mutex::new(()),
             merges: MergeControl::default(),
@@ -160,6 +162,21 @@ impl Index {
     /// The current state. Costs a reference count.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.snapshot()
+    }
+
+    /// The current state as it is at `now`: documents that have expired by then are deleted in it. Costs two reference
+    /// counts; where documents have expired since it was asked for last, as much as those that have and are not removed yet.
+    pub fn view(&self, now: SystemTime) -> Arc<Snapshot> {
+        self.shared.view(moment(now))
+    }
+
+    /// How many documents have expired at `now` and are not removed yet.
+    pub fn expired_count(&self, now: SystemTime) -> u64 {
+        let base = self.snapshot();
+        if base.settings.expiry_attribute.is_none() {
+            return 0;
+        }
+        base.readable_count().saturating_sub(self.view(now).readable_count())
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -301,6 +318,9 @@ impl Index {
     /// Whether no merge is under way and no reader holds the current snapshot: dropping the handle then frees its memory and
     /// its maps at once, and waits for nothing.
     pub fn is_idle(&self) -> bool {
+        if self.shared.view.swap(None).is_some_and(|view| !view.is_unused()) {
+            return false;
+        }
         let snapshot = self.snapshot();
         // One count is that of the handle, one is ours.
         Arc::strong_count(&snapshot) <= 2 && self.shared.merges.is_quiet()

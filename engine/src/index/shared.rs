@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::bulk::BulkActivity;
 use super::commit::{persist, retire};
 use super::error::IndexError;
+use super::expiry::View;
 use super::lock::IndexLock;
 use super::merge_control::MergeControl;
 use super::options::IndexOptions;
@@ -18,7 +19,7 @@ use super::snapshot::Snapshot;
 use super::transaction::Resources;
 use crate::segment::StoreDictionary;
 use crate::storage::Directory;
-use crate::text::Tokenizer;
+use crate::text::{Moment, Tokenizer};
 
 /// What the handle and the merge thread work on.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) options: IndexOptions,
     pub(super) current: ArcSwap<Snapshot>,
+    /// Of an index whose documents expire.
+    pub(super) view: ArcSwapOption<View>,
     pub(super) next_segment_id: AtomicU64,
     /// Held by the thread that makes the next snapshot, from reading the current one to publishing.
     pub(super) writer: Mutex<()>,
@@ -46,6 +49,20 @@ pub(super) struct WriterGuard<'a> {
 impl Shared {
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// The current state without the documents that have expired at `now`.
+    pub(super) fn view(&self, now: Moment) -> Arc<Snapshot> {
+        let base = self.snapshot();
+        let Some(attribute) = base.settings.expiry_attribute.clone() else { return base };
+        let known = self.view.load_full();
+        if let Some(view) = known.as_ref().filter(|view| view.holds(&base, now)) {
+            return Arc::clone(&view.snapshot);
+        }
+        let view = View::new(base, &attribute, now, known.as_deref());
+        let snapshot = Arc::clone(&view.snapshot);
+        self.view.store(Some(Arc::new(view)));
+        snapshot
     }
 
     pub(super) fn tokenizer_for(&self, settings: &Arc<Settings>) -> Tokenizer {

@@ -304,6 +304,7 @@ codes! {
     InvalidSettingsFilterableAttributes = "invalid_settings_filterable_attributes", InvalidRequest, 400;
     InvalidSettingsSortableAttributes = "invalid_settings_sortable_attributes", InvalidRequest, 400;
     InvalidSettingsDistinctAttribute = "invalid_settings_distinct_attribute", InvalidRequest, 400;
+    InvalidSettingsExpiryAttribute = "invalid_settings_expiry_attribute", InvalidRequest, 400;
     InvalidSettingsRankingRules = "invalid_settings_ranking_rules", InvalidRequest, 400;
     InvalidSettingsStopWords = "invalid_settings_stop_words", InvalidRequest, 400;
     InvalidSettingsSynonyms = "invalid_settings_synonyms", InvalidRequest, 400;

@@ -29,6 +29,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeStatus, Snapshot};
 use parking_lot::RwLock;
@@ -253,13 +254,13 @@ impl Instance {
         Ok(snapshot)
     }
 
-    /// The current state of an index, however damaged it is: for what needs none of its segments' sections: settings,
-    /// dates, the last batch.
+    /// The current state of an index, without the documents that have expired, however damaged it is: for what needs none of its
+    /// segments' sections: settings, dates, the last batch.
     ///
     /// # Errors
     /// As [`Instance::index`].
     pub fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
-        Ok(self.index(uid)?.snapshot())
+        Ok(self.index(uid)?.view(SystemTime::now()))
     }
 
     /// Keeps segments aside that were found to be damaged while their indexes are open: the indexes answer from the others.
@@ -267,6 +268,14 @@ impl Instance {
         if let Some(index) = self.entry(uid).ok().and_then(|entry| entry.open_index()) {
             index.set_damaged_aside();
         }
+    }
+
+    /// The indexes that are open and have documents that have expired.
+    pub(crate) fn with_expired(&self) -> Vec<String> {
+        let entries: Vec<_> = self.indexes.read().iter().map(|(uid, entry)| (uid.clone(), Arc::clone(entry))).collect();
+        let now = SystemTime::now();
+        let has_expired = |entry: &Entry| entry.open_index().is_some_and(|index| index.expired_count(now) > 0);
+        entries.into_iter().filter(|(_, entry)| has_expired(entry)).map(|(uid, _)| uid).collect()
     }
 
     /// The states of the indexes that are open, which are those in use.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use lamina_engine::index::{Index, IndexError, IndexSummary, MergeStatus, Snapshot};
 use parking_lot::Mutex;
@@ -64,7 +65,7 @@ impl Entry {
     /// The summary, kept until the index is written. `path`: that of the folder.
     pub(super) fn summary(&self, path: &Path) -> Result<Arc<IndexSummary>, IndexError> {
         let mut state = self.state.lock();
-        let open = state.index.as_ref().map(|index| index.snapshot());
+        let open = state.index.as_ref().map(|index| index.view(SystemTime::now()));
         let summary = match (&state.summary, open) {
             (Some(kept), None) => return Ok(Arc::clone(kept)),
             (Some(kept), Some(snapshot)) if is_of(kept, &snapshot) => return Ok(Arc::clone(kept)),
@@ -110,7 +111,7 @@ impl Entry {
         if Arc::strong_count(index) > 1 || !index.is_idle() {
             return false;
         }
-        let snapshot = index.snapshot();
+        let snapshot = index.view(SystemTime::now());
         if snapshot.is_degraded() || snapshot.check_health().is_err() {
             // The next opening would not know of damage that only a comparison finds.
             return false;
@@ -129,9 +130,10 @@ impl Entry {
     }
 }
 
-/// Damage may be found between two commits.
+/// Damage may be found between two commits, and documents may expire.
 fn is_of(summary: &IndexSummary, snapshot: &Snapshot) -> bool {
-    summary.generation == snapshot.generation && summary.damaged.len() == snapshot.damaged().len()
+    summary.generation == snapshot.generation
+        && summary.document_count == snapshot.document_count() && summary.damaged.len() == snapshot.damaged().len()
 }
 
 /// The open ones, by folder.

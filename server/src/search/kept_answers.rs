@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
+use lamina_engine::index::Snapshot;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -147,11 +148,16 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let mut key = String::new();
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
     let imposed = context.rights.imposed_filter(target.uid);
-    let switches = (context.contains_filter, form.names_index, target.snapshot.is_degraded());
+    let switches = (context.contains_filter, form.names_index, target.snapshot.is_degraded(), unexpired(target.snapshot));
     // Whatever fields a query gets, they are part of its `Debug` form.
     write!(key, "{:?} {created_at} {} {switches:?} {imposed:?} {query:?}", target.uid, target.snapshot.generation)
         .expect("texts take everything");
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
+}
+
+/// How many documents are left of an index whose documents expire: between two commits they only become fewer.
+pub fn unexpired(snapshot: &Snapshot) -> Option<u64> {
+    snapshot.settings.expiry_attribute.as_ref().map(|_| snapshot.readable_count())
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub(crate) use federation::federated;
 pub use federation::{ValuesWanted, run_federated};
 pub use foreign::resolve as resolve_foreign;
 pub use hits::HitWriter;
-pub use kept_answers::{Answered, Form, KeptAnswers};
+pub use kept_answers::{Answered, Form, KeptAnswers, unexpired};
 pub(crate) use multi::at_query;
 pub use multi::{Written, run_multi};
 pub use refusal::unknown_embedder;

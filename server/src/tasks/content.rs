@@ -19,6 +19,8 @@ pub enum Content {
     DeleteIds { ids: Vec<String> },
     /// Delete the documents that match; `filter` is the JSON value of the request.
     DeleteByFilter { filter: Value },
+    /// Delete the documents that have expired when the task runs.
+    DeleteExpired,
     /// Delete all documents.
     Clear,
     /// Change documents by a function.
@@ -221,7 +223,9 @@ impl Content {
         match self {
             Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
             Content::Edit(_) => Kind::DocumentEdition,
-            Content::DeleteIds { .. } | Content::DeleteByFilter { .. } | Content::Clear => Kind::DocumentDeletion,
+            Content::DeleteIds { .. } | Content::DeleteByFilter { .. } | Content::DeleteExpired | Content::Clear => {
+                Kind::DocumentDeletion
+            }
             Content::Settings { .. } => Kind::SettingsUpdate,
             Content::CreateIndex { .. } => Kind::IndexCreation,
             Content::UpdateIndex { .. } => Kind::IndexUpdate,

@@ -45,6 +45,9 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::DeleteByFilter { filter } => {
             json!({ "providedIds": 0, "deletedDocuments": progress.count(), "originalFilter": filter.to_string() })
         }
+        Content::DeleteExpired => {
+            json!({ "providedIds": 0, "deletedDocuments": progress.count(), "originalFilter": null })
+        }
         Content::Edit(edit) => json!({
             "editedDocuments": progress.count(),
             "deletedDocuments": progress.count(),

@@ -44,6 +44,7 @@ fn documents_written(task: &Queued, done: &FinishedBatch) -> u64 {
         Content::Upsert(_)
             | Content::DeleteIds { .. }
             | Content::DeleteByFilter { .. }
+            | Content::DeleteExpired
             | Content::Clear
             | Content::Edit(_)
     );

@@ -204,7 +204,7 @@ impl<'a> Growing<'a> {
         let shape = match &first.content {
             Content::Upsert(_) => Shape::Upserts,
             Content::DeleteIds { .. } => Shape::Ids,
-            Content::DeleteByFilter { .. } => Shape::Filters,
+            Content::DeleteByFilter { .. } | Content::DeleteExpired => Shape::Filters,
             Content::Clear => Shape::Cleared,
             Content::Settings { .. } => Shape::Settings,
             Content::DeleteIndex => return Err(Strategy::IndexDeletion { uid: first.uid }),
@@ -266,9 +266,13 @@ impl<'a> Growing<'a> {
             (Content::Clear, _) => Ok(Shape::Cleared),
             (Content::Settings { .. }, Shape::Settings | Shape::SettingsCleared) => Ok(self.shape),
             (Content::Settings { .. }, _) => Err(Strategy::SettingsAfterDocuments { uid }),
-            (Content::Upsert(_) | Content::DeleteIds { .. } | Content::DeleteByFilter { .. }, Shape::Settings) => {
-                Err(Strategy::DocumentsAfterSettings { uid })
-            }
+            (
+                Content::Upsert(_)
+                | Content::DeleteIds { .. }
+                | Content::DeleteByFilter { .. }
+                | Content::DeleteExpired,
+                Shape::Settings,
+            ) => Err(Strategy::DocumentsAfterSettings { uid }),
             (Content::Upsert(_), Shape::Cleared | Shape::SettingsCleared) => {
                 Err(Strategy::DocumentsAfterSettings { uid })
             }
@@ -280,9 +284,9 @@ impl<'a> Growing<'a> {
                 self.key_conflict(uid, upsert).map_or(Ok(Shape::Upserts), Err)
             }
             (Content::DeleteIds { .. }, shape) => Ok(shape),
-            (Content::DeleteByFilter { .. }, Shape::Upserts) => Err(Strategy::FilterAfterDocuments { uid }),
-            (Content::DeleteByFilter { .. }, Shape::Ids) => Ok(Shape::Filters),
-            (Content::DeleteByFilter { .. }, shape) => Ok(shape),
+            (Content::DeleteByFilter { .. } | Content::DeleteExpired, Shape::Upserts) => Err(Strategy::FilterAfterDocuments { uid }),
+            (Content::DeleteByFilter { .. } | Content::DeleteExpired, Shape::Ids) => Ok(Shape::Filters),
+            (Content::DeleteByFilter { .. } | Content::DeleteExpired, shape) => Ok(shape),
             (other, _) => Err(Strategy::BeforeShared { uid, kind: other.kind() }),
         }
     }

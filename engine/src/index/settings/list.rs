@@ -11,6 +11,7 @@ use super::attribute_list::{DisplayedAttributes, SearchableAttributes};
 use super::definition::{Definition, Effect};
 use super::distinct::DistinctAttribute;
 use super::embedders::Embedders;
+use super::expiry::ExpiryAttribute;
 use super::facet_search::FacetSearch;
 use super::faceting::Faceting;
 use super::filterable::FilterableAttributes;
@@ -207,6 +208,8 @@ settings! {
     matching_strategy: MatchingStrategy,
     /// Fields that hold ids of documents of other indexes.
     foreign_keys: ForeignKeys,
+    /// The field that says when a document expires.
+    expiry_attribute: ExpiryAttribute,
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its

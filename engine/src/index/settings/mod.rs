@@ -12,6 +12,7 @@ mod definition;
 mod distinct;
 mod embedder;
 mod embedders;
+mod expiry;
 mod facet_search;
 mod faceting;
 mod filterable;
@@ -102,12 +103,13 @@ impl Settings {
     }
 
     /// Whether segments hold a column of `field`: it is filterable or open to facet search, sortable, the distinct attribute (or
-    /// one of its children), or a custom ranking rule orders by it.
+    /// one of its children), the expiry attribute, or a custom ranking rule orders by it.
     pub fn needs_column(&self, field: &str) -> bool {
         !is_reserved(field)
             && (uses_values(&self.filterable_attributes, field)
                 || self.is_sortable(field)
                 || self.distinct_attribute.as_deref().is_some_and(|distinct| covers(distinct, field))
+                || self.expiry_attribute.as_deref() == Some(field)
                 || self.ranking_rules.iter().filter_map(RankingRule::field).any(|name| covers(name, field)))
     }
 }

@@ -46,7 +46,8 @@ const STORED: &str = r#"{
     "facetSearch": false,
     "prefixSearch": "disabled",
     "matchingStrategy": "frequency",
-    "foreignKeys": [{"foreignIndexUid": "authors", "fieldName": "author"}]
+    "foreignKeys": [{"foreignIndexUid": "authors", "fieldName": "author"}],
+    "expiryAttribute": "expiresAt"
 }"#;
 
 fn stored() -> Value {
@@ -181,6 +182,7 @@ fn changes_are_classified_by_their_cost() {
         r#"{"filterableAttributes":["a"]}"#,
         r#"{"sortableAttributes":["a"]}"#,
         r#"{"distinctAttribute":"a"}"#,
+        r#"{"expiryAttribute":"a"}"#,
         r#"{"rankingRules":["a:asc"]}"#,
     ] {
         assert_eq!(change(columns), SettingsChange { columns: true, ..SettingsChange::default() });

@@ -7,6 +7,7 @@ mod damage;
 mod damaged;
 mod damaged_manifests;
 mod embedding;
+mod expiry;
 mod model;
 mod settings;
 

@@ -19,7 +19,7 @@ use crate::routes::embed::{embed, wanted};
 use crate::routes::limits::report_limits;
 use crate::routes::multi_search::search_network;
 use crate::routes::report;
-use crate::search::{Answered, Context, Form, Target};
+use crate::search::{Answered, Context, Form, Target, unexpired};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
@@ -173,7 +173,8 @@ impl Search {
     /// name was made at another time.
     fn tag(&self, validators: &Validators, snapshot: &Snapshot) -> EntityTag {
         let created_at = Timestamp::from(snapshot.created_at()).nanos();
-        let state = [created_at.to_le_bytes(), snapshot.generation.to_le_bytes()].concat();
+        let left = unexpired(snapshot).unwrap_or(u64::MAX);
+        let state = [created_at.to_le_bytes(), snapshot.generation.to_le_bytes(), left.to_le_bytes()].concat();
         let switches = [u8::from(self.context.contains_filter), u8::from(self.form.with_metadata)];
         let version = env!("CARGO_PKG_VERSION").as_bytes();
         EntityTag::of(&[version, &state, &switches, validators.asked.as_bytes()])

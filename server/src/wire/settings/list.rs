@@ -4,7 +4,7 @@ use lamina_engine::index::settings::SettingId;
 
 use super::kind::SettingKind;
 use super::{
-    attributes, distinct, embedders, faceting, filterable, foreign_keys, localized, pagination, ranking_rules,
+    attributes, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized, pagination, ranking_rules,
     searching, synonyms, typo_tolerance, words,
 };
 
@@ -32,6 +32,7 @@ fn kind_of(setting: SettingId) -> &'static SettingKind {
         SettingId::FacetSearch => &searching::FACET_SEARCH,
         SettingId::PrefixSearch => &searching::PREFIX_SEARCH,
         SettingId::MatchingStrategy => &searching::MATCHING_STRATEGY,
+        SettingId::ExpiryAttribute => &expiry::EXPIRY_ATTRIBUTE,
         SettingId::ForeignKeys => &foreign_keys::FOREIGN_KEYS,
     }
 }

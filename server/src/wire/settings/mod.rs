@@ -9,6 +9,7 @@ mod bounds;
 mod distinct;
 mod embedder;
 mod embedders;
+mod expiry;
 mod faceting;
 mod filterable;
 mod foreign_keys;

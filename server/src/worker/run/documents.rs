@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{
     CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot, Upsert,
-    WriteMethod,
+    WriteMethod, expired,
 };
 use serde_json::Value;
 
@@ -219,6 +220,10 @@ fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Setting
         }),
         Content::DeleteIds { ids } => Operation::DeleteIds(ids.clone()),
         Content::DeleteByFilter { filter } => Operation::DeleteMatching(selector(filter)),
+        Content::DeleteExpired => {
+            let now = SystemTime::now();
+            Operation::DeleteMatching(Selector::new(move |snapshot, _| Ok(expired(snapshot, now))))
+        }
         Content::Clear => Operation::Clear,
         Content::Settings { patch, .. } => {
             *settings = Cow::Owned(merged(settings, patch)?);

@@ -79,6 +79,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::Upsert(_)
         | Content::DeleteIds { .. }
         | Content::DeleteByFilter { .. }
+        | Content::DeleteExpired
         | Content::Clear
         | Content::Settings { .. }
         | Content::DeleteIndex => match tasks.last() {

@@ -1,0 +1,43 @@
+//! Asks for the removal of documents that have expired.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::MissedTickBehavior;
+
+use crate::app::AppState;
+use crate::tasks::{Content, NewTask};
+
+/// How long an index waits at least until its next expired documents are removed: they are found by no one meanwhile.
+const REMOVAL_PAUSE: Duration = Duration::from_secs(60);
+
+/// Asks for the removal of documents that have expired.
+pub(super) fn remove_expired(state: &Arc<AppState>) {
+    let options = &state.options;
+    if options.experimental.experimental_replication_parameters || options.replication.follow.is_some() {
+        // What keeps several servers the same decides on their tasks.
+        return;
+    }
+    let (queue, instance) = (Arc::clone(&state.queue), Arc::clone(&state.instance));
+    tokio::spawn(async move {
+        let mut asked: HashMap<String, Instant> = HashMap::new();
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let instance = Arc::clone(&instance);
+            let Ok(uids) = tokio::task::spawn_blocking(move || instance.with_expired()).await else { return };
+            asked.retain(|_, at| at.elapsed() < REMOVAL_PAUSE);
+            for uid in uids {
+                if asked.contains_key(&uid) {
+                    continue;
+                }
+                if let Err(error) = queue.enqueue(NewTask::for_index(uid.clone(), Content::DeleteExpired)).await {
+                    tracing::error!(index = uid, error = %error.message, "cannot ask for the removal of expired documents");
+                }
+                asked.insert(uid, Instant::now());
+            }
+        }
+    });
+}

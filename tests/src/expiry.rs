@@ -1,0 +1,112 @@
+//! Documents that expire: no request finds them, and a task removes them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn seconds_from_now(seconds: i64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
+    i64::try_from(now.as_secs()).expect("it is not that late") + seconds
+}
+
+fn documents() -> Value {
+    json!([
+        {"id": 1, "title": "film one", "kind": "a", "until": seconds_from_now(-10), "_vectors": {"own": [1.0, 0.0]}},
+        {"id": 2, "title": "film two", "kind": "a", "until": "2001-02-03T04:05:06+01:00", "_vectors": {"own": [1.0, 0.1]}},
+        {"id": 3, "title": "film three", "kind": "a", "until": seconds_from_now(100_000), "_vectors": {"own": [1.0, 0.2]}},
+        {"id": 4, "title": "film four", "kind": "b", "_vectors": {"own": [1.0, 0.3]}},
+        {"id": 5, "title": "film five", "kind": "b", "until": [0, "2999-01-01T00:00:00Z"], "_vectors": {"own": [1.0, 0.4]}},
+    ])
+}
+
+const LEFT: [u64; 3] = [3, 4, 5];
+
+#[test]
+fn expired_documents_are_in_no_answer() {
+    // No task is made by the server itself.
+    let server = Server::with_options(&["--experimental-replication-parameters"]);
+    server.add("films", documents());
+    server.set(
+        "films",
+        json!({"filterableAttributes": ["kind", "id"], "embedders": {"own": {"source": "userProvided", "dimensions": 2}}}),
+    );
+    let all = server.search("films", json!({"q": "film", "facets": ["kind"]}));
+    assert_eq!(all["estimatedTotalHits"], 5);
+    server.set("films", json!({"expiryAttribute": "until"}));
+    assert_eq!(server.get("/indexes/films/settings").ok()["expiryAttribute"], "until");
+
+    let answer = server.search("films", json!({"q": "film", "facets": ["kind"]}));
+    assert_eq!((&answer["estimatedTotalHits"], &answer["facetDistribution"]["kind"]), (&json!(3), &json!({"a": 1, "b": 2})));
+    for query in [json!({"q": "film"}), json!({}), json!({"filter": "id > 0"}), json!({"vector": [1.0, 0.0], "hybrid": {"embedder": "own"}})] {
+        assert_eq!(server.ids("films", query.clone()), LEFT, "{query}");
+    }
+    let paged = server.search("films", json!({"q": "film", "hitsPerPage": 10}));
+    assert_eq!(paged["totalHits"], 3);
+    let listed = server.get("/indexes/films/documents").ok();
+    assert_eq!((&listed["total"], listed["results"].as_array().map(Vec::len)), (&json!(3), Some(3)));
+    let filtered = server.post("/indexes/films/documents/fetch", json!({"filter": "kind = a"})).ok();
+    assert_eq!(filtered["total"], 1);
+    server.get("/indexes/films/documents/1").refused(404, "document_not_found");
+    server.get("/indexes/films/documents/3").ok();
+    assert_eq!(server.get("/indexes/films/stats").ok()["numberOfDocuments"], 3);
+    assert_eq!(server.get("/stats").ok()["indexes"]["films"]["numberOfDocuments"], 3);
+    let similar = server.post("/indexes/films/similar", json!({"id": 3, "embedder": "own"})).ok();
+    assert_eq!(similar["hits"].as_array().map(Vec::len), Some(2));
+    server.post("/indexes/films/similar", json!({"id": 1, "embedder": "own"})).refused(400, "not_found_similar_id");
+    let merged = server.post("/multi-search", json!({
+        "federation": {"facetsByIndex": {"films": ["kind"]}}, "queries": [{"indexUid": "films", "q": "film"}],
+    }));
+    let merged = merged.ok();
+    assert_eq!(merged["hits"].as_array().map(Vec::len), Some(3));
+    assert_eq!(merged["facetsByIndex"]["films"]["distribution"]["kind"], json!({"a": 1, "b": 2}));
+    let values = server.post("/indexes/films/facet-search", json!({"facetName": "kind", "facetQuery": "a"})).ok();
+    assert_eq!(values["facetHits"], json!([{"value": "a", "count": 1}]));
+
+    server.set("films", json!({"expiryAttribute": null}));
+    assert_eq!(server.search("films", json!({"q": "film"}))["estimatedTotalHits"], 5, "nothing was removed");
+}
+
+#[test]
+fn documents_expire_at_their_moment_and_are_removed_by_a_task() {
+    let server = Server::start();
+    server.set("films", json!({"expiryAttribute": "until"}));
+    // One expires while it is looked at, and its answer was kept.
+    let moment = seconds_from_now(2);
+    server.add("films", json!([{"id": 1, "until": moment}, {"id": 2}, {"id": 3, "until": seconds_from_now(100_000)}]));
+    let is_over = || seconds_from_now(0) >= moment;
+    let (before, found) = (is_over(), server.ids("films", json!({})));
+    assert!(before || is_over() || found == [1, 2, 3], "{found:?}");
+    while !is_over() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.ids("films", json!({})), [2, 3]);
+    let removal = || {
+        let tasks = server.get("/tasks?types=documentDeletion&statuses=succeeded").ok();
+        tasks["results"].as_array().expect("a list").first().cloned()
+    };
+    let mut removed = removal();
+    for _ in 0..200 {
+        if removed.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        removed = removal();
+    }
+    let removed = removed.expect("a task removes it within seconds");
+    assert_eq!((&removed["indexUid"], &removed["details"]["deletedDocuments"]), (&json!("films"), &json!(1)));
+    server.set("films", json!({"expiryAttribute": null}));
+    assert_eq!(server.ids("films", json!({})), [2, 3], "it is gone");
+}
+
+#[test]
+fn the_setting_is_a_text() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    for wrong in [json!(1), json!(["a"]), json!({})] {
+        server.patch("/indexes/films/settings", json!({"expiryAttribute": wrong})).refused(400, "invalid_settings_expiry_attribute");
+        let alone = server.put("/indexes/films/settings/expiry-attribute", wrong);
+        alone.refused(400, "invalid_settings_expiry_attribute");
+    }
+}
