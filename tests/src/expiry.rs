@@ -38,8 +38,16 @@ fn expired_documents_are_in_no_answer() {
     assert_eq!(server.get("/indexes/films/settings").ok()["expiryAttribute"], "until");
 
     let answer = server.search("films", json!({"q": "film", "facets": ["kind"]}));
-    assert_eq!((&answer["estimatedTotalHits"], &answer["facetDistribution"]["kind"]), (&json!(3), &json!({"a": 1, "b": 2})));
-    for query in [json!({"q": "film"}), json!({}), json!({"filter": "id > 0"}), json!({"vector": [1.0, 0.0], "hybrid": {"embedder": "own"}})] {
+    assert_eq!(
+        (&answer["estimatedTotalHits"], &answer["facetDistribution"]["kind"]),
+        (&json!(3), &json!({"a": 1, "b": 2}))
+    );
+    for query in [
+        json!({"q": "film"}),
+        json!({}),
+        json!({"filter": "id > 0"}),
+        json!({"vector": [1.0, 0.0], "hybrid": {"embedder": "own"}}),
+    ] {
         assert_eq!(server.ids("films", query.clone()), LEFT, "{query}");
     }
     let paged = server.search("films", json!({"q": "film", "hitsPerPage": 10}));
@@ -55,9 +63,12 @@ fn expired_documents_are_in_no_answer() {
     let similar = server.post("/indexes/films/similar", json!({"id": 3, "embedder": "own"})).ok();
     assert_eq!(similar["hits"].as_array().map(Vec::len), Some(2));
     server.post("/indexes/films/similar", json!({"id": 1, "embedder": "own"})).refused(400, "not_found_similar_id");
-    let merged = server.post("/multi-search", json!({
-        "federation": {"facetsByIndex": {"films": ["kind"]}}, "queries": [{"indexUid": "films", "q": "film"}],
-    }));
+    let merged = server.post(
+        "/multi-search",
+        json!({
+            "federation": {"facetsByIndex": {"films": ["kind"]}}, "queries": [{"indexUid": "films", "q": "film"}],
+        }),
+    );
     let merged = merged.ok();
     assert_eq!(merged["hits"].as_array().map(Vec::len), Some(3));
     assert_eq!(merged["facetsByIndex"]["films"]["distribution"]["kind"], json!({"a": 1, "b": 2}));
@@ -105,7 +116,9 @@ fn the_setting_is_a_text() {
     let server = Server::start();
     server.add("films", json!([{"id": 1}]));
     for wrong in [json!(1), json!(["a"]), json!({})] {
-        server.patch("/indexes/films/settings", json!({"expiryAttribute": wrong})).refused(400, "invalid_settings_expiry_attribute");
+        server
+            .patch("/indexes/films/settings", json!({"expiryAttribute": wrong}))
+            .refused(400, "invalid_settings_expiry_attribute");
         let alone = server.put("/indexes/films/settings/expiry-attribute", wrong);
         alone.refused(400, "invalid_settings_expiry_attribute");
     }

@@ -236,7 +236,8 @@ fn ranges_histograms_and_statistics() {
         ])
     );
     let by_month = |zone: &str| {
-        details(json!([{"facet": "sold", "histogram": {"interval": "month", "timeZone": zone}}]))[0]["histogram"].clone()
+        details(json!([{"facet": "sold", "histogram": {"interval": "month", "timeZone": zone}}]))[0]["histogram"]
+            .clone()
     };
     assert_eq!(
         by_month("Europe/Paris"),

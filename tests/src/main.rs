@@ -18,6 +18,7 @@ mod database_format;
 mod described;
 mod documents;
 mod editing;
+mod elements;
 mod embedders;
 mod evaluate;
 mod expiry;

@@ -66,6 +66,17 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
         self.state.lock().entries.contains_key(key)
     }
 
+    /// The value of a key, if it is at hand.
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        let mut state = self.state.lock();
+        let entry = state.entries.get_mut(key)?;
+        entry.was_asked_for = true;
+        Some(entry.value.clone())
+    }
+
     /// The value of a key, from the cache or from `find`, which runs without a lock.
     pub(crate) fn get_or_find(&self, key: K, find: impl FnOnce() -> V) -> Arc<V> {
         if let Some(entry) = self.state.lock().entries.get_mut(&key) {

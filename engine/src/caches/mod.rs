@@ -33,6 +33,9 @@ pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
 /// Where terms begin like a word. Finding that takes a walk of the dictionary.
 pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
 
+/// Documents of which one element passes a filter, by its text. Finding them takes reading them.
+pub(crate) type ElementCache = BoundedCache<Box<str>, DocSet>;
+
 /// Terms that share the stem of a word. Finding them takes stemming all that begin like it.
 pub(crate) type FormsCache = BoundedCache<FormsKey, Vec<TermOrdinal>>;
 
@@ -74,7 +77,7 @@ pub(crate) struct WordDocsKey {
 /// Terms by their number of typos: one, two; ascending.
 pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// The caches of one segment: six of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
+/// The caches of one segment: seven of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
 /// rankings.
 #[derive(Debug)]
 pub struct SegmentCaches {
@@ -84,6 +87,7 @@ pub struct SegmentCaches {
     pub(crate) beginnings: BeginningCache,
     pub(crate) word_docs: WordDocsCache,
     pub(crate) forms: FormsCache,
+    pub(crate) elements: ElementCache,
     /// The language of the texts, once it was asked for; `None` in it when they do not say.
     pub(crate) language: OnceLock<Option<Language>>,
     pub(crate) ceilings: CeilingCache,
@@ -108,6 +112,7 @@ impl SegmentCaches {
             beginnings: BeginningCache::new(doc_count),
             word_docs: WordDocsCache::new(doc_count),
             forms: FormsCache::new(doc_count),
+            elements: ElementCache::new(doc_count),
             language: OnceLock::new(),
             ceilings: CeilingCache::default(),
             warm_up_begun: AtomicBool::new(false),

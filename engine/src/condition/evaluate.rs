@@ -1,15 +1,19 @@
 //! A prepared filter over one segment.
 
 use super::blank::blank_documents;
+use super::elements::ElementQuestion;
 use super::node::Node;
 use super::ordinal_set::OrdinalSet;
 use super::ordinals::ValueQuestion;
 use super::{OutOfTime, PreparedFilter, TimeLimit};
 use crate::bits::{BitsetBuilder, DocSet};
+use crate::caches::SegmentCaches;
 use crate::id::FieldId;
 use crate::index::SegmentView;
 use crate::segment::{Column, SegmentReader};
 
+/// Where less than this share of the documents that may have an element are left, only they are read, and nothing is kept.
+const FEW_SHARE: u32 = 4;
 /// Unions of more sets than this are gathered in one bitset instead of being merged pair by pair.
 const PAIRWISE_MAX: usize = 4;
 
@@ -19,7 +23,8 @@ impl PreparedFilter {
     /// # Errors
     /// When `limit` is over before all conditions were evaluated.
     pub fn evaluate(&self, segment: &SegmentView, limit: TimeLimit<'_>) -> Result<DocSet, OutOfTime> {
-        let mut docs = Evaluation { reader: &segment.reader, limit }.documents(&self.root)?;
+        let evaluation = Evaluation { reader: &segment.reader, caches: &segment.caches, limit };
+        let mut docs = evaluation.documents(&self.root)?;
         if let Some(deleted) = segment.deleted_set() {
             docs.and_not_assign(deleted);
         }
@@ -29,6 +34,7 @@ impl PreparedFilter {
 
 struct Evaluation<'a> {
     reader: &'a SegmentReader,
+    caches: &'a SegmentCaches,
     limit: TimeLimit<'a>,
 }
 
@@ -45,6 +51,8 @@ struct Sorted<'n> {
     /// A few look-ups each.
     pending: Vec<Pending>,
     others: Vec<&'n Node>,
+    /// They read documents.
+    elements: Vec<(&'n ElementQuestion, Option<&'n Node>)>,
     /// They read all strings of a column, unless few documents are left to look at.
     scans: Vec<(Column, &'n ValueQuestion)>,
     /// One of them holds for no document of the segment.
@@ -82,6 +90,7 @@ impl Evaluation<'_> {
                 None => DocSet::empty(),
             },
             Node::Vectors(question) => question.documents(self.reader),
+            Node::Elements { question, candidates } => self.with_element((question, candidates.as_deref()), None)?,
             Node::Shapes(region) => {
                 let stop = || self.limit.is_over();
                 let docs = self.reader.shapes().map_or_else(DocSet::empty, |shapes| region.documents(shapes, &stop));
@@ -97,13 +106,50 @@ impl Evaluation<'_> {
         })
     }
 
+    /// The documents of which one element passes, or those `among` some. Cost: reading those that may pass, unless all were read
+    /// before.
+    fn with_element(
+        &self,
+        (question, candidates): (&ElementQuestion, Option<&Node>),
+        among: Option<&DocSet>,
+    ) -> Result<DocSet, OutOfTime> {
+        let kept = &self.caches.elements;
+        if let Some(passing) = kept.get(&question.text) {
+            return Ok(among.map_or_else(|| (*passing).clone(), |among| passing.and(among)));
+        }
+        let candidates = match candidates {
+            Some(node) => self.documents(node)?,
+            None => DocSet::full(self.reader.doc_count()),
+        };
+        let left = among.map_or_else(|| candidates.clone(), |among| candidates.and(among));
+        if left.is_empty() {
+            return Ok(left);
+        }
+        if left.len() < candidates.len() / FEW_SHARE {
+            return question.passing(&left, self.reader, self.limit);
+        }
+        let passing = question.passing(&candidates, self.reader, self.limit)?;
+        // What could not be read is missing, and may be there again once it is repaired.
+        if self.reader.health().check().is_ok() {
+            kept.get_or_find(question.text.clone(), || passing.clone());
+        }
+        Ok(among.map_or_else(|| passing.clone(), |among| passing.and(among)))
+    }
+
     /// Sorts the nodes of a conjunction. With `needs_all`, one that holds for no document ends it.
     fn sorted<'n>(&self, nodes: &'n [Node], needs_all: bool) -> Result<Sorted<'n>, OutOfTime> {
         let mut sorted = Sorted::default();
         for node in nodes {
-            let Node::Values(field, question) = node else {
-                sorted.others.push(node);
-                continue;
+            let (field, question) = match node {
+                Node::Values(field, question) => (field, question),
+                Node::Elements { question, candidates } => {
+                    sorted.elements.push((question, candidates.as_deref()));
+                    continue;
+                }
+                _ => {
+                    sorted.others.push(node);
+                    continue;
+                }
             };
             let Some(column) = self.reader.columns().get(*field) else {
                 sorted.has_empty = true;
@@ -129,7 +175,7 @@ impl Evaluation<'_> {
     /// Documents that pass all of `all` and none of `none`. The condition that leaves fewest documents goes first; where
     /// these are few, the other conditions look at them instead of gathering their own.
     fn intersection(&self, all: &[Node], none: &[Node]) -> Result<DocSet, OutOfTime> {
-        let Sorted { mut pending, others, scans, has_empty } = self.sorted(all, true)?;
+        let Sorted { mut pending, others, elements, scans, has_empty } = self.sorted(all, true)?;
         if has_empty {
             return Ok(DocSet::empty());
         }
@@ -148,13 +194,25 @@ impl Evaluation<'_> {
         }
         let mut docs = docs.unwrap_or_else(|| DocSet::full(self.reader.doc_count()));
         self.retain(&mut docs, pending.collect(), scans, true)?;
-        let Sorted { pending, others, scans, .. } = self.sorted(none, false)?;
+        for question in elements {
+            if docs.is_empty() {
+                return Ok(docs);
+            }
+            docs.and_assign(&self.with_element(question, Some(&docs))?);
+        }
+        let Sorted { pending, others, elements, scans, .. } = self.sorted(none, false)?;
         self.retain(&mut docs, pending, scans, false)?;
         for node in others {
             if docs.is_empty() {
                 break;
             }
             docs.and_not_assign(&self.documents(node)?);
+        }
+        for question in elements {
+            if docs.is_empty() {
+                break;
+            }
+            docs.and_not_assign(&self.with_element(question, Some(&docs))?);
         }
         Ok(docs)
     }

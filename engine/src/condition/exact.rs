@@ -96,7 +96,7 @@ impl ValueQuestion {
 }
 
 /// A question that needs digits, for looking at values one by one: what it costs does not depend on the number of operands.
-enum Exact<'q> {
+pub(super) enum Exact<'q> {
     Compares(&'q ValueQuestion),
     OneOf {
         texts: HashSet<&'q str>,
@@ -108,7 +108,7 @@ enum Exact<'q> {
 }
 
 impl<'q> Exact<'q> {
-    fn new(question: &'q ValueQuestion) -> Exact<'q> {
+    pub(super) fn new(question: &'q ValueQuestion) -> Exact<'q> {
         let ValueQuestion::OneOf(operands) = question else { return Exact::Compares(question) };
         let (mut integers, mut numbers, mut fractions) = (HashSet::new(), HashSet::new(), HashSet::new());
         for operand in operands {
@@ -123,7 +123,7 @@ impl<'q> Exact<'q> {
         Exact::OneOf { texts, integers, numbers, fractions }
     }
 
-    fn holds_for_string(&self, text: &str) -> bool {
+    pub(super) fn holds_for_string(&self, text: &str) -> bool {
         match self {
             // Date-times are before and behind others in time, but equal to their own text alone.
             Exact::OneOf { texts, .. } => texts.contains(text),
@@ -137,7 +137,7 @@ impl<'q> Exact<'q> {
         }
     }
 
-    fn holds_for_number(&self, number: &Number<'_>) -> bool {
+    pub(super) fn holds_for_number(&self, number: &Number<'_>) -> bool {
         let integer = number.text.parse::<i128>().ok();
         // Minus zero is zero.
         let bits = (number.value + 0.0).to_bits();

@@ -9,6 +9,9 @@
 //! its [`TimeLimit`] is over, and then answers nothing: a filter is never half applied.
 
 mod blank;
+#[cfg(test)]
+mod element_tests;
+mod elements;
 mod embedders;
 mod error;
 mod evaluate;
@@ -20,6 +23,7 @@ mod operand;
 mod ordinal_set;
 mod ordinals;
 mod prepare;
+mod prepare_elements;
 mod reading;
 mod repeated;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A condition with what the columns are asked.
 
+use super::elements::ElementQuestion;
 use super::ordinals::ValueQuestion;
 use super::vectors::VectorQuestion;
 use crate::geo::{Region, ShapeRegion};
@@ -28,4 +29,9 @@ pub(super) enum Node {
     Region(Box<dyn Region + Send + Sync>),
     Shapes(ShapeRegion),
     Vectors(VectorQuestion),
+    /// One element of an array passes a filter. Documents with such an element pass `candidates` for certain.
+    Elements {
+        question: Box<ElementQuestion>,
+        candidates: Option<Box<Node>>,
+    },
 }

@@ -38,7 +38,7 @@ impl PreparedFilter {
     }
 }
 
-struct Preparation<'s> {
+pub(super) struct Preparation<'s> {
     settings: &'s Settings,
     fields: &'s FieldMapSnapshot,
     /// What the settings say of the fields that were looked up, which are few however many the conditions.
@@ -91,13 +91,14 @@ impl Preparation<'_> {
                 embedders::check(&vectors.value, self.settings)?;
                 Node::Vectors(VectorQuestion::new(&vectors.value, self.settings))
             }
+            Filter::Element { field, filter: inner } => self.element(field, inner, filter.to_string())?,
             Filter::Foreign { at, .. } => {
                 return Err(ConditionError::Unsupported { function: "_foreign", at: at.at.clone() });
             }
         })
     }
 
-    fn condition(&self, field: &Located<String>, condition: &Condition) -> Result<Node, ConditionError> {
+    pub(super) fn condition(&self, field: &Located<String>, condition: &Condition) -> Result<Node, ConditionError> {
         self.check(field, condition)?;
         let Some(id) = self.fields.get(&field.value) else {
             // No document has the field; only a negation can hold.
@@ -140,8 +141,13 @@ impl Preparation<'_> {
         })
     }
 
+    /// Documents that have the field at all.
+    pub(super) fn existing(&self, field: &str) -> Node {
+        self.fields.get(field).map_or(Node::Nothing, Node::Exists)
+    }
+
     /// Refuses fields and operators that the settings don't allow.
-    fn check(&self, field: &Located<String>, condition: &Condition) -> Result<(), ConditionError> {
+    pub(super) fn check(&self, field: &Located<String>, condition: &Condition) -> Result<(), ConditionError> {
         let name = field.value.as_str();
         if RESERVED_GEO.contains(&name) {
             return Err(ConditionError::ReservedGeo { name: name.to_owned(), at: field.at.clone() });

@@ -24,6 +24,9 @@ pub enum Filter {
     GeoPolygon { points: Vec<Coordinates>, at: Located<()> },
     /// Presence of vectors.
     Vectors(Located<Vectors>),
+    /// One element of the array of objects at `field` passes `filter`, whose fields are those of the element. It holds conditions on
+    /// fields only.
+    Element { field: Located<String>, filter: Box<Filter> },
     /// Documents of the index that `field` refers to must pass `filter`.
     Foreign { field: Located<String>, filter: Box<Filter>, at: Located<()> },
 }
@@ -95,7 +98,7 @@ impl Filter {
     pub fn find<'f, T>(&'f self, pick: &dyn Fn(&'f Filter) -> Option<T>) -> Option<T> {
         pick(self).or_else(|| match self {
             Filter::And(filters) | Filter::Or(filters) => filters.iter().find_map(|filter| filter.find(pick)),
-            Filter::Not(filter) | Filter::Foreign { filter, .. } => filter.find(pick),
+            Filter::Not(filter) | Filter::Foreign { filter, .. } | Filter::Element { filter, .. } => filter.find(pick),
             _ => None,
         })
     }
@@ -141,6 +144,7 @@ impl fmt::Display for Filter {
                 f.write_str(")")
             }
             Filter::Vectors(vectors) => write!(f, "{} EXISTS", vectors.value),
+            Filter::Element { field, filter } => write!(f, "{}[{filter}]", Quoted(&field.value)),
             Filter::Foreign { field, filter, .. } => write!(f, "_foreign({}, {filter})", Quoted(&field.value)),
         }
     }

@@ -62,6 +62,8 @@ pub enum FilterErrorKind {
     VectorsFragment,
     VectorsLeftover,
     Foreign,
+    /// A place, vectors or `_foreign` between the brackets behind a field.
+    Element,
 }
 
 impl FilterError {
@@ -136,6 +138,7 @@ impl fmt::Display for FilterErrorKind {
             Kind::VectorsFragment => "the name of a fragment is missing",
             Kind::VectorsLeftover => "there is more behind a kind of vectors",
             Kind::Foreign => "a malformed `_foreign`",
+            Kind::Element => "no condition on a field of an element",
         };
         f.write_str(text)
     }

@@ -147,6 +147,9 @@ impl Parser {
             _ => error,
         })?;
         self.reader.skip_spaces();
+        if self.reader.peek() == Some('[') {
+            return self.element(field);
+        }
         if let Some(condition) = self.symbol_condition()? {
             return Ok(Filter::Condition { field, condition });
         }

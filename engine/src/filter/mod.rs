@@ -4,6 +4,8 @@
 //! genres IN [Drama, 'Film Noir'] AND (year >= 1950 OR NOT rating 1 TO 3)
 //! ```
 //!
+//! `offers[price < 10 AND stock > 0]` asks for one element of an array of objects that passes both.
+//!
 //! The parser is written by hand and reads each character once, so that a list of tens of thousands of values costs
 //! what its text costs. Nesting is bounded by [`MAX_DEPTH`]; everything that recurses over a [`Filter`] may rely on it. So are the
 //! conditions ([`CONDITIONS_MAX`]) and the values ([`VALUES_MAX`]).
@@ -11,6 +13,7 @@
 
 mod ast;
 mod coordinates;
+mod element;
 mod error;
 mod functions;
 mod grammar;
@@ -30,7 +33,7 @@ pub use coordinates::{Coordinates, CoordinatesError};
 pub use error::{FilterError, FilterErrorKind};
 pub use location::{Located, Location};
 
-/// How deep parentheses, `NOT` and `_foreign` may nest. Chains of `AND`, `OR` and the items of lists are flat.
+/// How deep parentheses, `NOT` and `_foreign` may nest, and brackets, which count eight times. Chains of `AND`, `OR` and the items of lists are flat.
 pub const MAX_DEPTH: usize = 200;
 /// Conditions of one filter, in all texts of its JSON form.
 pub const CONDITIONS_MAX: usize = 100_000;

@@ -77,12 +77,29 @@ fn leaf() -> impl Strategy<Value = Filter> {
     ]
 }
 
+/// What may stand between brackets.
+fn of_element() -> impl Strategy<Value = Filter> {
+    let leaf =
+        (text(), condition()).prop_map(|(field, condition)| Filter::Condition { field: located(field), condition });
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..4).prop_map(Filter::And),
+            vec(inner.clone(), 2..4).prop_map(Filter::Or),
+            inner.clone().prop_map(|filter| !filter),
+            (text(), inner)
+                .prop_map(|(field, filter)| { Filter::Element { field: located(field), filter: Box::new(filter) } }),
+        ]
+    })
+}
+
 fn filter() -> impl Strategy<Value = Filter> {
     leaf().prop_recursive(6, 40, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 2..4).prop_map(Filter::And),
             vec(inner.clone(), 2..4).prop_map(Filter::Or),
             inner.clone().prop_map(|filter| !filter),
+            (text(), of_element())
+                .prop_map(|(field, filter)| { Filter::Element { field: located(field), filter: Box::new(filter) } }),
             (text(), inner).prop_map(|(field, filter)| {
                 Filter::Foreign { field: located(field), filter: Box::new(filter), at: located(()) }
             }),

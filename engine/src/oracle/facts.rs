@@ -143,7 +143,29 @@ pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
             point(document).is_some_and(|(lat, lng)| Polygon::new(points).contains(lat, lng))
                 || touches(document, &ShapeRegion::Area(Area::polygon(points)))
         }
+        Filter::Element { field, filter } => {
+            let mut elements = Vec::new();
+            gather_elements(document, "", &field.value, &mut elements);
+            elements.into_iter().any(|element| matches(element, filter))
+        }
         other => panic!("the oracle does not know {other}"),
+    }
+}
+
+/// The objects at a dotted path, also in arrays.
+fn gather_elements<'v>(value: &'v Value, at: &str, path: &str, found: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(_) if at == path => found.push(value),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                if at == path || path.starts_with(&format!("{at}.")) {
+                    gather_elements(value, &at, path, found);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| gather_elements(value, at, path, found)),
+        _ => {}
     }
 }
 

@@ -88,6 +88,9 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
              field name or a value, surround it by quotes."
         ),
         Kind::Foreign => f.write_str("The `_foreign` filter must be in the form: `_foreign(field, filter)`."),
+        Kind::Element => f.write_str(
+            "Only conditions on the fields of an element may stand between `[` and `]`: no places, `_vectors` or `_foreign`.",
+        ),
         Kind::VectorsOperation
         | Kind::VectorsEmbedder
         | Kind::VectorsKind(_)

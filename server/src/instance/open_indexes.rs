@@ -133,7 +133,8 @@ impl Entry {
 /// Damage may be found between two commits, and documents may expire.
 fn is_of(summary: &IndexSummary, snapshot: &Snapshot) -> bool {
     summary.generation == snapshot.generation
-        && summary.document_count == snapshot.document_count() && summary.damaged.len() == snapshot.damaged().len()
+        && summary.document_count == snapshot.document_count()
+        && summary.damaged.len() == snapshot.damaged().len()
 }
 
 /// The open ones, by folder.

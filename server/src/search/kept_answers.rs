@@ -148,7 +148,8 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let mut key = String::new();
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
     let imposed = context.rights.imposed_filter(target.uid);
-    let switches = (context.contains_filter, form.names_index, target.snapshot.is_degraded(), unexpired(target.snapshot));
+    let switches =
+        (context.contains_filter, form.names_index, target.snapshot.is_degraded(), unexpired(target.snapshot));
     // Whatever fields a query gets, they are part of its `Debug` form.
     write!(key, "{:?} {created_at} {} {switches:?} {imposed:?} {query:?}", target.uid, target.snapshot.generation)
         .expect("texts take everything");

@@ -66,9 +66,7 @@ fn one(asked: &FacetMeasure, measured: &Measured) -> Value {
         fields.insert("ranges".into(), asked.written_ranges.iter().zip(&measured.ranges).map(range).collect());
     }
     if let (Some(histogram), Some(buckets)) = (&asked.measure.histogram, &measured.histogram) {
-        let bucket = |bucket: &Bucket| {
-            json!({ "from": key(histogram, bucket.from), "to": key(histogram, bucket.to), "count": bucket.count })
-        };
+        let bucket = |bucket: &Bucket| json!({ "from": key(histogram, bucket.from), "to": key(histogram, bucket.to), "count": bucket.count });
         fields.insert("histogram".into(), buckets.iter().map(bucket).collect());
     }
     if let Some(found) = &measured.statistics {
@@ -93,7 +91,8 @@ fn statistics(found: &Statistics) -> Value {
     fields.insert("min".into(), json!(found.min));
     fields.insert("max".into(), json!(found.max));
     if !found.percentiles.is_empty() {
-        let named = found.percentiles.iter().map(|(percentile, value)| (percentile.percent().to_string(), json!(value)));
+        let named =
+            found.percentiles.iter().map(|(percentile, value)| (percentile.percent().to_string(), json!(value)));
         fields.insert("percentiles".into(), named.collect::<Map<_, _>>().into());
     }
     Value::Object(fields)

@@ -284,7 +284,9 @@ impl<'a> Growing<'a> {
                 self.key_conflict(uid, upsert).map_or(Ok(Shape::Upserts), Err)
             }
             (Content::DeleteIds { .. }, shape) => Ok(shape),
-            (Content::DeleteByFilter { .. } | Content::DeleteExpired, Shape::Upserts) => Err(Strategy::FilterAfterDocuments { uid }),
+            (Content::DeleteByFilter { .. } | Content::DeleteExpired, Shape::Upserts) => {
+                Err(Strategy::FilterAfterDocuments { uid })
+            }
             (Content::DeleteByFilter { .. } | Content::DeleteExpired, Shape::Ids) => Ok(Shape::Filters),
             (Content::DeleteByFilter { .. } | Content::DeleteExpired, shape) => Ok(shape),
             (other, _) => Err(Strategy::BeforeShared { uid, kind: other.kind() }),

@@ -20,7 +20,7 @@ impl Steps {
         let fraction = (0..=DECIMALS_MAX).find_map(|decimals| {
             let scale = 10_f64.powi(decimals);
             let units = (length * scale).round();
-            (units >= 1.0 && units < EXACT && units / scale == length).then_some((units, scale))
+            ((1.0..EXACT).contains(&units) && units / scale == length).then_some((units, scale))
         });
         (length.is_finite() && length > 0.0).then_some(Steps { length, fraction })
     }

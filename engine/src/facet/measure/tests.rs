@@ -23,7 +23,8 @@ fn numbers(from: Option<f64>, to: Option<f64>) -> Span {
 
 #[test]
 fn fields_that_are_not_filterable_are_refused() {
-    let corpus = Corpus::new(json!({ "filterableAttributes": ["price"] }), &[vec![json!({ "id": 1, "price": 2 })]], &[]);
+    let corpus =
+        Corpus::new(json!({ "filterableAttributes": ["price"] }), &[vec![json!({ "id": 1, "price": 2 })]], &[]);
     let origin = Coordinates::new(0.0, 0.0).unwrap();
     for wrong in [asked("name", Scale::Numbers), asked("_geo", Scale::Distances(origin))] {
         let refused = measure(&corpus.snapshot, &corpus.live(), &wrong);

@@ -24,7 +24,10 @@ fn add(index: &Index, documents: &[Value]) {
     let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
     let payload = Payload::Bytes(lines.into_bytes().into());
     let primary_key = Some("id".to_owned());
-    apply(index, Operation::Upsert(Upsert { payload, method: WriteMethod::Replace, primary_key, skip_creation: false }));
+    apply(
+        index,
+        Operation::Upsert(Upsert { payload, method: WriteMethod::Replace, primary_key, skip_creation: false }),
+    );
 }
 
 fn set(index: &Index, settings: Value) {
@@ -55,7 +58,10 @@ fn ids(snapshot: &Snapshot) -> Vec<u64> {
 #[test]
 fn a_view_serves_until_the_next_document_expires() {
     let index = index();
-    add(&index, &[json!({ "id": 1, "until": 100 }), json!({ "id": 2, "until": "1970-01-01T00:05:00Z" }), json!({ "id": 3 })]);
+    add(
+        &index,
+        &[json!({ "id": 1, "until": 100 }), json!({ "id": 2, "until": "1970-01-01T00:05:00Z" }), json!({ "id": 3 })],
+    );
     assert!(Arc::ptr_eq(&index.view(after(1000)), &index.snapshot()), "no view without the setting");
     set(&index, json!({ "expiryAttribute": "until" }));
     let first = index.view(after(99));
@@ -81,7 +87,10 @@ fn a_view_serves_until_the_next_document_expires() {
 fn removal_looks_again() {
     let index = index();
     set(&index, json!({ "expiryAttribute": "until" }));
-    add(&index, &[json!({ "id": 1, "until": 100 }), json!({ "id": 2, "until": 100 }), json!({ "id": 3, "until": "soon" })]);
+    add(
+        &index,
+        &[json!({ "id": 1, "until": 100 }), json!({ "id": 2, "until": 100 }), json!({ "id": 3, "until": "soon" })],
+    );
     assert_eq!(index.expired_count(after(100)), 2);
     add(&index, &[json!({ "id": 2, "until": 200 })]);
     apply(&index, Operation::DeleteMatching(Selector::new(|snapshot, _| Ok(expired(snapshot, after(100))))));

@@ -37,8 +37,7 @@ pub(super) fn measured() -> Value {
 /// What is answered to one of them.
 pub(super) fn details() -> Value {
     let bound = || json!({ "type": ["number", "string"] });
-    let range =
-        exactly([("label", text()), ("from", bound()), ("to", bound()), ("count", count())], &["count"]);
+    let range = exactly([("label", text()), ("from", bound()), ("to", bound()), ("count", count())], &["count"]);
     let bucket = exactly([("from", bound()), ("to", bound()), ("count", count())], &["from", "to", "count"]);
     let some = || or_null(number());
     let statistics = exactly(

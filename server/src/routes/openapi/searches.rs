@@ -81,11 +81,9 @@ fn field(name: &str) -> Value {
         "page" | "hitsPerPage" => or_null(count()),
         "vector" => or_null(list(number())),
         "hybrid" => or_null(hybrid()),
-        "attributesToRetrieve"
-        | "attributesToCrop"
-        | "attributesToHighlight"
-        | "attributesToSearchOn"
-        | "sort" => or_null(texts()),
+        "attributesToRetrieve" | "attributesToCrop" | "attributesToHighlight" | "attributesToSearchOn" | "sort" => {
+            or_null(texts())
+        }
         "facets" => or_null(list(json!({ "anyOf": [text(), facets::measured()] }))),
         "locales" => or_null(list(named("Locale"))),
         "retrieveVectors"

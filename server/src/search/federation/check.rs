@@ -21,24 +21,8 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
             "pass `federation.limit` and `federation.offset` for pagination in federated search".into(),
         );
     }
-    let facets = asked.query.facets.as_deref().unwrap_or_default();
-    if !asked.query.measures.is_empty() {
-        return refuse(
-            Code::InvalidMultiSearchQueryFacets,
-            "facets with `ranges`, `histogram` or `statistics`".into(),
-            format!("ask for them in a search of `{}` alone, with `\"limit\": 0`", asked.index_uid),
-        );
-    }
-    if !facets.is_empty() {
-        return refuse(
-            Code::InvalidMultiSearchQueryFacets,
-            "facet options".into(),
-            format!(
-                "pass `federation.facetsByIndex.{}: {}` for facets in federated search",
-                asked.index_uid,
-                serde_json::json!(facets)
-            ),
-        );
+    if let Some(hint) = facets_hint(asked) {
+        return refuse(Code::InvalidMultiSearchQueryFacets, "facet options".into(), hint);
     }
     if asked.is_personalized {
         return refuse(
@@ -69,6 +53,19 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
         );
     }
     Ok(())
+}
+
+/// Where the facets of a query belong, if it has any.
+fn facets_hint(asked: &IndexQuery) -> Option<String> {
+    if !asked.query.measures.is_empty() {
+        return Some(format!("ask for ranges, histograms and statistics in a search of `{}` alone", asked.index_uid));
+    }
+    let facets = asked.query.facets.as_deref().filter(|facets| !facets.is_empty())?;
+    Some(format!(
+        "pass `federation.facetsByIndex.{}: {}` for facets in federated search",
+        asked.index_uid,
+        serde_json::json!(facets)
+    ))
 }
 
 /// One thing that hits are compared by.

@@ -4,8 +4,8 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range,
-    size,
+    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long,
+    out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};

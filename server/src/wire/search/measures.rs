@@ -1,8 +1,6 @@
 //! Ranges, histograms and statistics among the `facets` of a search.
 
-use lamina_engine::facet::{
-    Calendar, Histogram, Key, Measure, Percentile, RANGES_MAX, Scale, Span, Steps, read_date,
-};
+use lamina_engine::facet::{Calendar, Histogram, Key, Measure, Percentile, RANGES_MAX, Scale, Span, Steps, read_date};
 use lamina_engine::filter::Coordinates;
 use lamina_engine::index::settings::GEO_FIELD;
 use serde_json::Value;
@@ -77,7 +75,9 @@ impl Parts {
         }
         let of_dates = dates > 0 || by_calendar == Some(true);
         if of_dates && self.statistics.is_some() {
-            return Err("Statistics are those of numbers and distances; ask for them in an entry of their own".to_owned());
+            return Err(
+                "Statistics are those of numbers and distances; ask for them in an entry of their own".to_owned()
+            );
         }
         match (facet == GEO_FIELD, self.origin) {
             (true, _) if of_dates => Err(format!("Bounds and intervals of `{GEO_FIELD}` are metres")),
@@ -92,14 +92,22 @@ impl Parts {
 
 fn facet(at: At<'_>) -> ApiResult<String> {
     let facet = at.string()?;
-    if facet.contains('*') { Err(at.invalid("the name of one attribute is expected, not a pattern.")) } else { Ok(facet) }
+    if facet.contains('*') {
+        Err(at.invalid("the name of one attribute is expected, not a pattern."))
+    } else {
+        Ok(facet)
+    }
 }
 
 fn origin(at: At<'_>) -> ApiResult<Coordinates> {
     let (mut lat, mut lng) = (None, None);
     at.fields(&["lat", "lng"], |name, field| {
         let degrees = Some(field.number()?);
-        if name == "lat" { lat = degrees } else { lng = degrees }
+        if name == "lat" {
+            lat = degrees
+        } else {
+            lng = degrees
+        }
         Ok(())
     })?;
     let code = crate::error::Code::InvalidSearchFacets;
@@ -137,9 +145,9 @@ fn range(at: At<'_>) -> ApiResult<Span> {
 /// A number, or a date as text.
 fn bound(at: At<'_>) -> ApiResult<Key> {
     match at.value() {
-        Value::String(text) => read_date(text).map(Key::Moment).ok_or_else(|| {
-            at.invalid("the text is no date: `2024-02-29` and `2024-02-29T12:30:00+01:00` are some.")
-        }),
+        Value::String(text) => read_date(text)
+            .map(Key::Moment)
+            .ok_or_else(|| at.invalid("the text is no date: `2024-02-29` and `2024-02-29T12:30:00+01:00` are some.")),
         Value::Number(_) => Ok(Key::Number(at.number()? + 0.0)),
         _ => Err(at.wrong_type(&[Kind::PositiveInteger, Kind::NegativeInteger, Kind::Number, Kind::String])),
     }
@@ -206,8 +214,9 @@ fn statistics(at: At<'_>) -> ApiResult<Option<Vec<Percentile>>> {
 
 fn percentile(at: At<'_>) -> ApiResult<Percentile> {
     let number = at.number()?;
-    Percentile::new(number)
-        .ok_or_else(|| at.error(format!("A percentile is from 0 to 100 with three decimals at most, at `{}`.", at.path())))
+    Percentile::new(number).ok_or_else(|| {
+        at.error(format!("A percentile is from 0 to 100 with three decimals at most, at `{}`.", at.path()))
+    })
 }
 
 #[cfg(test)]
