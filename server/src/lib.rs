@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod access;
+pub mod aliases;
 pub mod app;
 pub mod backup;
 mod banner;

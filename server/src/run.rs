@@ -393,6 +393,7 @@ fn index_options(options: &Options, embedders: &Arc<Embedders>) -> IndexOptions 
         merge_policy: MergePolicy { heap_bytes_max: options.indexing.merge_heap_bytes_max(), ..MergePolicy::default() },
         embedders: Arc::clone(embedders) as Arc<dyn EmbedderProvider>,
         when_merged: Some(look_up_words),
+        keep: options.backups.keep,
         ..IndexOptions::default()
     }
 }

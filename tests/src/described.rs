@@ -225,6 +225,7 @@ fn bodies_are_checked_as_they_are_described() {
             let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap();
             let place = path
                 .replace("{indexUid}", "films")
+                .replace("{alias}", "pictures")
                 .replace("{key}", key["uid"].as_str().expect("a uid"))
                 .replace("{uuid}", webhook["uuid"].as_str().expect("a uuid"));
             let bodies: BTreeSet<String> = schemas.values(schema, 0).iter().map(Value::to_string).collect();

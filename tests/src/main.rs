@@ -5,9 +5,12 @@
 
 mod server;
 
+mod aliases;
 mod backups;
 mod bad_input;
 mod bounds;
+mod changes;
+mod clones;
 mod collector;
 mod command_line;
 mod commands;
@@ -25,6 +28,7 @@ mod expiry;
 mod export;
 mod facets;
 mod foreign_keys;
+mod generations;
 mod http;
 mod http2;
 mod import;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::keys::{MASTER, ask, finish, make, start, value};
 use crate::server::Server;
 
-fn sign(algorithm: Algorithm, claims: &Value, secret: &str) -> String {
+pub(crate) fn sign(algorithm: Algorithm, claims: &Value, secret: &str) -> String {
     encode(&Header::new(algorithm), claims, &EncodingKey::from_secret(secret.as_bytes())).expect("plain claims")
 }
 

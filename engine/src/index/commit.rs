@@ -3,7 +3,7 @@
 //! 1. New segment and tombstone files are written and synced, under names no manifest knows yet.
 //! 2. The new manifest is written under a temporary name, synced, renamed, and the folder is synced. This is the
 //!    commit: before the rename a restart finds the old manifest, after it the new one, and both sets of files exist.
-//! 3. The old manifest is removed; files that only it named go with their last reader.
+//! 3. The old manifest is removed or kept, see [`super::generations`]; files that no manifest names go with their last reader.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::error::IndexError;
 use super::files::FileGuard;
 use super::manifest::{Body, DeletedMeta, Manifest, SegmentEntry, manifest_name, write_beside};
 use super::settings::STORED_VERSION;
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, now_nanos};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::id::SegmentId;
 use crate::segment::FileMeta;
@@ -46,21 +46,6 @@ pub(super) fn persist(
     Ok(())
 }
 
-/// After [`persist`]: removes the manifest of `old`, and what only it named once the last reader is gone.
-pub(super) fn retire(directory: &Arc<dyn Directory>, old: &Snapshot, new: &Snapshot) {
-    for guard in guards(new) {
-        guard.keep();
-    }
-    let kept: hashbrown::HashSet<&str> = guards(new).map(|guard| guard.name()).collect();
-    for guard in guards(old).filter(|guard| !kept.contains(guard.name())) {
-        guard.condemn();
-    }
-    let name = manifest_name(old.generation);
-    if let Err(error) = directory.delete(&name) {
-        tracing::warn!(file = name, %error, "could not remove the previous manifest");
-    }
-}
-
 impl Snapshot {
     /// Makes `folder` (existing, empty, on the same file system) a complete index with the content of this snapshot:
     /// files are linked, only the manifest is written. Does not stop writers.
@@ -79,6 +64,23 @@ impl Snapshot {
             File::open(folder)?.sync_all()?;
         }
         Ok(())
+    }
+
+    /// As [`Snapshot::link_to`], but an index of its own: called `name`, made now by `batch`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::link_to`].
+    pub fn clone_to(&self, directory: &dyn Directory, folder: &Path, name: &str, batch: u64) -> Result<(), IndexError> {
+        let now = now_nanos();
+        let clone = Snapshot {
+            name: Some(Arc::from(name)),
+            created_at_nanos: now,
+            committed_at_nanos: now,
+            last_batch: Some(batch),
+            last_outcome: Arc::new([]),
+            ..self.clone()
+        };
+        clone.link_to(directory, folder)
     }
 }
 
@@ -113,6 +115,8 @@ pub(super) fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest
     Manifest {
         body: Body {
             generation: snapshot.generation,
+            contents: Some(snapshot.contents),
+            committed_at: Some(snapshot.committed_at_nanos),
             name: snapshot.name.as_deref().map(str::to_owned),
             created_at: snapshot.created_at_nanos,
             updated_at: snapshot.updated_at_nanos,

@@ -32,6 +32,11 @@ pub enum IndexError {
     /// `reason` names the file and the section.
     #[error("a segment is damaged: {reason}")]
     DamagedSegment { file: String, reason: String },
+    #[error("this state is not kept: the oldest that is has number {oldest}")]
+    GenerationNotFound { oldest: u64 },
+    /// One before the present state, which is not touched by it.
+    #[error("generation {generation}, which is kept beside the present one, is damaged: {reason}")]
+    DamagedGeneration { generation: u64, reason: String },
     #[error(transparent)]
     TooManyFields(#[from] TooManyFields),
     #[error(transparent)]

@@ -14,6 +14,7 @@ use super::damaged::Damage;
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::expiry::moment;
+use super::kept::{Kept, recover};
 use super::lock::IndexLock;
 use super::manifest::manifest_name;
 use super::merge_control::MergeControl;
@@ -21,10 +22,10 @@ use super::merge_thread::Merging;
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
-use super::recovery::{Recovered, holds_index, recover};
+use super::recovery::{Recovered, holds_index};
 use super::settings::Settings;
 use super::shared::Shared;
-use super::snapshot::{SegmentView, Snapshot};
+use super::snapshot::{SegmentView, Snapshot, now_nanos};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
 use super::transaction::Transaction;
 use super::verify::verify_directory;
@@ -115,6 +116,8 @@ impl Index {
             fields: Arc::default(),
             primary_key: None,
             generation: 0,
+            contents: 0,
+            committed_at_nanos: now,
             name: origin.name,
             field_distribution: Arc::default(),
             created_at_nanos: now,
@@ -124,7 +127,7 @@ impl Index {
             last_outcome: Arc::new([]),
         };
         persist(&directory, &snapshot, 0, options.inline_tombstones_max)?;
-        Ok(Index::with(directory, options, Recovered { snapshot, next_segment_id: 0 }, lock))
+        Ok(Index::with(directory, options, (Recovered { snapshot, next_segment_id: 0 }, Kept::default()), lock))
     }
 
     fn open_with(
@@ -141,7 +144,7 @@ impl Index {
     fn with(
         directory: Arc<dyn Directory>,
         options: IndexOptions,
-        recovered: Recovered,
+        (recovered, kept): (Recovered, Kept),
         lock: Option<IndexLock>,
     ) -> Index {
         let shared = Shared {
@@ -149,6 +152,7 @@ impl Index {
             options,
             current: ArcSwap::from_pointee(recovered.snapshot),
             view: ArcSwapOption::empty(),
+            kept,
             next_segment_id: AtomicU64::new(recovered.next_segment_id),
             writer: Mutex::new(()),
             merges: MergeControl::default(),
@@ -181,6 +185,10 @@ impl Index {
 
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    pub(super) fn wake_merges(&self) {
+        self.shared.wake_merges();
     }
 
     /// The directory, for [`Snapshot::link_to`].
@@ -238,7 +246,7 @@ impl Index {
         let embedded = unless_cancelled(cancelled, transaction.embed_waiting())?;
         if embedded.made > 0 {
             progress.enter(Phase::Committing, 0);
-            writer.publish(transaction.into_completed_snapshot())?;
+            writer.publish(transaction.into_completed_snapshot(now_nanos()))?;
             shared.options.embedders.committed();
             drop(writer);
             self.shared.wake_merges();
@@ -410,10 +418,6 @@ impl Drop for Index {
 /// What work came to; of work that was given up, that it was.
 fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) -> Result<T, IndexError> {
     if cancelled.load(Ordering::Relaxed) { Err(IndexError::Cancelled) } else { result }
-}
-
-pub(super) fn now_nanos() -> u64 {
-    nanos(SystemTime::now())
 }
 
 fn nanos(time: SystemTime) -> u64 {

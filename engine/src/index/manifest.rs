@@ -29,6 +29,8 @@ const BODY_BYTES_START: usize = VERSION_START + size_of::<u32>();
 const BODY_START: usize = BODY_BYTES_START + size_of::<u32>();
 const CHECKSUM_BYTES: usize = size_of::<u64>();
 const NAME_PREFIX: &str = "manifest-";
+/// Of manifests of states before the present one.
+const KEPT_PREFIX: &str = "kept-";
 const NAME_SUFFIX: &str = ".lam";
 
 /// Everything a manifest holds.
@@ -45,6 +47,13 @@ pub(super) struct Manifest {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body {
     pub(super) generation: u64,
+    /// Generation of the last commit that changed what readers find: merges are later. Manifests of the first versions have
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) contents: Option<u64>,
+    /// When that was, in nanoseconds since 1970. Manifests of the first versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) committed_at: Option<u64>,
     /// How the caller calls the index. Manifests of the first versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
@@ -80,6 +89,16 @@ pub(super) struct SegmentEntry {
 pub(super) enum DeletedMeta {
     Inline { bytes: u64 },
     File(FileMeta),
+}
+
+impl Body {
+    pub(super) fn contents(&self) -> u64 {
+        self.contents.unwrap_or(self.generation)
+    }
+
+    pub(super) fn committed_at(&self) -> u64 {
+        self.committed_at.unwrap_or(self.updated_at)
+    }
 }
 
 impl Manifest {
@@ -205,7 +224,21 @@ pub(super) fn manifest_name(generation: u64) -> String {
 
 /// The generation of a manifest's name, or `None` for other files.
 pub(super) fn manifest_generation(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix(NAME_PREFIX)?.strip_suffix(NAME_SUFFIX)?;
+    generation_behind(NAME_PREFIX, name)
+}
+
+/// Name of the manifest of a generation before the present one.
+pub(super) fn kept_name(generation: u64) -> String {
+    format!("{KEPT_PREFIX}{generation:016x}{NAME_SUFFIX}")
+}
+
+/// The generation of such a name, or `None` for other files.
+pub(super) fn kept_generation(name: &str) -> Option<u64> {
+    generation_behind(KEPT_PREFIX, name)
+}
+
+fn generation_behind(prefix: &str, name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix)?.strip_suffix(NAME_SUFFIX)?;
     (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
 
@@ -224,6 +257,8 @@ mod tests {
         Manifest {
             body: Body {
                 generation: 17,
+                contents: Some(16),
+                committed_at: Some(2),
                 name: Some("films".to_owned()),
                 created_at: 1,
                 updated_at: 2,

@@ -5,6 +5,7 @@
 //! A thread merges segments in the background.
 
 mod bulk;
+mod changes;
 mod commit;
 mod damaged;
 mod document_vectors;
@@ -13,9 +14,11 @@ mod error;
 mod expiry;
 mod files;
 mod follow;
+mod generations;
 mod handle;
 mod insertion_order;
 mod inspect;
+mod kept;
 mod lock;
 mod manifest;
 mod meanwhile;
@@ -44,6 +47,7 @@ mod verify;
 /// The format of the segments that this program writes, and the newest that it reads. Older ones are read as well.
 pub const FORMAT: u32 = crate::segment::FORMAT;
 
+pub use changes::Change;
 pub use damaged::{Damage, DamagedSegment};
 pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};
@@ -51,6 +55,7 @@ pub use expiry::expired;
 pub use follow::{Followed, ManifestContents, NamedFile, newest_generation, place_manifest};
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
+pub use kept::{At, GenerationReport};
 pub use merge_policy::{MergePolicy, SegmentSize};
 pub use naming::{ManifestSummary, read_summary};
 pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};

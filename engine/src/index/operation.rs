@@ -95,6 +95,11 @@ pub enum Outcome {
     },
     SettingsChanged,
     PrimaryKeySet,
+    /// Answer to [`Index::restore`](super::Index::restore).
+    Restored {
+        /// The number of the state that is the present one again.
+        generation: u64,
+    },
 }
 
 type OutcomeFn = dyn FnOnce(&[Result<Outcome, OperationError>]) -> Vec<u8> + Send;

@@ -40,6 +40,8 @@ pub struct IndexOptions {
     /// Tombstones of a segment up to this size, in bytes, are kept in the manifest: most commits write them anew anyway, and a
     /// file of their own costs one more sync.
     pub inline_tombstones_max: usize,
+    /// How long a state is kept from when it was replaced; zero: none is.
+    pub keep: Duration,
     /// Which lists that save time new segments get.
     pub list_thresholds: ListThresholds,
     /// Sections of segments up to this size, in bytes, are compared with their checksums when an index is opened; those that
@@ -63,6 +65,7 @@ impl Default for IndexOptions {
             embedders: Arc::new(NoEmbedders),
             locks_folder: true,
             inline_tombstones_max: INLINE_TOMBSTONES_MAX,
+            keep: Duration::ZERO,
             list_thresholds: ListThresholds::default(),
             compared_at_opening_max: COMPARED_AT_OPENING_MAX,
         }

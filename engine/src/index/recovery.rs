@@ -7,7 +7,7 @@ use super::commit::guards;
 use super::damaged::{Damage, DamagedSegment};
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
+use super::manifest::{DeletedMeta, Manifest, SegmentEntry, kept_generation, manifest_generation};
 use super::options::IndexOptions;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
@@ -28,28 +28,10 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
     Ok(directory.list()?.iter().any(|name| manifest_generation(name).is_some()))
 }
 
-/// Reads the newest whole manifest, opens its segments, and removes the leftovers of crashes.
-///
-/// Two manifests are there only when a crash fell between the commit of the newer one and the removal of the older one, or
-/// when a commit failed and could not be taken back. Such a commit has removed its new segments, so a newest manifest that
-/// names files that are not there gives way to the one before. Without one before, the newest that can be read is the
-/// index, and what it names in vain are damaged segments. A newest manifest whose bytes are not those that were written
-/// may be an acknowledged commit: the index is damaged, and only a repair goes back to the one before.
-///
-/// # Errors
-/// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one. Nothing is removed then.
-pub(super) fn recover(directory: &Arc<dyn Directory>, options: &IndexOptions) -> Result<Recovered, IndexError> {
-    let names = directory.list()?;
-    let (name, manifest) = newest_of(&**directory, &names)?;
-    let recovered = open(directory, manifest, &options.runtime, options.compared_at_opening_max)?;
-    remove_leftovers(&**directory, &names, name, &recovered.snapshot);
-    Ok(recovered)
-}
-
 /// The newest whole manifest. Changes nothing.
 ///
 /// # Errors
-/// As [`recover`].
+/// As [`super::kept::recover`].
 pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, IndexError> {
     newest_of(directory, &directory.list()?).map(|(_, manifest)| manifest)
 }
@@ -62,7 +44,7 @@ pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) 
     open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX).map(|recovered| recovered.snapshot)
 }
 
-fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
+pub(super) fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
     let mut manifests: Vec<&String> = names.iter().filter(|name| manifest_generation(name).is_some()).collect();
     manifests.sort_unstable_by(|left, right| right.cmp(left));
     let mut readable = None;
@@ -160,6 +142,7 @@ fn open_entries(
         }
     }
     let fields = FieldMap::from_names(&body.fields)?.snapshot();
+    let (contents, committed_at_nanos) = (body.contents(), body.committed_at());
     let snapshot = Snapshot {
         segments,
         damaged: damaged.into(),
@@ -168,6 +151,8 @@ fn open_entries(
         fields,
         primary_key: body.primary_key.map(Arc::from),
         generation: body.generation,
+        contents,
+        committed_at_nanos,
         name: body.name.map(Arc::from),
         field_distribution: body.field_distribution,
         created_at_nanos: body.created_at,
@@ -260,15 +245,24 @@ fn damaged_tombstones(file: &str) -> IndexError {
 /// Whether a file of this name is a manifest, or one that manifests name.
 pub(super) fn is_ours(name: &str) -> bool {
     manifest_generation(name).is_some()
+        || kept_generation(name).is_some()
         || (name.ends_with(".lam") && ["seg-", "del-", "rows-"].iter().any(|kind| name.starts_with(kind)))
 }
 
 /// Removes other manifests, and files of ours that the current one does not name. Other files are not touched.
-fn remove_leftovers(directory: &dyn Directory, names: &[String], manifest: &str, snapshot: &Snapshot) {
+pub(super) fn remove_leftovers(
+    directory: &dyn Directory,
+    names: &[String],
+    manifest: &str,
+    snapshot: &Snapshot,
+    is_needed: &dyn Fn(&str) -> bool,
+) {
     let named: hashbrown::HashSet<&str> = guards(snapshot).map(|guard| guard.name()).collect();
     for name in names {
-        if is_ours(name) && name != manifest && !named.contains(name.as_str()) {
+        if is_ours(name) && name != manifest && !named.contains(name.as_str()) && !is_needed(name) {
             match directory.delete(name) {
+                // Of a state that was kept for long enough: it went when that was noticed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Ok(()) => tracing::info!(file = name, "removed the leftover of an interrupted commit"),
                 Err(error) => tracing::warn!(file = name, %error, "could not remove a leftover"),
             }

@@ -7,9 +7,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::bulk::BulkActivity;
-use super::commit::{persist, retire};
+use super::commit::persist;
 use super::error::IndexError;
 use super::expiry::View;
+use super::kept::Kept;
 use super::lock::IndexLock;
 use super::merge_control::MergeControl;
 use super::options::IndexOptions;
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub(super) current: ArcSwap<Snapshot>,
     /// Of an index whose documents expire.
     pub(super) view: ArcSwapOption<View>,
+    pub(super) kept: Kept,
     pub(super) next_segment_id: AtomicU64,
     /// Held by the thread that makes the next snapshot, from reading the current one to publishing.
     pub(super) writer: Mutex<()>,
@@ -119,6 +121,6 @@ impl WriterGuard<'_> {
     pub(super) fn replace(&self, new: Snapshot) {
         let (old, new) = (self.shared.snapshot(), Arc::new(new));
         self.shared.current.store(Arc::clone(&new));
-        retire(&self.shared.directory, &old, &new);
+        self.shared.kept.retire(&self.shared.directory, self.shared.options.keep, &old, &new);
     }
 }

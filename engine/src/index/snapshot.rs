@@ -51,6 +51,9 @@ pub struct Snapshot {
     pub primary_key: Option<Arc<str>>,
     /// Counts commits and merges; two snapshots of an index with the same generation are the same.
     pub generation: u64,
+    /// Generation of the last commit that changed what readers find; those since are merges of the same.
+    pub(super) contents: u64,
+    pub(super) committed_at_nanos: u64,
     /// How the caller calls the index, see [`Index::set_name`](super::Index::set_name).
     pub name: Option<Arc<str>>,
     /// Documents holding each top-level field; fields without documents are left out.
@@ -164,6 +167,16 @@ impl Snapshot {
             *bytes.entry(kind).or_default() += length;
         }
         bytes
+    }
+
+    /// The number of the state: the generation of the last commit that changed what readers find.
+    pub fn contents(&self) -> u64 {
+        self.contents
+    }
+
+    /// When that commit was made.
+    pub fn committed_at(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.committed_at_nanos)
     }
 
     /// When the index was created.
@@ -309,4 +322,10 @@ impl Snapshot {
         let lost: u64 = self.damaged.iter().map(|segment| u64::from(segment.live_count())).sum();
         if lost > 0 && lost >= self.readable_count() { self.check_whole() } else { Ok(()) }
     }
+}
+
+/// The present time, in nanoseconds since 1970.
+pub(super) fn now_nanos() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,12 +1,13 @@
 //! Reading every byte of an index, whether or not it can be opened, and saying all that is wrong with it.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::error::IndexError;
 use super::lock::IndexLock;
-use super::manifest::{DeletedMeta, Manifest, SegmentEntry, manifest_generation};
+use super::manifest::{DeletedMeta, Manifest, SegmentEntry, kept_generation, manifest_generation};
 use super::recovery::tombstones_of;
 use crate::segment::{ComparedFile, FileMeta, Piece, PieceSum, SegmentReader};
 use crate::storage::{Directory, MappedDirectory};
@@ -82,7 +83,33 @@ pub(super) fn verify_directory(
     let structures: Vec<Option<IndexError>> =
         body.segments.par_iter().zip(&sound).map(|(entry, sound)| structure(directory, entry, *sound, deep)).collect();
     verified.damages.extend(structures.into_iter().flatten());
+    verified.damages.extend(kept_damages(directory, &files)?);
     Ok(verified)
+}
+
+/// What is wrong with states before the present one, whose files, but for those of the present one, are `current`.
+fn kept_damages(directory: &dyn Directory, current: &[&FileMeta]) -> Result<Vec<IndexError>, IndexError> {
+    let mut damages = Vec::new();
+    let mut compared: HashSet<String> = current.iter().map(|file| file.name.clone()).collect();
+    for name in directory.list()? {
+        let Some(generation) = kept_generation(&name) else { continue };
+        let bytes = directory.open_read(&name).map_err(IndexError::from);
+        let manifest = match bytes.and_then(|bytes| Manifest::from_bytes(&name, &bytes)) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                damages.push(IndexError::DamagedGeneration { generation, reason: error.to_string() });
+                continue;
+            }
+        };
+        let generation = manifest.body.contents();
+        let damaged = |error: IndexError| IndexError::DamagedGeneration { generation, reason: error.to_string() };
+        let files = manifest.body.segments.iter().flat_map(|entry| entry.meta.files());
+        let files: Vec<&FileMeta> = files.filter(|file| compared.insert(file.name.clone())).collect();
+        damages.extend(compare_files(directory, &files, &()).into_iter().flatten().map(damaged));
+        let tombstones = tombstone_damages(directory, &manifest.body.segments, manifest.inline_tombstones);
+        damages.extend(tombstones.into_iter().map(damaged));
+    }
+    Ok(damages)
 }
 
 /// The manifest that opening would take: the newest that is whole and whose files are there. Where there is none, the newest

@@ -21,6 +21,10 @@ pub trait Directory: Send + Sync + Debug {
     /// Content and name are durable when it returns.
     fn atomic_write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
+    /// Gives a file another name, in the place of a file that has it. Durable only after [`Directory::sync_directory`].
+    /// Missing: [`io::ErrorKind::NotFound`].
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
     /// Removes a file. Missing: [`io::ErrorKind::NotFound`].
     fn delete(&self, name: &str) -> io::Result<()>;
 

@@ -204,6 +204,14 @@ impl Directory for FaultyDirectory {
         Ok(())
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.count_call()?;
+        let inode = state.names.remove(from).ok_or_else(|| not_found(from))?;
+        state.names.insert(to.to_owned(), inode);
+        Ok(())
+    }
+
     fn delete(&self, name: &str) -> io::Result<()> {
         let mut state = self.state.lock();
         state.count_call()?;

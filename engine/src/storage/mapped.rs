@@ -80,6 +80,10 @@ impl Directory for MappedDirectory {
         self.sync_directory()
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.existing(from)?.0, self.path(to)?)
+    }
+
     fn delete(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.path(name)?)
     }
@@ -109,7 +113,7 @@ impl Directory for MappedDirectory {
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {
         let source = self.existing(name)?.0;
         match fs::hard_link(&source, target) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::Unsupported) => {
+            Err(error) if has_no_links(&error) => {
                 fs::copy(&source, target)?;
                 File::open(target)?.sync_all()
             }
@@ -123,6 +127,12 @@ impl Directory for MappedDirectory {
         File::open(&self.root)?.sync_all()?;
         Ok(())
     }
+}
+
+/// Whether a link is refused because the file system has none, none to there, or no more of them.
+fn has_no_links(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::CrossesDevices | Kind::Unsupported | Kind::PermissionDenied | Kind::TooManyLinks)
 }
 
 #[expect(unsafe_code, reason = "memory maps are unsafe; the promise of `storage` makes this one sound")]

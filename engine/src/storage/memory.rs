@@ -55,6 +55,13 @@ impl Directory for MemoryDirectory {
         Ok(())
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut files = self.files.write();
+        let bytes = files.remove(from).ok_or_else(|| not_found(from))?;
+        files.insert(to.to_owned(), bytes);
+        Ok(())
+    }
+
     fn delete(&self, name: &str) -> io::Result<()> {
         self.files.write().remove(name).map(drop).ok_or_else(|| not_found(name))
     }

@@ -39,6 +39,18 @@ fn files_are_write_once() {
 }
 
 #[test]
+fn a_file_gets_another_name() {
+    each_directory(|directory| {
+        write_file(&*directory, "a.lam", b"x").unwrap();
+        write_file(&*directory, "b.lam", b"y").unwrap();
+        directory.rename("a.lam", "b.lam").unwrap();
+        assert_eq!(directory.list().unwrap(), ["b.lam"]);
+        assert_eq!(&*directory.open_read("b.lam").unwrap(), b"x");
+        assert_eq!(directory.rename("a.lam", "c.lam").unwrap_err().kind(), ErrorKind::NotFound);
+    });
+}
+
+#[test]
 fn an_empty_file_is_a_file() {
     each_directory(|directory| {
         write_file(&*directory, "a.lam", b"").unwrap();

@@ -23,11 +23,16 @@ impl Asked {
     pub(super) fn of(method: &Method, path: &str) -> Asked {
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let index_uid = match segments.as_slice() {
-            ["indexes", uid, ..] => Some(decode_path_segment(uid)),
+            ["indexes", uid, ..] | ["aliases", uid] => Some(decode_path_segment(uid)),
             _ => None,
         };
-        // What it renders are settings and documents.
-        let also = (segments.as_slice() == ["render-template"]).then_some(Action::DocumentsGet);
+        let also = match segments.as_slice() {
+            // What it renders are settings and documents.
+            ["render-template"] => Some(Action::DocumentsGet),
+            // Settings come back with the documents.
+            ["indexes", _, "restore"] => Some(Action::SettingsUpdate),
+            _ => None,
+        };
         Asked { action: needed(method.as_str(), &segments), also, index_uid }
     }
 }
@@ -46,6 +51,10 @@ fn in_index(method: &str, path: &[&str]) -> Option<Action> {
         ("PATCH", []) => Action::IndexesUpdate,
         ("DELETE", []) => Action::IndexesDelete,
         ("POST", ["compact"]) => Action::IndexesCompact,
+        ("GET" | "HEAD", ["generations"]) => Action::IndexesGet,
+        ("GET" | "HEAD", ["changes"]) => Action::DocumentsGet,
+        ("POST", ["clone"]) => Action::IndexesCreate,
+        ("POST", ["restore"]) => Action::DocumentsAll,
         ("POST", ["fields"]) => Action::FieldsPost,
         ("POST" | "PUT", ["documents"]) => Action::DocumentsAdd,
         ("GET" | "HEAD", ["documents"] | ["documents", _]) | ("POST", ["documents", "fetch"]) => Action::DocumentsGet,
@@ -65,6 +74,8 @@ fn on_server(method: &str, path: &[&str]) -> Option<Action> {
         ("GET" | "HEAD", ["indexes"]) => Action::IndexesGet,
         ("POST", ["indexes"]) => Action::IndexesCreate,
         ("POST", ["swap-indexes"]) => Action::IndexesSwap,
+        ("GET" | "HEAD", ["aliases"] | ["aliases", _]) => Action::IndexesGet,
+        ("PATCH", ["aliases"]) | ("PUT" | "DELETE", ["aliases", _]) => Action::IndexesSwap,
         ("POST", ["multi-search"]) => Action::Search,
         ("GET" | "HEAD", ["stats"]) => Action::StatsGet,
         ("GET" | "HEAD", ["tasks" | "batches"] | ["tasks" | "batches", _] | ["tasks", _, "documents"]) => {
@@ -118,6 +129,15 @@ mod tests {
         ("PATCH", "/indexes/a", "indexes.update"),
         ("DELETE", "/indexes/a", "indexes.delete"),
         ("POST", "/swap-indexes", "indexes.swap"),
+        ("GET", "/indexes/a/generations", "indexes.get"),
+        ("GET", "/indexes/a/changes", "documents.get"),
+        ("POST", "/indexes/a/clone", "indexes.create"),
+        ("POST", "/indexes/a/restore", "documents.*"),
+        ("GET", "/aliases", "indexes.get"),
+        ("PATCH", "/aliases", "indexes.swap"),
+        ("GET", "/aliases/a", "indexes.get"),
+        ("PUT", "/aliases/a", "indexes.swap"),
+        ("DELETE", "/aliases/a", "indexes.swap"),
         ("POST", "/indexes/a/compact", "indexes.compact"),
         ("POST", "/indexes/a/fields", "fields.post"),
         ("POST", "/indexes/a/documents", "documents.add"),

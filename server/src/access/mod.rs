@@ -13,6 +13,8 @@ mod tenant;
 pub(crate) mod tests;
 mod transfer;
 
+use std::sync::Arc;
+
 use time::OffsetDateTime;
 use warp::http::{HeaderMap, Method, header};
 
@@ -24,6 +26,7 @@ pub use store::{KeyPage, KeyStore};
 pub use tenant::{Rule, SearchRules};
 pub(crate) use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
+use crate::aliases::Aliases;
 use crate::error::{ApiError, ApiResult, Code};
 use matrix::Asked;
 
@@ -66,11 +69,11 @@ impl Access {
         &self.keys
     }
 
-    /// What a request may do; who may not make it never learns what else is wrong with it.
+    /// What a request may do, with the `aliases` of this moment; who may not make it never learns what else is wrong with it.
     ///
     /// # Errors
     /// `missing_authorization_header`, `missing_master_key`, `invalid_api_key`
-    pub fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> ApiResult<Rights> {
+    pub fn check(&self, method: &Method, path: &str, headers: &HeaderMap, aliases: Arc<Aliases>) -> ApiResult<Rights> {
         let token = match headers.get(header::AUTHORIZATION) {
             // A header of another scheme is refused even where none is needed: the client means something by it.
             Some(value) => Some(bearer(value.as_bytes()).ok_or_else(missing_header)?),
@@ -82,12 +85,12 @@ impl Access {
                 Some(Action::KeysGet | Action::KeysCreate | Action::KeysUpdate | Action::KeysDelete) => {
                     Err(missing_master_key())
                 }
-                _ => Ok(Rights::all()),
+                _ => Ok(Rights::all().with(aliases)),
             };
         }
         let token = token.ok_or_else(missing_header)?;
         if self.keys.is_master(token) {
-            return Ok(Rights::all());
+            return Ok(Rights::all().with(aliases));
         }
         let action = asked.action.ok_or_else(invalid_key)?;
         let rights = match self.keys.by_value(token) {
@@ -102,6 +105,7 @@ impl Access {
             }
             None => self.tenant(token, action)?,
         };
+        let rights = rights.with(aliases);
         if let Some(uid) = &asked.index_uid {
             rights.check_index(uid)?;
         }

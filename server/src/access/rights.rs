@@ -1,5 +1,6 @@
 //! What a request was allowed.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -9,11 +10,16 @@ use uuid::Uuid;
 use super::action::Action;
 use super::key::ApiKey;
 use super::tenant::SearchRules;
+use crate::aliases::{Aliases, is_no_index};
 use crate::error::{ApiError, ApiResult, Code};
 
-/// The indexes that a request may touch, and how. Cheap to clone.
+/// The indexes that a request may touch, and how. What is asked of an alias is asked of both: the name that was used and the
+/// index that it stands for, as of the beginning of the request. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Rights(Reach);
+pub struct Rights {
+    reach: Reach,
+    aliases: Arc<Aliases>,
+}
 
 #[derive(Clone, Debug)]
 enum Reach {
@@ -34,22 +40,47 @@ struct Restricted {
 pub struct Holder(Option<(Uuid, Option<u64>)>);
 
 impl Rights {
+    fn new(reach: Reach) -> Rights {
+        Rights { reach, aliases: Arc::default() }
+    }
+
+    /// The same, where these names stand for indexes.
+    pub(super) fn with(self, aliases: Arc<Aliases>) -> Rights {
+        Rights { aliases, ..self }
+    }
+
+    /// The aliases that the request goes by.
+    pub fn aliases(&self) -> &Aliases {
+        &self.aliases
+    }
+
+    /// The index that `name` means: its own, unless it is an alias.
+    pub fn target<'a>(&'a self, name: &'a str) -> &'a str {
+        self.aliases.target(name)
+    }
+
+    /// # Errors
+    /// `index_uid_is_alias`
+    pub fn check_own(&self, name: &str) -> ApiResult<()> {
+        self.aliases.get(name).map_or(Ok(()), |alias| Err(is_no_index(name, &alias.index_uid)))
+    }
+
     /// Everything: the master key, or a server without one.
     pub fn all() -> Rights {
-        Rights(Reach::Everything)
+        Rights::new(Reach::Everything)
     }
 
     /// Nothing: what a request has that was not checked yet.
     pub fn none() -> Rights {
-        Rights(Reach::Nothing)
+        Rights::new(Reach::Nothing)
     }
 
     pub(super) fn of_key(key: Arc<ApiKey>) -> Rights {
-        Rights(Reach::Some(Arc::new(Restricted { key, rules: None })))
+        Rights::new(Reach::Some(Arc::new(Restricted { key, rules: None })))
     }
 
     pub(super) fn of_tenant(key: Arc<ApiKey>, rules: SearchRules) -> Rights {
-        Rights(Reach::Some(Arc::new(Restricted { key, rules: Some(rules) })))
+        Rights::new(Reach::Some(Arc::new(Restricted { key, rules: Some(rules) })))
     }
 
     /// Whether the index may be touched.
@@ -60,7 +91,21 @@ impl Rights {
     /// # Errors
     /// `invalid_api_key`, saying which indexes would be fine.
     pub fn check_index(&self, index_uid: &str) -> ApiResult<()> {
-        let restricted = match &self.0 {
+        self.check_name(index_uid)?;
+        match self.aliases.get(index_uid) {
+            // What an alias stands for is shown to those who may see it.
+            Some(alias) => self.check_name(&alias.index_uid).map_err(|_| {
+                ApiError::new(
+                    Code::InvalidApiKey,
+                    format!("The API key or token cannot access the index that the alias `{index_uid}` stands for."),
+                )
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_name(&self, index_uid: &str) -> ApiResult<()> {
+        let restricted = match &self.reach {
             Reach::Everything => return Ok(()),
             Reach::Nothing => return Err(super::invalid_key()),
             Reach::Some(restricted) => restricted,
@@ -84,7 +129,7 @@ impl Rights {
 
     /// The uids and patterns of what may be seen; `None` when that is everything.
     pub fn visible(&self) -> Option<&[String]> {
-        match &self.0 {
+        match &self.reach {
             Reach::Everything => None,
             Reach::Nothing => Some(&[]),
             Reach::Some(restricted) => (!restricted.key.is_global()).then_some(&*restricted.key.indexes),
@@ -94,7 +139,7 @@ impl Rights {
     /// Whether this is allowed besides what the route asks for, with the indexes that the key admits. A tenant may nothing
     /// but search.
     pub fn may(&self, action: Action) -> bool {
-        match &self.0 {
+        match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
             Reach::Some(restricted) => restricted.rules.is_none() && restricted.key.may(action),
@@ -103,7 +148,7 @@ impl Rights {
 
     /// Whether a write to an index that is not there may create it.
     pub fn may_create_index(&self, index_uid: &str) -> bool {
-        match &self.0 {
+        match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
             Reach::Some(restricted) => restricted.key.may(Action::IndexesCreate) && restricted.key.admits(index_uid),
@@ -112,7 +157,7 @@ impl Rights {
 
     /// Who asks. Tokens with the same rules are the same tenant, whenever they end.
     pub fn holder(&self) -> Holder {
-        let Reach::Some(restricted) = &self.0 else { return Holder(None) };
+        let Reach::Some(restricted) = &self.reach else { return Holder(None) };
         let of_rules = |rules: &SearchRules| {
             let mut hasher = DefaultHasher::new();
             format!("{rules:?}").hash(&mut hasher);
@@ -121,13 +166,34 @@ impl Rights {
         Holder(Some((restricted.key.uid, restricted.rules.as_ref().map(of_rules))))
     }
 
-    /// The filter that a search of this index must also obey, as its tenant token has it.
-    pub fn imposed_filter(&self, index_uid: &str) -> Option<&Value> {
-        match &self.0 {
+    /// The filter that a search of this index must also obey, as its tenant token has it: of an alias, what is said of it
+    /// and what is said of its index.
+    pub fn imposed_filter(&self, index_uid: &str) -> Option<Cow<'_, Value>> {
+        let of_name = self.filter_of(index_uid);
+        let of_target = self.aliases.get(index_uid).and_then(|alias| self.filter_of(&alias.index_uid));
+        match (of_name, of_target) {
+            (Some(one), Some(other)) if one != other => Some(Cow::Owned(both(one, other))),
+            (one, other) => one.or(other).map(Cow::Borrowed),
+        }
+    }
+
+    fn filter_of(&self, index_uid: &str) -> Option<&Value> {
+        match &self.reach {
             Reach::Some(restricted) => restricted.rules.as_ref()?.of(index_uid)?.filter.as_ref(),
             Reach::Everything | Reach::Nothing => None,
         }
     }
+}
+
+/// Two filters as one: the outer array of a filter is AND.
+fn both(one: &Value, other: &Value) -> Value {
+    let parts = |filter: &Value| match filter {
+        Value::Array(parts) => parts.clone(),
+        Value::Null => Vec::new(),
+        Value::String(text) if text.trim().is_empty() => Vec::new(),
+        expression => vec![expression.clone()],
+    };
+    Value::Array([parts(one), parts(other)].concat())
 }
 
 /// `["a", "b"]`
@@ -202,7 +268,49 @@ mod tests {
             "The provided tenant token cannot acces the index `a2`, allowed indexes are [\"a1\", \"b\", \"c\"]."
         );
         assert_eq!(message(&rights, "c"), "The API key used to generate this tenant token cannot acces the index `c`.");
-        assert_eq!(rights.imposed_filter("a1"), Some(&json!("x = 1")));
+        assert_eq!(rights.imposed_filter("a1").as_deref(), Some(&json!("x = 1")));
         assert_eq!(rights.imposed_filter("b"), None);
+    }
+
+    fn aliases(pairs: &[(&str, &str)]) -> Arc<Aliases> {
+        let mut aliases = Aliases::default();
+        let moves = pairs.iter().map(|(name, target)| ((*name).to_owned(), Some((*target).to_owned()))).collect();
+        aliases.change(&moves, crate::timestamp::Timestamp::from_nanos(0));
+        Arc::new(aliases)
+    }
+
+    #[test]
+    fn an_alias_needs_the_rights_of_its_name_and_of_its_index() {
+        let key = Arc::new(test_key(&[Action::All], &["films", "films-1", "other"]));
+        let names = aliases(&[("films", "films-1"), ("other", "secret"), ("hidden", "films-1")]);
+        let rights = Rights::of_key(key).with(names);
+        assert!(rights.admits("films") && rights.admits("films-1"));
+        assert!(!rights.admits("hidden"), "the name is not among those of the key");
+        assert_eq!(
+            message(&rights, "other"),
+            "The API key or token cannot access the index that the alias `other` stands for."
+        );
+        assert_eq!((rights.target("films"), rights.target("films-1")), ("films-1", "films-1"));
+        assert!(Rights::all().with(aliases(&[("films", "films-1")])).admits("films"));
+    }
+
+    #[test]
+    fn tenants_obey_the_rules_of_an_alias_and_those_of_its_index() {
+        let tenant = |written: Value| {
+            let key = Arc::new(test_key(&[Action::Search], &["*"]));
+            Rights::of_tenant(key, rules(written)).with(aliases(&[("films", "films-1")]))
+        };
+        let filter = |rights: &Rights| rights.imposed_filter("films").map(Cow::into_owned);
+        let rights =
+            tenant(json!({"films": {"filter": "x = 1"}, "films-1": {"filter": ["y = 1", ["z = 1", "z = 2"]]}}));
+        assert_eq!(filter(&rights), Some(json!(["x = 1", "y = 1", ["z = 1", "z = 2"]])));
+        assert_eq!(filter(&tenant(json!({"films": {"filter": "x = 1"}, "films-1": null}))), Some(json!("x = 1")));
+        assert_eq!(filter(&tenant(json!({"films": null, "*": {"filter": "x = 1"}}))), Some(json!("x = 1")));
+        assert_eq!(filter(&tenant(json!({"*": {"filter": "x = 1"}}))), Some(json!("x = 1")));
+        assert_eq!(
+            filter(&tenant(json!({"films": {"filter": " "}, "films-1": {"filter": "y = 1"}}))),
+            Some(json!(["y = 1"]))
+        );
+        assert!(!tenant(json!(["films"])).admits("films") && !tenant(json!(["films-1"])).admits("films"));
     }
 }

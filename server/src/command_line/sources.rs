@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 59] = [
+const VALUES: [(&str, &str); 60] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -61,6 +61,7 @@ const VALUES: [(&str, &str); 59] = [
     ("answer_cache_size", "1 MB"),
     ("max_answer_memory", "16 MB"),
     ("max_request_memory", "8 MB"),
+    ("keep", "24h"),
     ("scrub_rate", "10 MB"),
     ("scrub_interval", "12h"),
     ("task_webhook_url", "https://example.org/hook"),

@@ -73,7 +73,9 @@ fn translated(error: IndexError) -> ApiError {
             tracing::error!(path = %path.display(), error = %source, "a payload cannot be read");
             source.into()
         }
+        IndexError::GenerationNotFound { .. } => ApiError::new(Code::GenerationNotFound, error.to_string()),
         IndexError::DamagedSegment { .. }
+        | IndexError::DamagedGeneration { .. }
         | IndexError::CorruptTombstones { .. }
         | IndexError::CorruptManifest { .. }
         | IndexError::ManifestTooNew { .. }

@@ -117,6 +117,25 @@ codes! {
     InvalidIndexFieldsFilterRankingRule = "invalid_index_fields_filter_ranking_rule", InvalidRequest, 400;
     InvalidIndexFieldsFilterFilterable = "invalid_index_fields_filter_filterable", InvalidRequest, 400;
     IndexCreationFailed = "index_creation_failed", Internal, 500;
+    // States that are kept.
+    GenerationNotFound = "generation_not_found", InvalidRequest, 404;
+    InvalidGenerationOffset = "invalid_generation_offset", InvalidRequest, 400;
+    InvalidGenerationLimit = "invalid_generation_limit", InvalidRequest, 400;
+    InvalidChangesSince = "invalid_changes_since", InvalidRequest, 400;
+    MissingChangesSince = "missing_changes_since", InvalidRequest, 400;
+    InvalidRestoreAt = "invalid_restore_at", InvalidRequest, 400;
+    MissingRestoreAt = "missing_restore_at", InvalidRequest, 400;
+    InvalidSearchAt = "invalid_search_at", InvalidRequest, 400;
+    InvalidDocumentAt = "invalid_document_at", InvalidRequest, 400;
+    // Aliases.
+    AliasNotFound = "alias_not_found", InvalidRequest, 404;
+    AliasAlreadyExists = "alias_already_exists", InvalidRequest, 409;
+    IndexUidIsAlias = "index_uid_is_alias", InvalidRequest, 400;
+    InvalidAlias = "invalid_alias", InvalidRequest, 400;
+    InvalidAliasIndexUid = "invalid_alias_index_uid", InvalidRequest, 400;
+    MissingAliasIndexUid = "missing_alias_index_uid", InvalidRequest, 400;
+    InvalidAliasOffset = "invalid_alias_offset", InvalidRequest, 400;
+    InvalidAliasLimit = "invalid_alias_limit", InvalidRequest, 400;
     // Documents.
     DocumentNotFound = "document_not_found", InvalidRequest, 404;
     MissingDocumentId = "missing_document_id", InvalidRequest, 400;
@@ -398,11 +417,11 @@ mod tests {
         assert_eq!(of(403), "foreign_origin invalid_api_key remote_invalid_api_key");
         assert_eq!(
             of(404),
-            "api_key_not_found batch_not_found chat_not_found document_not_found dump_not_found \
-             dynamic_search_rule_not_found index_not_found point_in_time_not_found render_document_not_found \
+            "alias_not_found api_key_not_found batch_not_found chat_not_found document_not_found dump_not_found \
+             dynamic_search_rule_not_found generation_not_found index_not_found point_in_time_not_found render_document_not_found \
              task_file_not_found task_not_found webhook_not_found"
         );
-        assert_eq!(of(409), "api_key_already_exists dump_already_processing index_already_exists");
+        assert_eq!(of(409), "alias_already_exists api_key_already_exists dump_already_processing index_already_exists");
         assert_eq!(
             of(412),
             "import_task_already_received import_task_unknown_remote network_version_mismatch \

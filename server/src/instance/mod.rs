@@ -14,8 +14,10 @@
 //! SQLite says which folder is which index. What is lost with it comes back from the folders themselves where they say it
 //! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
+mod aliases;
 mod folder;
 mod following;
+mod generations;
 mod names;
 mod open_indexes;
 mod opening;
@@ -29,7 +31,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeStatus, Snapshot};
 use parking_lot::RwLock;
@@ -44,6 +46,7 @@ pub(crate) use quarantine::{QUARANTINE, keep_unreadable};
 pub(crate) use strangers::check_ours;
 pub(crate) use version::{VERSION, check_version};
 
+use crate::aliases::Aliases;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::process_limits::open_indexes_max;
 use crate::stored_names::{FolderName, PayloadName};
@@ -55,6 +58,8 @@ pub struct Instance {
     folder: PathBuf,
     uid: Uuid,
     indexes: RwLock<BTreeMap<String, Arc<Entry>>>,
+    /// Never locked while `indexes` is waited for.
+    aliases: RwLock<Arc<Aliases>>,
     open: OpenIndexes,
     options: IndexOptions,
     /// The older version that wrote the folder.
@@ -82,12 +87,14 @@ impl Instance {
         let store = opened.store;
         store.keep_marks(lock.try_clone().map_err(StoreError::from)?, opened.marks)?;
         let indexes = closed(store.indexes()?);
+        let aliases = RwLock::new(Arc::new(store.aliases()?));
         // The lock of the database is enough: a lock for each index would hold a descriptor for each.
         let options = IndexOptions { locks_folder: false, ..options };
         let instance = Instance {
             folder: folder.to_owned(),
             uid,
             indexes,
+            aliases,
             open: OpenIndexes::new(open_indexes_max()),
             options,
             older,
@@ -130,8 +137,10 @@ impl Instance {
             folder: folder.to_owned(),
             uid: Uuid::nil(),
             indexes: closed(named),
+            aliases: RwLock::default(),
             open: OpenIndexes::new(open_indexes_max()),
-            options: IndexOptions { locks_folder: false, ..options },
+            // Who looks gives nothing up.
+            options: IndexOptions { locks_folder: false, keep: Duration::MAX, ..options },
             older: None,
             tasks_were_lost: false,
             keeps_names: false,
@@ -321,6 +330,35 @@ impl Instance {
         Ok((folder, index))
     }
 
+    /// As [`Instance::create_unnamed`], of the files of `source`.
+    ///
+    /// # Errors
+    /// What the file system says, or that `source` is damaged.
+    pub(crate) fn clone_unnamed(
+        &self,
+        store: &Store,
+        source: &Index,
+        uid: &str,
+        batch: u32,
+    ) -> ApiResult<(FolderName, Arc<Index>)> {
+        let folder = FolderName::random();
+        store.intend_folder(&folder)?;
+        let path = self.index_folder(&folder);
+        let clone = || {
+            fs::create_dir(&path)?;
+            source.snapshot().clone_to(source.directory(), &path, uid, u64::from(batch))?;
+            File::open(self.folder.join("indexes")).and_then(|indexes| indexes.sync_all())?;
+            Index::open(&path, self.options.clone())
+        };
+        match clone() {
+            Ok(index) => Ok((folder, Arc::new(index))),
+            Err(error) => {
+                self.remove_index_folder(&folder);
+                Err(error.into())
+            }
+        }
+    }
+
     /// Gives up an index that got no name.
     pub(crate) fn discard_unnamed(&self, folder: &FolderName, index: Arc<Index>) {
         drop(index);
@@ -331,6 +369,7 @@ impl Instance {
     /// is to be removed once the change is durable.
     pub(crate) fn follow(&self, change: &IndexChange, created: &[(FolderName, Arc<Index>)]) -> Option<FolderName> {
         let mut indexes = self.indexes.write();
+        self.change_aliases(change);
         match change {
             IndexChange::Created { uid, folder } => {
                 let index = created.iter().find(|(of, _)| of == folder).map(|(_, index)| Arc::clone(index));
@@ -357,6 +396,7 @@ impl Instance {
                 indexes.extend(first.map(|entry| (other.clone(), entry)));
                 indexes.extend(second.map(|entry| (one.clone(), entry)));
             }
+            IndexChange::Aliased { .. } => {}
         }
         None
     }
@@ -366,7 +406,7 @@ impl Instance {
         let uids = changes.iter().flat_map(|change| match change {
             IndexChange::Renamed { to, .. } | IndexChange::SwappedIntoFree { to, .. } => vec![to],
             IndexChange::Swapped { one, other, .. } => vec![one, other],
-            IndexChange::Created { .. } | IndexChange::Deleted { .. } => Vec::new(),
+            IndexChange::Created { .. } | IndexChange::Deleted { .. } | IndexChange::Aliased { .. } => Vec::new(),
         });
         for uid in uids.collect::<BTreeSet<_>>() {
             // One that cannot be opened is none that a name could be written to.

@@ -246,8 +246,8 @@ fn write_down(
     }
     if is_empty {
         tracing::error!(
-            "tasks.sqlite was lost: the names of {} indexes came back, but tasks that waited, the history of tasks, API keys \
-             and webhooks were in it and did not. Put it back if you have it: stop the server first, and use the files of \
+            "tasks.sqlite was lost: the names of {} indexes came back, but tasks that waited, the history of tasks, aliases, \
+             API keys and webhooks were in it and did not. Put it back if you have it: stop the server first, and use the files of \
              one moment",
             rebuilt.len()
         );

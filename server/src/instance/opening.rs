@@ -10,6 +10,7 @@ use super::quarantine::{copy_aside, put_aside};
 use crate::access::{export_keys, import_keys};
 use crate::tasks::{
     Check, LogCondition, LogReport, MarkFile, Marks, Store, StoreError, check_database, check_log, open_to_read,
+    read_aliases,
 };
 use crate::webhooks::{export_webhooks, import_webhooks};
 
@@ -133,6 +134,7 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
     // Small tables that have nothing to do with the damage are read as they are.
     let keys = open_to_read(&database).and_then(export_keys);
     let webhooks = open_to_read(&database).map_err(Into::into).and_then(export_webhooks);
+    let aliases = open_to_read(&database).and_then(|connection| read_aliases(&connection));
     let mut aside = Vec::new();
     for name in [DATABASE, LOG] {
         let path = folder.join(name);
@@ -154,6 +156,10 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
     let webhooks = webhooks.and_then(|webhooks| import_webhooks(store.connect()?, webhooks));
     if let Err(error) = webhooks {
         tracing::error!(error = error.message, "the webhooks in it cannot be read");
+    }
+    match aliases {
+        Ok(stored) => store.import_aliases(&stored.aliases)?,
+        Err(error) => tracing::error!(%error, "the aliases in it cannot be read"),
     }
     Ok((store, true))
 }

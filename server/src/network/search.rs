@@ -211,7 +211,7 @@ fn part(
             let imposed = rights.and_then(|rights| rights.imposed_filter(&asked.queries[position].index_uid));
             if let Some(imposed) = imposed {
                 // The other server knows nothing of the caller's rights.
-                query["filter"] = both(imposed, query.get("filter").unwrap_or(&Value::Null));
+                query["filter"] = both(&imposed, query.get("filter").unwrap_or(&Value::Null));
             }
             query
         })

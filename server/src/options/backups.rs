@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -45,6 +46,11 @@ pub struct Backups {
     /// Snapshots that are kept in the folder; a new one removes the oldest.
     #[arg(long, default_value = "3", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub snapshots_kept: NonZeroUsize,
+
+    /// How long states of an index are kept once they were replaced, in seconds (or `24h`, `7d`), to be searched and restored.
+    /// 0: none is.
+    #[arg(long, default_value = "0", value_name = "SECONDS", value_parser = interval::time_or_none)]
+    pub keep: Duration,
 
     /// Start from this snapshot.
     #[arg(long, value_name = "SNAPSHOT")]

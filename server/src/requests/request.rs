@@ -19,6 +19,7 @@ use crate::http::{
 };
 use crate::tasks::blocking;
 use crate::wire::body::check_json_content_type;
+use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::QueryString;
 use crate::wire::wait::Wait;
 
@@ -81,6 +82,28 @@ impl Request {
     /// What the key of the request may touch; nothing before that was checked.
     pub fn rights(&self) -> &Rights {
         &self.rights
+    }
+
+    /// The index that the uid in a path means, which may be an alias.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`
+    pub fn index_uid(&self, segment: &str) -> ApiResult<String> {
+        let name = index_uid_in_path(segment)?;
+        Ok(match self.rights.aliases().get(&name) {
+            Some(alias) => alias.index_uid.clone(),
+            None => name,
+        })
+    }
+
+    /// The uid in a path, where an alias will not do.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`, `index_uid_is_alias`
+    pub fn own_index_uid(&self, segment: &str) -> ApiResult<String> {
+        let name = index_uid_in_path(segment)?;
+        self.rights.check_own(&name)?;
+        Ok(name)
     }
 
     /// Whether the answer to a write is to wait for its effect.

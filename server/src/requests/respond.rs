@@ -97,7 +97,7 @@ where
 
 /// What the key of a request may do, then what the request asks for.
 fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, Asked)> {
-    let rights = state.access.check(request.method(), request.path(), request.headers())?;
+    let rights = state.access.check(request.method(), request.path(), request.headers(), state.instance.aliases())?;
     Ok((rights, Asked::of(request, state)?))
 }
 

@@ -12,7 +12,7 @@ use crate::app::AppState;
 use crate::embedders::QueryInput;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
-use crate::search::EmbeddedTexts;
+use crate::search::{Context, EmbeddedTexts};
 use crate::wire::search::{SearchKind, SearchQuery};
 
 /// A text that a search needs the vector of.
@@ -37,14 +37,14 @@ pub(super) fn check_media(state: &AppState, query: &SearchQuery) -> ApiResult<()
 }
 
 /// The texts that `queries` (with the index of each) are to be searched by meaning for. Each has the time budget of its
-/// index, from `received` on.
+/// index, from when the request was received.
 ///
 /// # Errors
 /// `feature_not_enabled` for `media`.
 pub(super) fn wanted<'q>(
     state: &AppState,
     queries: impl Iterator<Item = (&'q str, &'q SearchQuery)>,
-    received: Instant,
+    context: &Context,
 ) -> ApiResult<Vec<Wanted>> {
     let queries: Vec<_> = queries.collect();
     queries.iter().try_for_each(|(_, query)| check_media(state, query))?;
@@ -56,10 +56,10 @@ pub(super) fn wanted<'q>(
             if query.vector.is_some() {
                 return None;
             }
-            let snapshot = state.instance.state(uid).ok()?;
+            let snapshot = state.instance.state(context.rights.target(uid)).ok()?;
             let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
             let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
-            let deadline = received + Duration::from_millis(cutoff_ms);
+            let deadline = context.received + Duration::from_millis(cutoff_ms);
             Some(Wanted {
                 uid: uid.to_owned(),
                 dimensions: dimensions(&snapshot, &hybrid.embedder),

@@ -19,7 +19,6 @@ use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::blocking;
 use crate::wire::fields::{FieldFilter, FieldList};
-use crate::wire::identifier::index_uid_in_path;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("indexes" / String / "fields").and(warp::post()).and(request(state));
@@ -27,7 +26,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn list_fields(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     let instance = Arc::clone(&request.state().instance);
     let wanted = FieldList::from_body(&*request.json().await?)?;
     let body = blocking(move || instance.snapshot(&uid).map(|snapshot| page(&snapshot, &wanted)));

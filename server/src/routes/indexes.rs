@@ -17,7 +17,6 @@ use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::{Content, NewTask, blocking};
 use crate::timestamp::Timestamp;
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::indexes;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -27,6 +26,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let update = warp::path!("indexes" / String).and(warp::patch()).and(request(state));
     let delete = warp::path!("indexes" / String).and(warp::delete()).and(request(state));
     let compact = warp::path!("indexes" / String / "compact").and(warp::post()).and(request(state));
+    let clone = warp::path!("indexes" / String / "clone").and(warp::post()).and(request(state));
     let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
 
     let list = list.then(|request| respond(request, self::list));
@@ -36,8 +36,10 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let delete = delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, request).await));
     let compact =
         compact.then(|uid: String, request| respond(request, async move |request| self::compact(&uid, &request).await));
+    let clone =
+        clone.then(|uid: String, request| respond(request, async move |request| self::clone(&uid, request).await));
     let swap = swap.then(|request| respond(request, self::swap));
-    let one = get.or(update).unify().or(delete).unify().or(compact).unify();
+    let one = get.or(update).unify().or(delete).unify().or(compact).unify().or(clone).unify();
     list.or(create).unify().or(one).unify().or(swap).unify().boxed()
 }
 
@@ -83,14 +85,14 @@ async fn create(request: Request) -> ApiResult<Response> {
 }
 
 async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     let instance = Arc::clone(&request.state().instance);
     let body = blocking(move || instance.summary(&uid).map(|summary| view(&uid, &summary)));
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
 
 async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.own_index_uid(uid)?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let (primary_key, new_uid) = indexes::update(&*request.json().await?)?;
     if let Some(new_uid) = &new_uid {
@@ -100,13 +102,22 @@ async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
 }
 
 async fn remove(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    // Who deletes an alias means the alias, or does not know that it is one.
+    let uid = request.own_index_uid(uid)?;
     enqueue(request.state(), NewTask::for_index(uid, Content::DeleteIndex)).await
 }
 
 async fn compact(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     enqueue(request.state(), NewTask::for_index(uid, Content::CompactIndex)).await
+}
+
+async fn clone(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid(uid)?;
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
+    let new_uid = indexes::clone(&*request.json().await?)?;
+    rights.check_index(&new_uid)?;
+    enqueue(&state, NewTask::for_index(uid, Content::CloneIndex { new_uid })).await
 }
 
 async fn swap(request: Request) -> ApiResult<Response> {
@@ -114,6 +125,7 @@ async fn swap(request: Request) -> ApiResult<Response> {
     let swaps = indexes::swaps(&*request.json().await?)?;
     for uid in swaps.iter().flat_map(|swap| &swap.indexes) {
         rights.check_index(uid)?;
+        rights.check_own(uid)?;
     }
     let swaps = swaps.into_iter().map(Into::into).collect();
     enqueue(&state, NewTask::global(Content::SwapIndexes { swaps })).await

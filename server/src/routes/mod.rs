@@ -1,11 +1,14 @@
 //! All routes, one file per resource.
 
+mod aliases;
 mod backups;
+mod changes;
 mod documents;
 mod embed;
 mod experimental_features;
 mod export;
 mod fields;
+mod generations;
 mod health;
 mod indexes;
 mod keys;
@@ -53,7 +56,8 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let frequent = search::routes(state).or(documents::routes(state)).unify().or(tasks::routes(state)).unify();
     let searches = frequent.or(multi_search::routes(state)).unify();
     let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
-    let indexes = indexes.or(fields::routes(state)).unify();
+    let indexes = indexes.or(fields::routes(state)).unify().or(aliases::routes(state)).unify();
+    let indexes = indexes.or(generations::routes(state)).unify().or(changes::routes(state)).unify();
     let rest = health::routes(state).or(experimental_features::routes(state)).unify().or(keys::routes(state)).unify();
     let rest =
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();

@@ -12,7 +12,7 @@ use super::embed::{check_media, embed, wanted};
 use super::limits::report_limits;
 use super::report;
 use super::search::{asks_metadata, context};
-use crate::access::Holder;
+use crate::access::Rights;
 use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
@@ -71,6 +71,7 @@ impl Several {
             each_query(asked, IndexQuery::check_without_network)?;
         }
         each_query(asked, |query| context.rights.check_index(&query.index_uid))?;
+        each_query(asked, |query| query.query.at.map_or(Ok(()), |_| Err(not_several_states())))?;
         for uid in indexes(asked) {
             context.rights.check_index(uid)?;
         }
@@ -120,6 +121,15 @@ impl Several {
     }
 }
 
+/// The refusal of a query that names a state: the queries of an index share one.
+fn not_several_states() -> ApiError {
+    ApiError::new(
+        Code::InvalidSearchAt,
+        "`at` is for the search of one index, and a multi-search looks at the present state of each: search the index \
+         by itself.",
+    )
+}
+
 /// Refuses the request for the first query that `check` refuses.
 fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>) -> ApiResult<()> {
     let mut queries = asked.queries.iter().enumerate();
@@ -145,14 +155,14 @@ async fn local(
 ) -> ApiResult<Written> {
     each_query(&asked, |asked| check_media(state, &asked.query))?;
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
-    let texts = wanted(state, queries, context.received)?;
+    let texts = wanted(state, queries, &context)?;
     context.embedded = embed(state, texts).await;
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let budget = context.budget.clone();
     state
         .answer(&budget, move || {
-            let views = Views::hold(&asked, &instance, &points, &context.rights.holder())?;
+            let views = Views::hold(&asked, &instance, &points, &context.rights)?;
             let written = match &asked.federation {
                 Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
                 None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
@@ -178,8 +188,9 @@ struct Views {
 }
 
 impl Views {
-    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime, holder: &Holder) -> ApiResult<Views> {
-        let present = || snapshots(instance, indexes(asked));
+    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime, rights: &Rights) -> ApiResult<Views> {
+        let holder = rights.holder();
+        let present = || snapshots(instance, indexes(asked), rights);
         let whole =
             asked.point_in_time.map(|point| points.hold(indexes(asked), point, holder.clone(), present)).transpose()?;
         let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
@@ -189,7 +200,7 @@ impl Views {
         for (position, query) in apart.enumerate() {
             let Some(point) = query.query.point_in_time else { continue };
             let uid = || std::iter::once(&query.index_uid);
-            match points.hold(uid(), point, holder.clone(), || snapshots(instance, uid())) {
+            match points.hold(uid(), point, holder.clone(), || snapshots(instance, uid(), rights)) {
                 Ok(held) => drop(views.own.insert(position, held)),
                 Err(error) => {
                     views.held().for_each(|held| points.give_up(held));
@@ -356,13 +367,13 @@ fn indexes(asked: &MultiSearch) -> impl Iterator<Item = &String> {
 }
 
 /// Those that are there: each once, so that its queries see the same state.
-fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>) -> ApiResult<Snapshots> {
+fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>, rights: &Rights) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
     for uid in uids {
         if snapshots.contains_key(uid) {
             continue;
         }
-        match instance.searchable(uid) {
+        match instance.searchable(rights.target(uid)) {
             Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
             // Reported by the query that needs it.
             Err(error) if error.code == Code::IndexNotFound => {}

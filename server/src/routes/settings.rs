@@ -14,7 +14,6 @@ use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::{Content, NewTask, blocking};
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::settings::{self, SettingKind, WriteVerb};
 
 /// The last segment of a setting's own route; other segments are no route at all.
@@ -80,7 +79,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 }
 
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(&uid)?;
+    let uid = request.index_uid(&uid)?;
     let state = Arc::clone(request.state());
     let instance = state.instance.clone();
     let snapshot = blocking(move || instance.state(&uid)).await??;
@@ -93,7 +92,7 @@ async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request)
 }
 
 async fn change(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(&uid)?;
+    let uid = request.index_uid(&uid)?;
     let state = Arc::clone(request.state());
     let may_create_index = request.rights().may_create_index(&uid);
     let body = request.json().await?;
@@ -106,7 +105,7 @@ async fn change(uid: String, kind: Option<&'static SettingKind>, request: Reques
 }
 
 async fn reset(uid: &str, patch: SettingsPatch, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     // Nothing to reset in an index that is not there: the task will say so.
     enqueue(request.state(), uid, patch, false).await
 }

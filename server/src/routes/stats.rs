@@ -18,7 +18,6 @@ use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::blocking;
 use crate::timestamp::Timestamp;
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::indexes::StatsParameters;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -63,7 +62,7 @@ async fn of_all(request: Request) -> ApiResult<Response> {
 }
 
 async fn of_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     let parameters = StatsParameters::from_query(&request.query())?;
     let state = Arc::clone(request.state());
     let body = blocking(move || {

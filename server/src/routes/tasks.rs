@@ -178,7 +178,10 @@ async fn delete_tasks(request: Request) -> ApiResult<Response> {
 }
 
 /// The tasks that a request names, of those that its key may know of.
-fn visible(asked: TaskSelection, request: &Request) -> TaskFilter {
+fn visible(mut asked: TaskSelection, request: &Request) -> TaskFilter {
+    for uid in asked.index_uids.iter_mut().flatten() {
+        request.rights().target(uid).to_owned().clone_into(uid);
+    }
     TaskFilter { visible: request.rights().visible().map(<[String]>::to_vec), ..asked.into() }
 }
 

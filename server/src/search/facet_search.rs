@@ -26,7 +26,7 @@ pub struct FacetSearch {
 }
 
 /// The parameters of a search that matter for the documents selected, and the state that they are selected in.
-pub const SELECTING: [&str; 10] = [
+pub const SELECTING: [&str; 11] = [
     "q",
     "vector",
     "media",
@@ -37,6 +37,7 @@ pub const SELECTING: [&str; 10] = [
     "rankingScoreThreshold",
     "locales",
     "pointInTime",
+    "at",
 ];
 
 impl FacetSearch {

@@ -76,7 +76,7 @@ impl Resolving<'_> {
     fn referred(&mut self, instance: &Instance, key: &ForeignKey, filter: Filter) -> ApiResult<Vec<String>> {
         let (context, code, uid) = (self.context, self.code, &key.foreign_index_uid);
         context.rights.check_index(uid)?;
-        let snapshot = instance.snapshot(uid).map_err(|error| match error.code {
+        let snapshot = instance.snapshot(context.rights.target(uid)).map_err(|error| match error.code {
             // Not the path but a setting names the index.
             Code::IndexNotFound => ApiError::new(code, error.message),
             _ => error,
@@ -138,10 +138,11 @@ impl ForeignDocuments {
         let Some(instance) = &context.foreign else { return Ok(ForeignDocuments::default()) };
         let mut all = Vec::new();
         for ForeignKey { foreign_index_uid: uid, field_name } in &settings.foreign_keys {
-            if !context.rights.admits(uid) || !instance.contains(uid) {
+            let target = context.rights.target(uid);
+            if !context.rights.admits(uid) || !instance.contains(target) {
                 continue;
             }
-            let snapshot = instance.snapshot(uid)?;
+            let snapshot = instance.snapshot(target)?;
             let visible = match context.imposed_filter(uid, Code::InvalidSearchFilter)? {
                 Some(imposed) => {
                     let refused = |reason| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {reason}"));

@@ -115,7 +115,7 @@ impl Context {
     /// `code` when the rights were granted with a filter that can't be read.
     pub fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
         match self.rights.imposed_filter(index_uid) {
-            Some(filter) => parse_filter(filter, code, self.contains_filter),
+            Some(filter) => parse_filter(&filter, code, self.contains_filter),
             None => Ok(None),
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::uid_set::UidSet;
+use crate::aliases::AliasMoves;
 use crate::stored_names::PayloadName;
 use crate::wire;
 
@@ -45,6 +46,18 @@ pub enum Content {
     DeleteIndex,
     /// Exchange or rename indexes, all or none.
     SwapIndexes { swaps: Vec<Swap> },
+    /// Give aliases other indexes, or remove them, all or none.
+    UpdateAliases { moves: AliasMoves },
+    /// Make another index of the same files.
+    CloneIndex {
+        /// Its uid.
+        new_uid: String,
+    },
+    /// Make a state before the present one the present one again.
+    RestoreIndex {
+        /// Its number, or a time; JSON value of the request.
+        at: Value,
+    },
     /// Write the index anew without what is deleted.
     CompactIndex,
     /// Copy the database folder.
@@ -231,6 +244,9 @@ impl Content {
             Content::UpdateIndex { .. } => Kind::IndexUpdate,
             Content::DeleteIndex => Kind::IndexDeletion,
             Content::SwapIndexes { .. } => Kind::IndexSwap,
+            Content::UpdateAliases { .. } => Kind::AliasUpdate,
+            Content::CloneIndex { .. } => Kind::IndexClone,
+            Content::RestoreIndex { .. } => Kind::IndexRestoration,
             Content::CompactIndex => Kind::IndexCompaction,
             Content::CreateSnapshot => Kind::SnapshotCreation,
             Content::UpgradeDatabase { .. } => Kind::UpgradeDatabase,
@@ -245,7 +261,10 @@ impl Content {
     pub fn involves(&self, uid: &str) -> bool {
         match self {
             Content::SwapIndexes { swaps } => swaps.iter().any(|swap| swap.indexes.iter().any(|index| index == uid)),
-            Content::UpdateIndex { new_uid: Some(new), .. } => new == uid,
+            Content::UpdateIndex { new_uid: Some(new), .. } | Content::CloneIndex { new_uid: new } => new == uid,
+            Content::UpdateAliases { moves } => {
+                moves.iter().any(|(alias, target)| alias == uid || target.as_deref() == Some(uid))
+            }
             _ => false,
         }
     }

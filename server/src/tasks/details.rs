@@ -60,6 +60,9 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
+        Content::CloneIndex { new_uid } => json!({ "newIndexUid": new_uid }),
+        Content::RestoreIndex { at } => json!({ "at": at }),
+        Content::UpdateAliases { moves } => json!({ "aliases": moves }),
         Content::UpgradeDatabase { from, to } => {
             json!({ "upgradeFrom": format!("v{from}"), "upgradeTo": format!("v{to}") })
         }

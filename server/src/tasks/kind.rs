@@ -39,6 +39,9 @@ numbered! {
         NetworkTopologyChange = 15;
         DsrUpdate = 16;
         DsrClear = 17;
+        AliasUpdate = 18;
+        IndexRestoration = 19;
+        IndexClone = 20;
     }
 }
 

@@ -27,7 +27,9 @@ pub use store::{
     Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RowReport, Store, StoreError,
     TaskCounts, TransferredBatch, TransferredTask, check_log,
 };
-pub(crate) use store::{FinishedBatch, check_database, copy_database, open_to_read, progress};
+pub(crate) use store::{
+    FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases,
+};
 pub use task::{SummarizedTask, Task, TaskView};
 pub use trace::{RecentTraces, Trace};
 pub use uid_set::UidSet;

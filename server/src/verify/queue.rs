@@ -12,8 +12,8 @@ use super::Findings;
 use crate::access::export_keys;
 use crate::instance::{DATABASE, LOG, Opened};
 use crate::tasks::{
-    Check, Content, LogCondition, LogReport, MarkFile, PayloadDamage, PayloadPlace, Store, StoreError, Upsert,
-    check_database, check_inline_payload, check_log, check_payload_file,
+    Check, Content, LogCondition, LogReport, MarkFile, PayloadDamage, PayloadPlace, Store, StoreError, StoredAliases,
+    Upsert, check_database, check_inline_payload, check_log, check_payload_file, read_aliases,
 };
 use crate::webhooks::export_webhooks;
 
@@ -81,6 +81,13 @@ impl QueueCopy {
         match store.connect().and_then(export_keys) {
             Ok(keys) => findings.all_right("API keys", keys.len()),
             Err(error) => findings.damage("API keys", error),
+        }
+        match store.connect().and_then(|connection| read_aliases(&connection)) {
+            Ok(StoredAliases { aliases, damaged }) => {
+                findings.all_right("aliases", aliases.len());
+                damaged.iter().for_each(|damage| findings.damage("aliases", damage));
+            }
+            Err(error) => findings.damage("aliases", error),
         }
         match store.connect().map_err(Into::into).and_then(export_webhooks) {
             Ok(webhooks) => findings.all_right("webhooks", webhooks.count()),

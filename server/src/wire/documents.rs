@@ -1,10 +1,12 @@
 //! Requests about documents: how they are added, which are listed.
 
 use lamina_engine::document::PayloadFormat;
+use lamina_engine::index::At as State;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::body::check_json;
+use super::generations;
 use super::identifier;
 use super::json::At;
 use super::query_string::QueryString;
@@ -150,17 +152,28 @@ pub struct ListQuery {
     pub filter: Option<Value>,
     /// Order; insertion order without.
     pub sort: Option<Vec<String>>,
+    /// The state of the index that is read, if not the present one.
+    pub at: Option<State>,
 }
 
 impl Default for ListQuery {
     fn default() -> ListQuery {
-        ListQuery { offset: 0, limit: 20, fields: None, retrieve_vectors: false, ids: None, filter: None, sort: None }
+        ListQuery {
+            offset: 0,
+            limit: 20,
+            fields: None,
+            retrieve_vectors: false,
+            ids: None,
+            filter: None,
+            sort: None,
+            at: None,
+        }
     }
 }
 
 /// What lists of documents can be asked with.
-pub const LIST_FIELDS: [&str; 8] =
-    ["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "useNetwork"];
+pub const LIST_FIELDS: [&str; 9] =
+    ["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "useNetwork", "at"];
 
 impl ListQuery {
     /// From the query string of GET.
@@ -186,6 +199,7 @@ impl ListQuery {
                     list.filter = Some(filter_parameter(parameter.code(Code::InvalidDocumentFilter).text()?));
                 }
                 "sort" => list.sort = Some(sort_parameter(parameter.code(Code::InvalidDocumentSort).text()?)),
+                "at" => list.at = Some(generations::state_parameter(&parameter.code(Code::InvalidDocumentAt))?),
                 _ => drop(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?),
             }
             Ok(())
@@ -222,6 +236,7 @@ impl ListQuery {
                 }
                 "filter" => list.filter = Some(field.value().clone()),
                 "sort" => list.sort = field.code(Code::InvalidDocumentSort).optional(|f| f.strings())?,
+                "at" => list.at = field.code(Code::InvalidDocumentAt).optional(generations::state)?,
                 _ => drop(field.code(Code::InvalidDocumentUseNetwork).optional(|f| f.boolean())?),
             }
             Ok(())
@@ -230,20 +245,34 @@ impl ListQuery {
     }
 }
 
-/// `fields` and `retrieveVectors` of GET for one document.
-///
-/// # Errors
-/// The first problem in the order of the text.
-pub fn get_parameters(query: &QueryString) -> ApiResult<(Option<Vec<String>>, bool)> {
-    let (mut fields, mut retrieve_vectors) = (None, false);
-    query.parameters(&["fields", "retrieveVectors"], |name, parameter| {
-        match name {
-            "fields" => fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
-            _ => retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?,
-        }
-        Ok(())
-    })?;
-    Ok((fields, retrieve_vectors))
+/// The parameters of GET for one document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GetParameters {
+    /// `None`: all.
+    pub fields: Option<Vec<String>>,
+    /// Whether its vectors are shown.
+    pub retrieve_vectors: bool,
+    /// The state of the index that is read, if not the present one.
+    pub at: Option<State>,
+}
+
+impl GetParameters {
+    /// Reads a query string.
+    ///
+    /// # Errors
+    /// The first problem in the order of the text.
+    pub fn from_query(query: &QueryString) -> ApiResult<GetParameters> {
+        let mut read = GetParameters::default();
+        query.parameters(&["fields", "retrieveVectors", "at"], |name, parameter| {
+            match name {
+                "fields" => read.fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
+                "at" => read.at = Some(generations::state_parameter(&parameter.code(Code::InvalidDocumentAt))?),
+                _ => read.retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?,
+            }
+            Ok(())
+        })?;
+        Ok(read)
+    }
 }
 
 fn document_ids(values: impl IntoIterator<Item = Value>) -> ApiResult<Vec<String>> {

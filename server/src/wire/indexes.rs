@@ -43,6 +43,20 @@ pub fn creation(body: &Value) -> ApiResult<(String, Option<String>)> {
     Ok((required(uid, &root, "uid", Code::MissingIndexUid)?, primary_key))
 }
 
+/// The body of POST `/indexes/{uid}/clone`: the uid of the new index.
+///
+/// # Errors
+/// The first problem in the order of the text.
+pub fn clone(body: &Value) -> ApiResult<String> {
+    let mut uid = None;
+    let root = At::root(body);
+    root.fields(&["uid"], |_, field| {
+        uid = Some(field.code(Code::InvalidIndexUid).index_uid()?);
+        Ok(())
+    })?;
+    required(uid, &root, "uid", Code::MissingIndexUid)
+}
+
 /// The body of PATCH `/indexes/{uid}`: primary key and new uid.
 ///
 /// # Errors

@@ -5,11 +5,13 @@
 //! Every refusal is the *first* problem in the order in which the request was written.
 
 pub mod actions;
+pub mod aliases;
 pub mod body;
 pub mod documents;
 pub mod export;
 pub mod fields;
 pub mod filter;
+pub mod generations;
 pub mod identifier;
 pub mod indexes;
 pub mod json;

@@ -42,6 +42,12 @@ pub fn instant() -> Value {
     json!({ "type": "string", "format": "date-time" })
 }
 
+/// A state of an index: its number, or a time.
+pub fn state() -> Value {
+    let time = r"^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$";
+    json!({ "type": ["integer", "string"], "minimum": 0, "pattern": time })
+}
+
 pub fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }

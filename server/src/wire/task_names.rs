@@ -67,6 +67,9 @@ named_enum! {
         NetworkTopologyChange = "networkTopologyChange";
         DsrUpdate = "dsrUpdate";
         DsrClear = "dsrClear";
+        AliasUpdate = "aliasUpdate";
+        IndexRestoration = "indexRestoration";
+        IndexClone = "indexClone";
     }
 }
 

@@ -36,7 +36,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "stored_names",
         "timestamp",
     ],
-    &["console", "engine_errors", "outbound"],
+    &["aliases", "console", "engine_errors", "outbound"],
     &["bus_error", "client", "options"],
     // What bounds and carries requests, without knowing any.
     &["budget", "embedders", "http", "logs", "search_pool"],

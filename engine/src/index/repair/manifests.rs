@@ -9,7 +9,7 @@ use super::super::files::FileGuard;
 use super::super::manifest::{Manifest, SegmentEntry, manifest_generation};
 use super::super::recovery::{Recovered, open, read_manifest};
 use super::super::settings::Settings;
-use super::super::snapshot::Snapshot;
+use super::super::snapshot::{Snapshot, now_nanos};
 use super::report::ManifestFound;
 use crate::document::{FieldMap, document_id, infer_primary_key};
 use crate::runtime::Runtime;
@@ -97,10 +97,12 @@ fn of_files(
         fields: FieldMap::from_names::<&str>([])?.snapshot(),
         primary_key: primary_key.clone().map(Arc::from),
         generation,
+        contents: generation,
+        committed_at_nanos: now_nanos(),
         name: None,
         field_distribution: Arc::default(),
-        created_at_nanos: super::super::handle::now_nanos(),
-        updated_at_nanos: super::super::handle::now_nanos(),
+        created_at_nanos: now_nanos(),
+        updated_at_nanos: now_nanos(),
         next_internal_id: 0,
         last_batch: None,
         last_outcome: Arc::new([]),

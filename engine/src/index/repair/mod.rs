@@ -78,6 +78,7 @@ pub fn repair(folder: &Path, options: RepairOptions<'_>) -> Result<RepairReport,
     // Damaged manifests may be newer than the one that counts.
     let newest = names.iter().filter_map(|name| manifest_generation(name)).max().unwrap_or(0);
     snapshot.generation = newest.max(snapshot.generation) + 1;
+    snapshot.contents = snapshot.generation;
     let replaced = replaced_files(names, &snapshot);
     link_aside(folder, aside, &replaced)?;
     persist(&directory, &snapshot, next_segment_id, INLINE_TOMBSTONES_MAX)?;

@@ -1,6 +1,7 @@
 //! The index as a whole, on memory and on disks that fail.
 
 mod behaviour;
+mod changes;
 mod crash;
 mod crash_pairs;
 mod damage;
@@ -8,6 +9,7 @@ mod damaged;
 mod damaged_manifests;
 mod embedding;
 mod expiry;
+mod generations;
 mod model;
 mod settings;
 

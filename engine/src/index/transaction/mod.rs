@@ -118,6 +118,8 @@ impl<'a> Transaction<'a> {
         if self.state.is_changed {
             // Clocks may go back; this one does not.
             snapshot.updated_at_nanos = now_nanos.max(self.base.updated_at_nanos);
+            snapshot.contents = snapshot.generation;
+            snapshot.committed_at_nanos = now_nanos.max(self.base.committed_at_nanos);
         }
         snapshot.last_batch = Some(batch);
         snapshot.last_outcome = outcome.into();
@@ -136,9 +138,11 @@ impl<'a> Transaction<'a> {
         Ok(embedded)
     }
 
-    /// The state as the next snapshot of a batch that was committed before: no document has changed.
-    pub(super) fn into_completed_snapshot(self) -> Snapshot {
-        Snapshot { generation: self.base.generation + 1, ..self.snapshot() }
+    /// The state as the next snapshot of a batch that was committed before: no document has changed, but vectors have.
+    pub(super) fn into_completed_snapshot(self, now_nanos: u64) -> Snapshot {
+        let generation = self.base.generation + 1;
+        let committed_at_nanos = now_nanos.max(self.base.committed_at_nanos);
+        Snapshot { generation, contents: generation, committed_at_nanos, ..self.snapshot() }
     }
 
     /// The tokenizer of the settings as they are now.
@@ -156,6 +160,8 @@ impl<'a> Transaction<'a> {
             fields: self.state.fields.clone(),
             primary_key: self.state.primary_key.clone(),
             generation: self.base.generation,
+            contents: self.base.contents,
+            committed_at_nanos: self.base.committed_at_nanos,
             name: self.base.name.clone(),
             field_distribution: self.state.distribution.clone(),
             created_at_nanos: self.base.created_at_nanos,

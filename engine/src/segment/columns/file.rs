@@ -89,7 +89,7 @@ impl ColumnFileWriter {
     pub fn finish(self, directory: &dyn Directory, meta: &SegmentMeta) -> Result<ColumnFileMeta, SegmentError> {
         assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
         let (geo, shapes) = (self.geo.is_some(), self.shapes.is_some());
-        let (file, fields) = written(directory, next_file_name(meta), |file| {
+        let (file, fields) = written(directory, next_file_name(directory, meta), |file| {
             let fields = self.columns.finish(file, None, self.doc_count)?;
             if let Some(geo) = &self.geo {
                 geo.finish(file, None, self.doc_count)?;
@@ -111,7 +111,7 @@ pub fn write_vector_file(
     meta: &SegmentMeta,
     thresholds: &ListThresholds,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let (file, ()) = written(directory, next_file_name(meta), |file| {
+    let (file, ()) = written(directory, next_file_name(directory, meta), |file| {
         let mut numbered = (0..).zip(embedders);
         numbered.try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count, thresholds))
     })?;
@@ -133,10 +133,12 @@ fn written<T>(
     })
 }
 
-fn next_file_name(meta: &SegmentMeta) -> String {
+/// A name that no file has: states before the present one may have files that `meta` does not name.
+fn next_file_name(directory: &dyn Directory, meta: &SegmentMeta) -> String {
     // Files in between may have been removed, but never the one that was added last without those before it.
     let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
-    column_file_name(meta.id, last + 1)
+    let mut names = (last + 1..).map(|number| column_file_name(meta.id, number));
+    names.find(|name| directory.len(name).is_err()).expect("there are many names")
 }
 
 /// The `n` of `seg-<id>-c<n>.lam`.

@@ -17,11 +17,12 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::foreign::ForeignTask;
 use super::layout::{
-    BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS,
-    METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
+    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
+use crate::aliases::{Alias, Aliases};
 use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
@@ -114,6 +115,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
     let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
     import_keys(store.connect()?, keys)?;
+    store.import_aliases(&dump.aliases(&indexes)?)?;
     if let Some(text) = dump.text(WEBHOOKS)? {
         let file: WebhookFile = serde_json::from_str(&text).map_err(|error| content_error(WEBHOOKS, None, error))?;
         import_webhooks(store.connect()?, file).map_err(|error| content_error(WEBHOOKS, None, error))?;
@@ -189,6 +191,27 @@ impl Unpacked<'_> {
             ),
             Err(error) => Some(Err(content_error(file, Some(number), error))),
         }))
+    }
+
+    /// The aliases of these indexes.
+    fn aliases(&self, indexes: &[(String, FolderName)]) -> Result<Aliases, DumpError> {
+        let mut aliases = Aliases::default();
+        for line in self.lines(ALIASES)? {
+            let Line { number, value: AliasLine { alias: name, index_uid, updated_at } } = line?;
+            let malformed = |reason: String| content_error(ALIASES, Some(number), reason);
+            identifier::check_index_uid(&name).map_err(malformed)?;
+            let is_index = |name: &str| indexes.iter().any(|(uid, _)| uid == name);
+            if is_index(&name) {
+                return Err(malformed(format!("`{name}` is an index, and no alias can be called so")));
+            }
+            if !is_index(&index_uid) {
+                return Err(malformed(format!(
+                    "the alias `{name}` stands for `{index_uid}`, which is no index of the dump"
+                )));
+            }
+            aliases.insert(name, Alias { index_uid, updated_at });
+        }
+        Ok(aliases)
     }
 
     /// Creates and fills all indexes; their names and folders.

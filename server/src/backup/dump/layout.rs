@@ -11,6 +11,7 @@ use crate::timestamp::Timestamp;
 pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INSTANCE_UID: &str = "instance_uid.uuid";
 pub(super) const KEYS: &str = "keys.jsonl";
+pub(super) const ALIASES: &str = "aliases.jsonl";
 pub(super) const WEBHOOKS: &str = "webhooks.json";
 pub(super) const NETWORK: &str = "network.json";
 pub(super) const FEATURES: &str = "experimental-features.json";
@@ -26,6 +27,15 @@ pub(super) const DOCUMENTS: &str = "documents.jsonl";
 pub(super) const VERSION: &str = "V6";
 /// What this program writes as `generator`: it distinguishes the forms of the tasks.
 pub(super) const GENERATOR: &str = "lamina";
+
+/// A line of `aliases.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AliasLine {
+    pub(super) alias: String,
+    pub(super) index_uid: String,
+    pub(super) updated_at: Timestamp,
+}
 
 /// `metadata.json`
 #[derive(Debug, Serialize, Deserialize)]

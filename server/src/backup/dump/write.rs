@@ -12,10 +12,11 @@ use time::OffsetDateTime;
 
 use super::archive::Archive;
 use super::layout::{
-    BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA,
-    Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata,
+    KEYS, METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
+use crate::aliases::Alias;
 use crate::backup::{BackupError, BackupPlaces};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
@@ -71,13 +72,7 @@ pub(crate) fn create(
     };
     archive.add_text(METADATA, &json_text(&metadata))?;
     archive.add_text(INSTANCE_UID, &instance.uid().to_string())?;
-    let mut keys = archive.lines()?;
-    for key in export_keys(store.connect()?)? {
-        keys.push(&key)?;
-    }
-    archive.add_lines(KEYS, keys)?;
-    let webhooks = export_webhooks(store.connect()?).map_err(BackupError::Api)?;
-    archive.add_text(WEBHOOKS, &json_text(&webhooks))?;
+    add_names(&mut archive, store)?;
     add_features(&mut archive, instance.folder())?;
     let network = Network::open(instance.folder()).topology();
     archive.add_text(NETWORK, &network.whole().to_string())?;
@@ -101,6 +96,23 @@ pub(crate) fn create(
     live.steps.enter("making the archive durable", 3, 4);
     archive.finish(&folder.join(format!("{dump_uid}.dump")))?;
     Ok(CreatedDump { uid: dump_uid, skipped })
+}
+
+/// Keys, aliases and webhooks.
+fn add_names(archive: &mut Archive, store: &Store) -> Result<(), BackupError> {
+    let mut keys = archive.lines()?;
+    for key in export_keys(store.connect()?)? {
+        keys.push(&key)?;
+    }
+    archive.add_lines(KEYS, keys)?;
+    let mut aliases = archive.lines()?;
+    for (name, Alias { index_uid, updated_at }) in store.aliases()?.iter() {
+        let (alias, index_uid) = (name.clone(), index_uid.clone());
+        aliases.push(&AliasLine { alias, index_uid, updated_at: *updated_at })?;
+    }
+    archive.add_lines(ALIASES, aliases)?;
+    let webhooks = export_webhooks(store.connect()?).map_err(BackupError::Api)?;
+    archive.add_text(WEBHOOKS, &json_text(&webhooks))
 }
 
 fn json_text(value: &impl serde::Serialize) -> String {

@@ -23,16 +23,16 @@ use crate::routes::search::context;
 use crate::search::{Context, check_list, filter_time, resolve_foreign};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
-use crate::wire::documents::{ListQuery, get_parameters};
+use crate::wire::documents::{GetParameters, ListQuery};
 use crate::wire::filter::parse_filter;
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
 
 pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
-    let (fields, with_vectors) = get_parameters(&request.query())?;
+    let uid = request.index_uid(uid)?;
+    let GetParameters { fields, retrieve_vectors: with_vectors, at } = GetParameters::from_query(&request.query())?;
     let id = decode_path_segment(id);
-    let snapshot = request.state().instance.state(&uid)?;
+    let instance = &request.state().instance;
+    let snapshot = if at.is_some() { instance.snapshot_at(&uid, at)? } else { instance.state(&uid)? };
     let Some(address) = snapshot.find(&id) else {
         // It may be in what cannot be read.
         snapshot.check_whole()?;
@@ -58,13 +58,13 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
 }
 
 pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     let query = ListQuery::from_query(&request.query())?;
     answer(uid, query, request.state(), context(request)).await
 }
 
 pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     let (state, context) = (Arc::clone(request.state()), context(&request));
     let query = ListQuery::from_body(&*request.json().await?)?;
     answer(uid, query, &state, context).await
@@ -78,7 +78,7 @@ async fn answer(uid: String, query: ListQuery, state: &AppState, context: Contex
         .is_on()
         .then(|| Facts::of_fetch(query.filter.as_ref(), query.retrieve_vectors, query.limit, query.offset));
     let budget = context.budget.clone();
-    let listing = move || list(&instance.snapshot(&uid)?, &query, &context);
+    let listing = move || list(&instance.snapshot_at(&uid, query.at)?, &query, &context);
     let listed = match state.features.is_on(Feature::DisableDocumentsFetchQueue) {
         true => blocking(listing).await?,
         false => state.answer(&budget, listing).await,

@@ -19,11 +19,10 @@ use crate::wire::body::check_json_content_type;
 use crate::wire::documents::{
     AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
     let parameters = AddParameters::from_query(&request.query())?;
     let format = parameters.format(request.header(header::CONTENT_TYPE))?;
@@ -57,7 +56,7 @@ pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiRes
 }
 
 async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     enqueue(request.state(), NewTask::for_index(uid, content)).await
@@ -67,7 +66,7 @@ async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> Api
 const ID_BYTES: usize = 64;
 
 pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
@@ -78,7 +77,7 @@ pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Respo
 }
 
 pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
@@ -97,7 +96,7 @@ fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
 }
 
 pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+    let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());

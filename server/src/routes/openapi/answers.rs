@@ -12,7 +12,14 @@ use crate::wire::schema::{
 
 /// All of them.
 pub(super) fn schemas() -> Value {
-    let own = values().into_iter().chain(server_state()).chain(indexes()).chain(peers()).chain(tasks()).chain(pages());
+    let own = values()
+        .into_iter()
+        .chain(server_state())
+        .chain(indexes())
+        .chain(names_and_states())
+        .chain(peers())
+        .chain(tasks())
+        .chain(pages());
     let all: Map<String, Value> = own
         .chain(searches::answers())
         .chain(settings::answers())
@@ -131,6 +138,27 @@ fn indexes() -> Vec<(&'static str, Value)> {
                 ("localized", all_of([("locales", texts())])),
             ]),
         ),
+    ]
+}
+
+/// Other names and earlier states of indexes.
+fn names_and_states() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "Generation",
+            open(
+                [
+                    ("generation", count()),
+                    ("committedAt", instant()),
+                    ("numberOfDocuments", count()),
+                    ("batchUid", or_null(count())),
+                    ("isCurrent", flag()),
+                    ("damage", text()),
+                ],
+                &["generation", "committedAt", "numberOfDocuments", "batchUid", "isCurrent"],
+            ),
+        ),
+        ("Alias", all_of([("alias", text()), ("indexUid", text()), ("updatedAt", instant())])),
     ]
 }
 
@@ -297,6 +325,8 @@ fn pages() -> Vec<(&'static str, Value)> {
                 &["results", "offset", "limit", "total"],
             ),
         ),
+        ("AliasPage", page("Alias")),
+        ("GenerationPage", page("Generation")),
         ("DocumentPage", page("Document")),
         ("FieldPage", page("Field")),
         ("KeyPage", page("Key")),

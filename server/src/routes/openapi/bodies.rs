@@ -8,7 +8,7 @@ use crate::features::Feature;
 use crate::tasks::{Kind, Status};
 use crate::wire::schema::{
     anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
-    text, texts,
+    state, text, texts,
 };
 use crate::wire::{documents, search};
 
@@ -20,10 +20,18 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
             exactly([("uid", or_null(index_uid())), ("primaryKey", or_null(text()))], &[])
         }
         ("POST", "/indexes/{indexUid}/fields") => fields(),
+        ("POST", "/indexes/{indexUid}/clone") => exactly([("uid", index_uid())], &["uid"]),
+        ("POST", "/indexes/{indexUid}/restore") => exactly([("at", state())], &["at"]),
         ("POST", "/swap-indexes") => {
             let pair = json!({ "type": "array", "items": index_uid(), "minItems": 2, "maxItems": 2 });
             list(exactly([("indexes", pair), ("rename", or_null(flag()))], &["indexes"]))
         }
+        ("PATCH", "/aliases") => {
+            let mut moves = map_of(or_null(index_uid()));
+            moves["propertyNames"] = index_uid();
+            moves
+        }
+        ("PUT", "/aliases/{alias}") => exactly([("indexUid", index_uid())], &["indexUid"]),
         ("POST", "/indexes/{indexUid}/documents/fetch") => {
             exactly(documents::LIST_FIELDS.into_iter().map(|name| (name, of_fetch(name))), &[])
         }
@@ -116,6 +124,7 @@ fn of_fetch(name: &str) -> Value {
         "offset" | "limit" => or_null(count()),
         "retrieveVectors" | "useNetwork" => or_null(flag()),
         "ids" => or_null(list(named("DocumentId"))),
+        "at" => or_null(state()),
         "filter" => named("Filter"),
         _ => or_null(texts()),
     }
@@ -156,9 +165,15 @@ pub(super) fn parameter(name: &str) -> Value {
     let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
     match name {
-        "offset" | "limit" | "page" | "hitsPerPage" | "cropLength" | "from" | "waitMs" | "pointInTimeKeepAliveMs" => {
-            count()
-        }
+        "offset"
+        | "limit"
+        | "page"
+        | "hitsPerPage"
+        | "cropLength"
+        | "from"
+        | "since"
+        | "waitMs"
+        | "pointInTimeKeepAliveMs" => count(),
         "rankingScoreThreshold" | "hybridSemanticRatio" => share(),
         "hybridFusion" => one_of(&search::fusion_names()),
         "retrieveVectors"
@@ -180,6 +195,7 @@ pub(super) fn parameter(name: &str) -> Value {
         | "afterFinishedAt" => {
             json!({ "anyOf": [instant(), { "type": "string", "format": "date" }, { "const": "*" }] })
         }
+        "at" => state(),
         "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
         "matchingStrategy" => one_of(&search::strategy_names()),
         "sizeFormat" => one_of(&["raw", "human"]),
@@ -196,7 +212,7 @@ fn commas(value: &str) -> Value {
 /// The schema of a part of a path.
 pub(super) fn in_path(name: &str) -> Value {
     match name {
-        "indexUid" => index_uid(),
+        "indexUid" | "alias" => index_uid(),
         "taskUid" | "batchUid" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         "uuid" => json!({ "type": "string", "format": "uuid" }),
         _ => json!({ "type": "string", "minLength": 1 }),

@@ -61,7 +61,7 @@ pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
 
 /// Routes of indexes, their fields and settings.
 fn of_indexes(method: &str, pattern: &str) -> Option<Row> {
-    use Answer::{Ok, Task};
+    use Answer::{Lines, Ok, Task};
     Some(match (method, pattern) {
         ("GET", "/indexes") => ("List indexes", Body::None, Ok("IndexPage"), PAGE),
         ("POST", "/indexes") => ("Create an index", Body::Json, Task(202), &[]),
@@ -75,7 +75,26 @@ fn of_indexes(method: &str, pattern: &str) -> Option<Row> {
         }
         ("POST", "/indexes/{indexUid}/fields") => ("List the fields of an index", Body::Json, Ok("FieldPage"), &[]),
         ("GET", "/indexes/{indexUid}/stats") => ("Statistics of an index", Body::None, Ok("IndexStats"), STATS),
+        ("GET", "/indexes/{indexUid}/generations") => {
+            ("List the states of an index that are kept", Body::None, Ok("GenerationPage"), PAGE)
+        }
+        ("GET", "/indexes/{indexUid}/changes") => {
+            ("What became of documents since a state, as lines or as events", Body::None, Lines, &["since"])
+        }
+        ("POST", "/indexes/{indexUid}/clone") => {
+            ("Make another index of the same files, without copying them", Body::Json, Task(202), &[])
+        }
+        ("POST", "/indexes/{indexUid}/restore") => {
+            ("Make a state that is kept the present one again", Body::Json, Task(202), &[])
+        }
         ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), &[]),
+        ("GET", "/aliases") => ("List aliases", Body::None, Ok("AliasPage"), PAGE),
+        ("PATCH", "/aliases") => {
+            ("Give several aliases other indexes, or remove them, all at once", Body::Json, Task(202), &[])
+        }
+        ("GET", "/aliases/{alias}") => ("Get an alias", Body::None, Ok("Alias"), &[]),
+        ("PUT", "/aliases/{alias}") => ("Create an alias, or give it another index", Body::Json, Task(202), &[]),
+        ("DELETE", "/aliases/{alias}") => ("Remove an alias, not its index", Body::None, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
         ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), &[]),
         ("DELETE", "/indexes/{indexUid}/settings") => ("Reset all settings", Body::None, Task(202), &[]),
@@ -94,7 +113,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
             "List documents",
             Body::None,
             Ok("DocumentPage"),
-            &["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort"],
+            &["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "at"],
         ),
         ("POST", "/indexes/{indexUid}/documents") => ("Add or replace documents", Body::Documents, Task(202), ADDITION),
         ("PUT", "/indexes/{indexUid}/documents") => ("Add or update documents", Body::Documents, Task(202), ADDITION),
@@ -110,7 +129,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
             ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
         }
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
-            ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors"])
+            ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors", "at"])
         }
         ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => ("Delete a document", Body::None, Task(202), &[]),
         _ => return None,

@@ -6,7 +6,7 @@ use super::facets;
 use crate::search::SELECTING;
 use crate::wire::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
-    share, text, texts,
+    share, state, text, texts,
 };
 use crate::wire::{search, similar};
 
@@ -105,6 +105,7 @@ fn field(name: &str) -> Value {
             let id = json!({ "type": ["string", "null"], "format": "uuid" });
             or_null(exactly([("id", id), ("keepAliveMs", or_null(count()))], &[]))
         }
+        "at" => or_null(state()),
         "media" => anything(),
         // A field of the protocol for what this server does not do: it is refused unless null.
         "personalize" => json!({ "type": "null" }),

@@ -9,9 +9,10 @@ use warp::Filter;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
+use super::generations::check_may_look_back;
 use super::limits::report_limits;
 use crate::app::AppState;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_text;
 use crate::observe::Seen;
@@ -21,6 +22,7 @@ use crate::routes::Routes;
 use crate::search::{Context, FacetSearch, Target, Written, run_facet_search, run_similar};
 use crate::telemetry::Facts;
 use crate::wire::identifier::index_uid_in_path;
+use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
 use one::Search;
 
@@ -61,12 +63,27 @@ pub(super) fn context(request: &Request) -> Context {
     Context { contains_filter, foreign, rights: request.rights().clone(), kept, budget, ..Context::now() }
 }
 
+/// Whether the search may look at the state that it names.
+///
+/// # Errors
+/// `invalid_search_at`, `invalid_api_key`
+fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<()> {
+    if query.at.is_some() && (query.point_in_time.is_some() || query.use_network) {
+        return Err(ApiError::new(
+            Code::InvalidSearchAt,
+            "`at` names a state of this index by itself: leave `pointInTime` and `useNetwork` out.",
+        ));
+    }
+    check_may_look_back(query.at, &context.rights)
+}
+
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
     let mut context = context(&request);
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&*request.json().await?)?;
-    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), context.received)?;
+    check_state(&asked.query, &context)?;
+    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), &context)?;
     context.embedded = embed(&state, texts).await;
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
     let budget = context.budget.clone();
@@ -89,7 +106,7 @@ async fn facet_search_in_pool(
     let (budget, runtime) = (context.budget.clone(), Handle::current());
     let found = state.answer(&budget, move || {
         let view = View { uid: &uid, point: asked.query.point_in_time, holder: context.rights.holder() };
-        let present = || instance.searchable(&uid);
+        let present = || instance.searchable_at(context.rights.target(&uid), asked.query.at);
         points.within(view, &runtime, present, |snapshot| {
             let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
             Ok((std::mem::take(&mut written.body), written))
@@ -117,7 +134,7 @@ async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, contex
     let instance = Arc::clone(&state.instance);
     let budget = context.budget.clone();
     let written = state.answer(&budget, move || {
-        let snapshot = instance.searchable(&uid)?;
+        let snapshot = instance.searchable(context.rights.target(&uid))?;
         run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
     });
     let written = written.await?;

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use warp::http::{HeaderMap, header};
 use warp::reply::Response;
 
-use super::{asks_metadata, context};
+use super::{asks_metadata, check_state, context};
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{EntityTag, json_text};
@@ -61,14 +61,10 @@ impl Search {
         let query = SearchQuery::from_parameters(&request.query())?;
         // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for. Documents of other
         // indexes change without this one.
-        let has_tag = query.point_in_time.is_none() && context.foreign.is_none();
+        let has_tag = query.point_in_time.is_none() && query.at.is_none() && context.foreign.is_none();
         let validators = has_tag.then(|| Validators {
             headers: request.headers().clone(),
-            asked: format!(
-                "{}\n{}",
-                request.raw_query(),
-                context.rights.imposed_filter(&uid).unwrap_or(&serde_json::Value::Null)
-            ),
+            asked: format!("{}\n{}", request.raw_query(), context.rights.imposed_filter(&uid).unwrap_or_default()),
         });
         let form = Form { names_index: false, with_metadata: asks_metadata(request) };
         Ok(Search { state: Arc::clone(request.state()), uid, query, context, form, validators })
@@ -76,6 +72,7 @@ impl Search {
 
     /// All phases, of which the first that has an answer ends the search.
     pub(super) async fn answer(mut self) -> ApiResult<Response> {
+        check_state(&self.query, &self.context)?;
         if self.query.use_network {
             return self.over_network().await;
         }
@@ -102,20 +99,25 @@ impl Search {
         Ok(answer)
     }
 
+    /// The present state of the index that the request names, or that the alias which it names stands for.
+    fn present(&self) -> ApiResult<Arc<Snapshot>> {
+        self.state.instance.searchable_at(self.context.rights.target(&self.uid), self.query.at)
+    }
+
     /// 304, if the client has the answer of the present state.
     fn not_modified(&self) -> ApiResult<Option<Response>> {
         let may_know = |validators: &&Validators| validators.headers.contains_key(header::IF_NONE_MATCH);
         let Some(validators) = self.validators.as_ref().filter(may_know) else { return Ok(None) };
-        let tag = self.tag(validators, &*self.state.instance.searchable(&self.uid)?);
+        let tag = self.tag(validators, &*self.present()?);
         Ok(tag.is_known(&validators.headers).then(|| tag.not_modified()))
     }
 
     /// An answer that was given before, of the present state: views that are held on to are looked up where searches run.
     fn kept_answer(&self) -> ApiResult<Option<Response>> {
-        if self.query.point_in_time.is_some() {
+        if self.query.point_in_time.is_some() || self.query.at.is_some() {
             return Ok(None);
         }
-        let snapshot = self.state.instance.searchable(&self.uid)?;
+        let snapshot = self.present()?;
         let target = Target { uid: &self.uid, snapshot: &snapshot };
         let Some(answered) = self.context.kept.get(target, &self.query, &self.context, self.form) else {
             return Ok(None);
@@ -129,7 +131,7 @@ impl Search {
     /// Texts become vectors before the search takes a thread.
     async fn embed_texts(&mut self) -> ApiResult<()> {
         let queries = std::iter::once((self.uid.as_str(), &self.query));
-        let texts = wanted(&self.state, queries, self.context.received)?;
+        let texts = wanted(&self.state, queries, &self.context)?;
         self.context.embedded = embed(&self.state, texts).await;
         Ok(())
     }
@@ -147,13 +149,17 @@ impl Search {
     fn search(&self, runtime: &Handle) -> ApiResult<(Vec<u8>, Beside)> {
         let holder = self.context.rights.holder();
         let view = View { uid: &self.uid, point: self.query.point_in_time, holder };
-        let present = || self.state.instance.searchable(&self.uid);
-        self.state.points_in_time.within(view, runtime, present, |snapshot| {
-            let target = Target { uid: &self.uid, snapshot };
-            let answered = self.context.kept.answer(target, &self.query, &self.context, self.form)?;
-            let beside = self.beside(&answered, snapshot);
-            Ok((answered.into_body(self.context.received, &self.context.budget)?, beside))
-        })
+        self.state.points_in_time.within(
+            view,
+            runtime,
+            || self.present(),
+            |snapshot| {
+                let target = Target { uid: &self.uid, snapshot };
+                let answered = self.context.kept.answer(target, &self.query, &self.context, self.form)?;
+                let beside = self.beside(&answered, snapshot);
+                Ok((answered.into_body(self.context.received, &self.context.budget)?, beside))
+            },
+        )
     }
 
     /// What belongs to the answer from a state of the index.

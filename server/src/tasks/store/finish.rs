@@ -4,7 +4,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Store, StoreError, listing, rows};
+use super::{Store, StoreError, aliases, listing, rows};
+use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
 use crate::tasks::details::{self, Progress};
@@ -119,6 +120,8 @@ pub enum IndexChange {
     Swapped { one: String, other: String, task: u32 },
     /// Another name; the history of tasks older than `task` follows it.
     SwappedIntoFree { from: String, to: String, task: u32 },
+    /// Aliases get other indexes or are removed, all at once. `at`: nanoseconds since 1970.
+    Aliased { moves: AliasMoves, at: i64 },
 }
 
 impl Store {
@@ -353,7 +356,7 @@ fn delete_tasks(connection: &Connection, tasks: &UidSet) -> Result<u64, StoreErr
 fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), StoreError> {
     let rename = |from: &str, to: &str| -> Result<(), StoreError> {
         connection.prepare_cached("UPDATE indexes SET uid = ?2 WHERE uid = ?1")?.execute([from, to])?;
-        Ok(())
+        aliases::follow(connection, from, to)
     };
     let move_history = |one: &str, other: &str, task: u32| -> Result<(), StoreError> {
         connection
@@ -376,6 +379,7 @@ fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), S
             let intend = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes WHERE uid = ?1";
             connection.prepare_cached(intend)?.execute([uid])?;
             connection.prepare_cached("DELETE FROM indexes WHERE uid = ?1")?.execute([uid])?;
+            aliases::end(connection, uid)?;
         }
         IndexChange::Renamed { from, to } => rename(from, to)?,
         IndexChange::Swapped { one, other, task } => {
@@ -397,6 +401,7 @@ fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), S
             rename(from, to)?;
             move_history(from, to, *task)?;
         }
+        IndexChange::Aliased { moves, at } => aliases::change(connection, moves, *at)?,
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! Writes go through one connection; several enqueuing requests share a transaction, and so an fsync, when they meet.
 //! Reads have connections of their own and are never in the way.
 
+mod aliases;
 mod copy;
 mod counts;
 mod enqueue;
@@ -45,6 +46,7 @@ pub(crate) use processes::{Attempt, Died};
 pub(crate) use schedule::Queued;
 pub use transfer::{TransferredBatch, TransferredTask};
 
+pub(crate) use aliases::{StoredAliases, read_aliases};
 pub(crate) use copy::copy_database;
 pub use counts::TaskCounts;
 pub(crate) use listing::{progress, stats, step_name};

@@ -15,11 +15,16 @@ use crate::tasks::kind::Status;
 use crate::tasks::task::StoredError;
 use crate::timestamp::Timestamp;
 
-/// Tables of what is about to happen to folders of indexes, and of uids that are passed over. Apart from the others, so that
+/// Tables of what is about to happen to folders of indexes, of aliases, and of uids that are passed over. Apart from the others, so that
 /// a store of an earlier version gets them as well.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS folder_intents (
     folder TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS aliases (
+    alias TEXT PRIMARY KEY,
+    index_uid TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS uids_passed_over (
     kind TEXT PRIMARY KEY,

@@ -8,11 +8,12 @@ use super::{
     out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::generations;
 use crate::wire::json::{At, required};
 use crate::wire::point_in_time::PointInTime;
 
 /// The fields of a search, in the order in which messages list them.
-pub const FIELDS: [&str; 32] = [
+pub const FIELDS: [&str; 33] = [
     "q",
     "vector",
     "media",
@@ -45,6 +46,7 @@ pub const FIELDS: [&str; 32] = [
     "personalize",
     "explain",
     "pointInTime",
+    "at",
 ];
 
 impl SearchQuery {
@@ -86,6 +88,7 @@ impl SearchQuery {
                 self.locales = locales.unwrap_or_default();
             }
             "pointInTime" => self.point_in_time = field.code(InvalidSearchPointInTime).optional(PointInTime::read)?,
+            "at" => self.at = field.code(InvalidSearchAt).optional(generations::state)?,
             "useNetwork" => {
                 self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }

@@ -11,6 +11,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+use lamina_engine::index::At;
 use lamina_engine::search::MatchingStrategy;
 use lamina_engine::text::Language;
 use serde_json::Value;
@@ -102,6 +103,8 @@ pub struct SearchQuery {
     pub explain: Option<ExplainQuery>,
     /// Whether all servers of the network are asked.
     pub use_network: bool,
+    /// The state of the index that was there then.
+    pub at: Option<At>,
     /// The state of the index to search, if not the present one.
     pub point_in_time: Option<PointInTime>,
 }
@@ -147,6 +150,7 @@ impl Default for SearchQuery {
             locales: Vec::new(),
             explain: None,
             use_network: false,
+            at: None,
             point_in_time: None,
         }
     }

@@ -7,10 +7,10 @@ use super::body::personalization_unavailable;
 use super::{Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range, size};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::query_string::{Parameter, QueryString};
-use crate::wire::{locale, point_in_time};
+use crate::wire::{generations, locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
-pub const PARAMETERS: [&str; 35] = [
+pub const PARAMETERS: [&str; 36] = [
     "q",
     "vector",
     "offset",
@@ -46,6 +46,7 @@ pub const PARAMETERS: [&str; 35] = [
     "explainDocumentId",
     "pointInTime",
     "pointInTimeKeepAliveMs",
+    "at",
 ];
 
 impl SearchQuery {
@@ -127,6 +128,7 @@ impl SearchQuery {
                 let millis = parameter.code(InvalidSearchPointInTime).positive_integer()?;
                 self.point_in_time.get_or_insert_default().keep_alive = point_in_time::keep_alive(millis);
             }
+            "at" => self.at = Some(generations::state_parameter(&parameter.code(InvalidSearchAt))?),
             "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
             _ => self.read_shown_parameter(name, parameter)?,
         }

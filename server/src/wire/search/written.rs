@@ -50,7 +50,7 @@ impl SearchQuery {
                 Value::Null
             }
             // Of this server: where it sends the query, which state it holds, and what it refuses.
-            "useNetwork" | "pointInTime" | "personalize" => Value::Null,
+            "useNetwork" | "pointInTime" | "at" | "personalize" => Value::Null,
             other => unreachable!("`{other}` is a field of a search: say here what others get of it"),
         }
     }

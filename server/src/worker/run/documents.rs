@@ -14,6 +14,7 @@ use lamina_engine::index::{
 };
 use serde_json::Value;
 
+use super::indexes::check_no_alias;
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
@@ -156,6 +157,7 @@ fn target(
     if creator.is_none() {
         return Ok(None);
     }
+    check_no_alias(context, index_uid)?;
     let (folder, index) = context.instance.create_unnamed(context.store, index_uid, context.live.uid)?;
     outline.changes.push(IndexChange::Created { uid: index_uid.to_owned(), folder: folder.clone() });
     created.push((folder, Arc::clone(&index)));

@@ -9,6 +9,7 @@ use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
 use super::documents::may_create_index;
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
+use crate::aliases;
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::content::{Content, Swap};
@@ -17,6 +18,9 @@ use crate::tasks::store::{FinishedTask, IndexChange, Queued};
 pub(super) fn create(context: Context<'_>, uid: &str, task: u32, primary_key: Option<&str>) -> Option<Done> {
     if context.instance.contains(uid) {
         return Some(context.stored_only(&[failed(task, &already_exists(uid))], &[]));
+    }
+    if let Err(error) = check_no_alias(context, uid) {
+        return Some(context.stored_only(&[failed(task, &error)], &[]));
     }
     let (folder, index) = match context.instance.create_unnamed(context.store, uid, context.live.uid) {
         Ok(created) => created,
@@ -56,6 +60,9 @@ pub(super) fn update(
         && context.instance.contains(new)
     {
         return fail(&already_exists(new));
+    }
+    if let Some(Err(error)) = new_uid.map(|new| check_no_alias(context, new)) {
+        return fail(&error);
     }
     let changes: Vec<IndexChange> =
         new_uid.map(|new| IndexChange::Renamed { from: uid.to_owned(), to: new.to_owned() }).into_iter().collect();
@@ -149,7 +156,9 @@ pub(super) fn check_all(context: Context<'_>, tasks: &[Queued]) -> Done {
 }
 
 pub(super) fn swap(context: Context<'_>, task: u32, swaps: &[Swap]) -> Done {
-    match swap_changes(&|uid| context.instance.contains(uid), task, swaps) {
+    let mut new_names = swaps.iter().filter(|swap| swap.rename).map(|swap| &swap.indexes[1]);
+    let free = new_names.try_for_each(|uid| check_no_alias(context, uid));
+    match free.and_then(|()| swap_changes(&|uid| context.instance.contains(uid), task, swaps)) {
         Ok(changes) => context.stored_only(&[succeeded(task, None)], &changes),
         Err(error) => context.stored_only(&[failed(task, &error)], &[]),
     }
@@ -208,7 +217,15 @@ fn swap_changes(exists: &dyn Fn(&str) -> bool, task: u32, swaps: &[Swap]) -> Api
     Ok(swaps.iter().map(change).collect())
 }
 
-fn already_exists(uid: &str) -> ApiError {
+/// Whether an index may be called so, as far as aliases go: none hides an index.
+pub(super) fn check_no_alias(context: Context<'_>, uid: &str) -> ApiResult<()> {
+    match context.instance.aliases().get(uid) {
+        Some(_) => Err(aliases::already_exists(uid)),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn already_exists(uid: &str) -> ApiError {
     ApiError::new(Code::IndexAlreadyExists, format!("Index `{uid}` already exists."))
 }
 

@@ -1,5 +1,7 @@
 //! Carrying out a batch: what it does to the indexes, and what to write down about it.
 
+mod aliases;
+mod clones;
 mod compaction;
 mod documents;
 mod dumps;
@@ -8,6 +10,7 @@ mod embedding;
 mod exports;
 mod indexes;
 mod record;
+mod restorations;
 mod snapshots;
 
 use std::sync::Arc;
@@ -74,6 +77,9 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::Export(asked) => exports::run(context, first.uid, asked),
         Content::CompactIndex => compaction::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
+        Content::CloneIndex { new_uid } => Some(clones::clone(context, uid, first.uid, new_uid)),
+        Content::RestoreIndex { at } => Some(restorations::restore(context, uid, first.uid, at)),
+        Content::UpdateAliases { moves } => Some(aliases::change(context, first.uid, moves)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),
         Content::DeleteTasks { .. } => Some(delete(context, tasks)),
         Content::Upsert(_)

@@ -111,7 +111,7 @@ impl Worker {
     fn barrier(&self, index_uid: &str) -> Result<Option<(u32, Kind)>, StoreError> {
         let store = self.queue.store();
         let mut first: Option<(u32, Kind)> = None;
-        for kind in [Kind::IndexSwap, Kind::IndexUpdate] {
+        for kind in [Kind::IndexSwap, Kind::IndexUpdate, Kind::AliasUpdate, Kind::IndexClone] {
             let involved = store.enqueued_of_kind(kind)?.into_iter().find(|task| task.content.involves(index_uid));
             if let Some(task) = involved
                 && first.is_none_or(|(uid, _)| task.uid < uid)

@@ -1,0 +1,33 @@
+//! States of indexes before the present one.
+
+use std::sync::Arc;
+
+use lamina_engine::index::{At, Snapshot};
+
+use super::{Instance, damaged};
+use crate::error::ApiResult;
+
+impl Instance {
+    /// The state of an index that is meant, for searches: the present one without `at`.
+    ///
+    /// # Errors
+    /// As [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
+    pub fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        at.map_or_else(|| self.searchable(uid), |at| self.before(uid, at))
+    }
+
+    /// As [`Instance::searchable_at`], for what needs all documents.
+    ///
+    /// # Errors
+    /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
+    pub fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        at.map_or_else(|| self.snapshot(uid), |at| self.before(uid, at))
+    }
+
+    fn before(&self, uid: &str, at: At) -> ApiResult<Arc<Snapshot>> {
+        let snapshot = self.index(uid)?.generation(at).map_err(|error| damaged(uid, error))?;
+        // The present state is one of them.
+        snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
+        Ok(snapshot)
+    }
+}
