@@ -28,4 +28,4 @@ scripts/with-server.sh --master-key "$LAMINA_KEY" --experimental-allowed-ip-netw
   bash -euc "'$work/python/bin/python' tests/clients/python/client.py; '$work/python/bin/python' tests/clients/python/walk.py
     node '$work/js/client.mjs'; node '$work/js/walk.mjs'; node '$work/js/instant.mjs'"
 LAMINA_NODE=$work/js scripts/with-server.sh -- \
-  "$work/python/bin/python" tests/clients/guide.py docs/guide.md docs/dumps.md
+  "$work/python/bin/python" tests/clients/guide.py docs/guide.md docs/dumps.md docs/relevance.md

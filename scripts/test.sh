@@ -15,6 +15,8 @@ cargo clippy --workspace --all-targets --quiet -- --deny warnings
 step "Tests"
 cargo build --quiet --bin lamina
 cargo test --workspace --quiet
+step "Labelled sets"
+scripts/labelled.sh
 step "What the system refuses for a moment"
 scripts/starve.py --rounds 1
 step "Client libraries"

@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod bits;
+pub mod boost;
 pub mod caches;
 pub mod condition;
 pub mod document;

@@ -195,7 +195,7 @@ const WORDS: [&str; 28] = [
     "trace",
 ];
 
-const RULES: [&str; 10] = [
+const RULES: [&str; 13] = [
     "words",
     "typo",
     "proximity",
@@ -206,6 +206,9 @@ const RULES: [&str; 10] = [
     "exactness",
     "*:asc",
     "*:desc",
+    "boost",
+    "decay",
+    "boostIf",
 ];
 
 /// Figures that are texts of requests on purpose.

@@ -87,6 +87,7 @@ impl<'a> Schemas<'a> {
             "minimum" => value.as_f64().is_none_or(|number| number >= says.as_f64().expect("a number")),
             "exclusiveMinimum" => value.as_f64().is_none_or(|number| number > says.as_f64().expect("a number")),
             "maximum" => value.as_f64().is_none_or(|number| number <= says.as_f64().expect("a number")),
+            "exclusiveMaximum" => value.as_f64().is_none_or(|number| number < says.as_f64().expect("a number")),
             "pattern" => {
                 let pattern = Regex::new(says.as_str().expect("a text")).expect("a regular expression");
                 value.as_str().is_none_or(|text| pattern.is_match(text))

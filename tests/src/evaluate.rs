@@ -42,11 +42,17 @@ fn ways_of_searching_are_compared() {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let figures = |name: &str| -> Vec<f64> {
         let line = said.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {said}"));
-        line.split_whitespace().skip(1).map(|figure| figure.parse().expect("a number")).collect()
+        // Without the interval.
+        line.split_whitespace()
+            .skip(1)
+            .filter(|text| !text.contains('-'))
+            .map(|figure| figure.parse().expect("a number"))
+            .collect()
     };
-    assert_eq!(figures("meaning"), [1.0, 1.0, 0.0]);
-    assert!(figures("words")[0] < 0.95, "the second relevant document is not found by words: {said}");
-    assert_eq!(figures("words")[1..], [1.0, 0.0]);
+    assert_eq!(figures("meaning "), [1.0, 1.0, 1.0, 0.2, 0.0]);
+    assert!(figures("words ")[0] < 0.95, "the second relevant document is not found by words: {said}");
+    assert_eq!(figures("words ")[1..], [1.0, 0.5, 0.1, 0.0]);
+    assert!(said.contains("meaning against words: nDCG +") && said.contains("1 better, 0 worse, 0 the same"), "{said}");
     let output = evaluate(&server, judgements, &["--with", words, "--min-ndcg", "0.99"]);
     assert!(output.status.code() == Some(1) && String::from_utf8_lossy(&output.stderr).contains("below 0.99"));
 }
@@ -59,11 +65,70 @@ fn what_is_wrong_is_reported() {
         ("{\"q\": 1}", &[], "line 1: `q` must be a string"),
         ("{\"q\": \"a\", \"relevant\": []}", &["--with", "x={\"limt\": 1}"], "Unknown field `limt`"),
         ("{\"q\": \"a\", \"relevant\": []}", &["--with", "x"], "expected NAME=JSON"),
+        ("{\"q\": \"a\", \"relevant\": []}", &["--sweep", "x"], "expected PATH=VALUE,VALUE"),
+        (
+            "{\"q\": \"a\", \"relevant\": []}",
+            &["--with", "x={\"settings\": {\"rankingRules\": [1]}}"],
+            "expected a string",
+        ),
     ] {
         let output = evaluate(&server, judgements, arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(expected), "no `{expected}` in {said}");
     }
+}
+
+#[test]
+fn files_of_trec_settings_and_grids() {
+    let server = foxes();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("topics"), "7\tred fox\n8\tcanines\n9\tunjudged\n").expect("a file can be written");
+    std::fs::write(path("qrels"), "7 0 1 2\n7 0 3 0\n8 0 2 1\n").expect("a file can be written");
+    let (topics, qrels, runs) = (path("topics"), path("qrels"), path("runs"));
+    let arguments: Vec<&str> = [&topics, &qrels, &runs].map(|path| path.to_str().unwrap()).to_vec();
+    let settings = r#"blind={"settings": {"searchableAttributes": ["nothing"]}}"#;
+    let output = Command::new(binary())
+        .args([
+            "evaluate",
+            "--url",
+            &server.url,
+            "--index",
+            "animals",
+            "--topics",
+            arguments[0],
+            "--qrels",
+            arguments[1],
+        ])
+        .args([
+            "--runs",
+            arguments[2],
+            "--json",
+            "--judged-only",
+            "--fetch",
+            "20",
+            "--with",
+            "plain={}",
+            "--with",
+            settings,
+        ])
+        .args(["--sweep", "matchingStrategy=all,any"])
+        .output()
+        .expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_str(&said).expect("the report is JSON");
+    let names: Vec<&str> =
+        report["searches"].as_array().unwrap().iter().map(|way| way["name"].as_str().unwrap()).collect();
+    let expected = ["plain matchingStrategy=all", "plain matchingStrategy=any"];
+    assert_eq!((report["queries"].as_u64(), &names[..2], names.len()), (Some(2), &expected[..], 4));
+    assert_eq!(report["searches"][0]["ndcg"]["mean"], 0.5, "{report}");
+    assert_eq!(report["searches"][2]["ndcg"]["mean"], 0.0, "{report}");
+    let changed = &report["comparisons"][1]["changed"];
+    assert_eq!((&changed[0]["id"], &changed[0]["q"]), (&json!("7"), &json!("red fox")), "{report}");
+    let run = std::fs::read_to_string(path("runs").join("plain_matchingStrategy=all.run")).expect("a run is written");
+    assert!(run.starts_with("7 Q0 1 1 ") && run.trim_end().ends_with(" plain_matchingStrategy=all"), "{run}");
+    assert_eq!(server.get("/indexes/animals/settings/searchable-attributes").ok(), json!(["*"]), "as it was");
 }
 
 /// The labelled set of the documentation, and two indexes with other settings.

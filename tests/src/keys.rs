@@ -249,6 +249,7 @@ const ROUTES: &[(&str, &str, &[&str])] = &[
     ("GET", "/indexes/a/search", &["search", "*.get"]),
     ("POST", "/indexes/a/search", &["search", "*.get"]),
     ("POST", "/indexes/a/facet-search", &["search", "*.get"]),
+    ("POST", "/indexes/a/completions", &["search", "*.get"]),
     ("GET", "/indexes/a/similar", &["search", "*.get"]),
     ("POST", "/indexes/a/similar", &["search", "*.get"]),
     ("POST", "/multi-search", &["search", "*.get"]),

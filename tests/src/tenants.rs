@@ -89,6 +89,13 @@ fn filters_are_added_on_every_route_that_searches() {
     let found = post("/indexes/films/facet-search", json!({"facetName": "company"}));
     assert_eq!(found["facetHits"], json!([{"value": "a", "count": 2}]));
 
+    // No word that only hidden documents have.
+    let completions = |q: &str| post("/indexes/films/completions", json!({ "q": q }))["completions"].clone();
+    assert_eq!(completions("ali"), json!([{"q": "alien", "documents": 1}, {"q": "aliens", "documents": 1}]));
+    assert_eq!(completions("thr"), json!([]));
+    let meant = post("/indexes/films/search", json!({"q": "threee", "didYouMean": true}));
+    assert_eq!(meant.get("didYouMean"), None);
+
     let queries = json!([{"indexUid": "films"}, {"indexUid": "films_fr", "filter": "year < 1980"}]);
     let multi = post("/multi-search", json!({"queries": queries}));
     assert_eq!((ids(&multi["results"][0]), ids(&multi["results"][1])), (vec![1, 2], vec![1]));

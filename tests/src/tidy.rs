@@ -41,7 +41,7 @@ impl Source {
         self.text
             .lines()
             .enumerate()
-            .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+            .take_while(|(_, line)| !["#[cfg(test)]", "#[cfg(all(test,"].iter().any(|start| line.starts_with(start)))
             .map(|(i, line)| (i + 1, line.trim_start()))
             .filter(|(_, line)| !line.starts_with("//"))
     }

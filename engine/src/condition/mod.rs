@@ -32,5 +32,5 @@ mod time_limit;
 mod vectors;
 
 pub use error::{ConditionError, UnknownName};
-pub use prepare::PreparedFilter;
+pub use prepare::{PreparedFilter, check_filter};
 pub use time_limit::{OutOfTime, TimeLimit};

@@ -38,6 +38,14 @@ impl PreparedFilter {
     }
 }
 
+/// Whether the settings allow a filter, whatever fields documents have.
+///
+/// # Errors
+/// As [`PreparedFilter::new`].
+pub fn check_filter(filter: &Filter, settings: &Settings) -> Result<(), ConditionError> {
+    PreparedFilter::new(filter, settings, &FieldMapSnapshot::default()).map(drop)
+}
+
 pub(super) struct Preparation<'s> {
     settings: &'s Settings,
     fields: &'s FieldMapSnapshot,

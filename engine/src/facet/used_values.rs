@@ -1,6 +1,6 @@
-//! At most one document per value of an attribute.
+//! At most so many documents per value of an attribute.
 
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use crate::id::DocId;
 use crate::index::{DocumentAddress, Snapshot};
@@ -16,15 +16,34 @@ enum UsedValue {
     String(String),
 }
 
-/// The values that the documents kept so far have.
-#[derive(Debug, Default)]
+/// How often the documents kept so far have each value.
+#[derive(Debug)]
 pub struct UsedValues {
-    used: HashSet<UsedValue>,
+    used: HashMap<UsedValue, u32>,
     values: Vec<UsedValue>,
+    limit: u32,
+    groups: u64,
+}
+
+impl Default for UsedValues {
+    fn default() -> UsedValues {
+        UsedValues::with_limit(1)
+    }
 }
 
 impl UsedValues {
-    /// Whether no value of the document was used; all of them are used then. Documents without a value are all kept.
+    /// Keeps `limit` documents of each value.
+    pub(crate) fn with_limit(limit: u32) -> UsedValues {
+        UsedValues { used: HashMap::new(), values: Vec::new(), limit, groups: 0 }
+    }
+
+    /// Documents that were the first of all of their values, or had none: as many as would be kept with one of each.
+    pub(crate) fn groups(&self) -> u64 {
+        self.groups
+    }
+
+    /// Whether no value of the document was used as often as may be; all of them are used once more then. Documents without a
+    /// value are all kept.
     pub(crate) fn admit(&mut self, column: &Column, doc: DocId) -> bool {
         self.values.clear();
         column.for_each_ordinal(doc, |ordinal| {
@@ -38,11 +57,15 @@ impl UsedValues {
                 }
             });
         });
-        let is_new = self.values.iter().all(|value| !self.used.contains(value));
-        if is_new {
-            self.used.extend(self.values.drain(..));
+        let most = self.values.iter().map(|value| self.used.get(value).copied().unwrap_or(0)).max().unwrap_or(0);
+        if most >= self.limit {
+            return false;
         }
-        is_new
+        self.groups += u64::from(most == 0);
+        for value in self.values.drain(..) {
+            *self.used.entry(value).or_default() += 1;
+        }
+        true
     }
 
     /// As [`UsedValues::admit`], for the values at `attribute` of a document of an index. It must have a column there
@@ -52,6 +75,12 @@ impl UsedValues {
             let segment = snapshot.segments.get(address.segment as usize)?;
             segment.reader.columns().get(field)
         });
-        column.is_none_or(|column| self.admit(&column, address.doc))
+        match column {
+            Some(column) => self.admit(&column, address.doc),
+            None => {
+                self.groups += 1;
+                true
+            }
+        }
     }
 }

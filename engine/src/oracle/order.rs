@@ -21,6 +21,7 @@ impl Deciding {
     fn of(document: &Value, criterion: &SortCriterion) -> Deciding {
         let field = match &criterion.target {
             SortTarget::Field(field) => field,
+            SortTarget::Computed { .. } => return Deciding::Missing,
             SortTarget::GeoPoint { lat, lng } => {
                 return point(document)
                     .map_or(Deciding::Missing, |point| Deciding::Number(distance_m((*lat, *lng), point).round()));

@@ -5,6 +5,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::bits::DocSet;
+use crate::boost::SharedBoosts;
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;
 use crate::query::graph::QueryGraph;
@@ -30,6 +31,8 @@ pub(crate) struct SegmentInput<'a> {
     /// Documents that may be hits.
     pub(crate) universe: DocSet,
     pub(crate) sort: SegmentSort<'a>,
+    /// What makes its documents count more.
+    pub(crate) boosts: SharedBoosts<'a>,
 }
 
 /// Everything a keyword search is made of.

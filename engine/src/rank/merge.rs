@@ -7,23 +7,41 @@ use crate::rank::score::{ScoreDetail, global_score};
 use crate::rank::top_k::Entry;
 use crate::segment::{Column, SegmentReader};
 
-/// At most one hit per value of one attribute.
+/// At most so many hits per value of one attribute.
 pub(crate) struct Distinct {
     /// The column of each segment, where it has one.
     columns: Vec<Option<Column>>,
     used: UsedValues,
+    /// Hits of segments where no document has the attribute.
+    without_column: u64,
 }
 
 impl Distinct {
-    pub(crate) fn new<'a>(field: Option<FieldId>, readers: impl Iterator<Item = &'a SegmentReader>) -> Distinct {
+    /// Keeps `limit` hits of each value.
+    pub(crate) fn new<'a>(
+        field: Option<FieldId>,
+        limit: u32,
+        readers: impl Iterator<Item = &'a SegmentReader>,
+    ) -> Distinct {
         let columns = readers.map(|r| field.and_then(|f| r.columns().get(f))).collect();
-        Distinct { columns, used: UsedValues::default() }
+        Distinct { columns, used: UsedValues::with_limit(limit), without_column: 0 }
     }
 
-    /// Whether the document is the first with any of its values; marks all of them as used then. Documents without a
+    /// Whether the document is among the first of each of its values; marks all of them as used then. Documents without a
     /// value are all kept.
     pub(crate) fn admit(&mut self, segment: usize, doc: DocId) -> bool {
-        self.columns[segment].as_ref().is_none_or(|column| self.used.admit(column, doc))
+        match &self.columns[segment] {
+            Some(column) => self.used.admit(column, doc),
+            None => {
+                self.without_column += 1;
+                true
+            }
+        }
+    }
+
+    /// How many groups the hits admitted so far make; one without a value is one by itself.
+    pub(crate) fn groups(&self) -> u64 {
+        self.used.groups() + self.without_column
     }
 }
 
@@ -60,12 +78,12 @@ pub(crate) struct Wanted {
     pub(crate) scores: bool,
 }
 
-/// The window `offset..offset + limit` of all segments, best first, and the exact number of hits when every document
-/// was ranked (`distinct` or a threshold).
+/// The window `offset..offset + limit` of all segments, best first, and the hits of each segment when every document was
+/// ranked (`distinct`, which counts its groups then, or a threshold).
 pub(crate) fn merge(
     ranked: &impl RankedList,
     wanted: Wanted,
-    mut distinct: Option<Distinct>,
+    distinct: &mut Option<Distinct>,
 ) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
     let Wanted { offset, limit, score_threshold: threshold, scores } = wanted;
     let order = ranked.order();

@@ -28,5 +28,8 @@ pub(crate) mod top_k;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::{AppliedRule, RuleCandidates};
-pub use score::{ExactMatch, Exactness, FusedArm, Rank, ScoreDetail, SortedValue, global_score};
+pub use score::{
+    ExactMatch, Exactness, FusedArm, Rank, ScoreDetail, SortedValue, boosted, global_score, multiplied_boosts,
+    run_score,
+};
 pub use thresholds::SearchThresholds;

@@ -4,7 +4,7 @@ use crate::index::settings::RankingRule;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::KeyPart;
-use crate::sort::SortCriterion;
+use crate::sort::{SortCriterion, SortTarget};
 
 /// A rule of the order: one entry each in the details of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl Plan {
     /// words are required.
     pub(crate) fn new(rules: &[RankingRule], request: &[SortCriterion], relevancy: bool, all_words: bool) -> Plan {
         let mut plan = Plan { sorts: Vec::new(), rules: Vec::new(), all_words };
+        let mut boosts = 0;
         for rule in rules {
             let rule = match rule {
                 RankingRule::Words => PlannedRule::Words,
@@ -75,6 +76,16 @@ impl Plan {
                     plan.add_sort(SortCriterion::field(field, false));
                     continue;
                 }
+                RankingRule::Boost(rule) => {
+                    let target = SortTarget::Computed {
+                        index: boosts,
+                        name: rule.name(),
+                        field: rule.field().map(str::to_owned),
+                    };
+                    boosts += 1;
+                    plan.add_sort(SortCriterion { target, ascending: false });
+                    continue;
+                }
             };
             if !relevancy || plan.rules.contains(&rule) {
                 continue;
@@ -87,6 +98,17 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// Makes all boosts one criterion, their product, in the place of the first.
+    pub(crate) fn join_boosts(&mut self) {
+        let is_boost = |sort: &SortCriterion| matches!(sort.target, SortTarget::Computed { .. });
+        let all: Vec<usize> = (0..self.sorts.len()).filter(|&index| is_boost(&self.sorts[index])).collect();
+        let [first, rest @ ..] = all.as_slice() else { return };
+        if !rest.is_empty() {
+            self.sorts[*first].target = SortTarget::Computed { index: usize::MAX, name: "boosts", field: None };
+            self.rules.retain(|rule| !matches!(rule, PlannedRule::Sort(index) if rest.contains(index)));
+        }
     }
 
     fn add_sort(&mut self, criterion: SortCriterion) {

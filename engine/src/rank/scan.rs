@@ -310,7 +310,7 @@ impl<'a> LevelScan<'a> {
         let sort = &self.of.segment().sort;
         let last = leading.iter().map(|doc| sort.key(0, doc)).max().unwrap_or(0);
         // Documents of the same value lead together; of the same distance in whole metres some may not.
-        let is_apart = matches!(sort.criterion(0).target, SortTarget::Field(_));
+        let is_apart = !matches!(sort.criterion(0).target, SortTarget::GeoPoint { .. });
         let mut best = vec![0; sort.criteria_count()];
         best[0] = last.saturating_add(u64::from(is_apart));
         top.admits(bound, &best, 0)

@@ -99,6 +99,16 @@ pub enum ScoreDetail {
         words: Option<FusedArm>,
         nearness: Option<FusedArm>,
     },
+    /// What makes a document count more.
+    Boost {
+        /// `boost`, `decay`, `boostIf`; `boosts` for the product of all.
+        name: &'static str,
+        /// The field that it reads.
+        field: Option<String>,
+        factor: f64,
+        /// The score is multiplied by it; otherwise it is a rule by itself.
+        is_multiplied: bool,
+    },
     /// The time budget ended before this rule was applied.
     Skipped,
 }
@@ -128,6 +138,12 @@ impl ScoreDetail {
                 ascending,
                 value: sort.position(index, doc).map(|(lat, lng)| [lat, lng]),
                 distance_m: sort.distance_m(index, doc),
+            },
+            SortTarget::Computed { name, field, .. } => ScoreDetail::Boost {
+                name,
+                field: field.clone(),
+                factor: sort.computed(index, doc).unwrap_or(1.0),
+                is_multiplied: false,
             },
         }
     }
@@ -181,6 +197,7 @@ impl ScoreDetail {
             | ScoreDetail::GeoSort { .. }
             | ScoreDetail::Bm25 { .. }
             | ScoreDetail::Vector(_)
+            | ScoreDetail::Boost { .. }
             | ScoreDetail::Fusion { .. } => [None, None],
         }
     }
@@ -188,12 +205,34 @@ impl ScoreDetail {
 
 /// The global score of a hit: 0..=1, 1 when no rule gives a rank.
 pub fn global_score(details: &[ScoreDetail]) -> f64 {
-    let whole = details.iter().find_map(|d| match d {
-        ScoreDetail::Vector(s) => Some(f64::from(s.unwrap_or(0.0))),
+    run_score(details, multiplied_boosts(details))
+}
+
+/// What the score of a hit is multiplied by; `None` without boosts.
+pub fn multiplied_boosts(details: &[ScoreDetail]) -> Option<f64> {
+    let factors = details.iter().filter_map(|detail| match detail {
+        ScoreDetail::Boost { factor, is_multiplied: true, .. } => Some(*factor),
+        _ => None,
+    });
+    factors.reduce(|one, other| one * other)
+}
+
+/// The score of some of the details of a hit, whose boosts make `boosts`. Those of BM25 and of fused lists hold them already.
+pub fn run_score(run: &[ScoreDetail], boosts: Option<f64>) -> f64 {
+    let whole = run.iter().find_map(|d| match d {
+        ScoreDetail::Vector(s) => Some(boosted(f64::from(s.unwrap_or(0.0)), boosts)),
         ScoreDetail::Bm25 { score, .. } | ScoreDetail::Fusion { score, .. } => Some(*score),
         _ => None,
     });
-    whole.unwrap_or_else(|| Rank::fold(details.iter().flat_map(|d| d.ranks()).flatten()))
+    whole.unwrap_or_else(|| boosted(Rank::fold(run.iter().flat_map(|d| d.ranks()).flatten()), boosts))
+}
+
+/// A score from 0 to 1 times its boosts, again from 0 to 1: up to a half the product itself, above it less and less of what is
+/// more, so that the order is that of the products.
+pub fn boosted(score: f64, boosts: Option<f64>) -> f64 {
+    let Some(boosts) = boosts else { return score };
+    let product = score * boosts;
+    if product <= 0.5 { product } else { 1.0 - 0.25 / product }
 }
 
 #[cfg(test)]
@@ -214,6 +253,19 @@ mod tests {
         assert!(score > 0.75 - 0.25 && score < 1.0, "{score}");
         assert_eq!(global_score(&[]), 1.0);
         assert_eq!(global_score(&[ScoreDetail::Words { matching: 1, max: 2 }]), 0.5);
+    }
+
+    #[test]
+    fn boosted_scores_keep_the_order_of_the_products() {
+        let products = [0.0, 0.1, 0.5, 0.5001, 0.9, 1.0, 7.0, 1e9];
+        let scores = products.map(|product| boosted(0.1, Some(product * 10.0)));
+        assert!(scores.is_sorted_by(|one, next| one < next), "{scores:?}");
+        assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)));
+        assert_eq!((boosted(0.9, None), boosted(0.25, Some(1.0))), (0.9, 0.25));
+        let boost = |is_multiplied| ScoreDetail::Boost { name: "boost", field: None, factor: 2.0, is_multiplied };
+        let half = ScoreDetail::Words { matching: 1, max: 4 };
+        assert_eq!(global_score(&[half.clone(), boost(true)]), 0.5);
+        assert_eq!(global_score(&[half, boost(false)]), 0.25);
     }
 
     #[test]

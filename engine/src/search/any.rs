@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::boosting::without_boosts;
 use super::explain::Explainer;
 use super::{
     Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, none_if_late,
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::id::TermOrdinal;
 use crate::index::Snapshot;
+use crate::index::settings::{BoostRule, RankingRule};
 use crate::query::parser::TERMS_MAX;
 use crate::query::split::choose_splits;
 use crate::query::{Node, QueryGraph, QueryTerm, SegmentQuery, TermKind};
@@ -22,21 +24,17 @@ pub(super) fn search_any(
     request: &SearchRequest,
     prepared: Prepared<'_>,
 ) -> Result<SearchResult, SearchError> {
-    let Prepared { mut parsed, options, filtering, distinct, mut clock } = prepared;
+    let Prepared { mut parsed, options, rules, filtering, distinct, mut clock } = prepared;
     parsed.is_cut |= keep_rarest(snapshot, &mut parsed.terms);
     clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
-    let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, true, true);
+    // Boosts are no rules: the score is multiplied by them.
+    let plan = Plan::new(&without_boosts(rules), &request.sort, true, true);
+    let boosts: Vec<&BoostRule> = rules.iter().filter_map(RankingRule::boost).collect();
     let mut varied = QueryGraph::new(parsed.terms.clone(), options);
     let plain = plain_graph(varied.clone());
     let plain_queries = queries(snapshot, &plain, options);
-    // Most words are spelt as they are meant: only of those that hardly any document holds, other forms are looked for.
-    let doubtful: Vec<bool> = (0..plain.nodes.len())
-        .map(|node| {
-            let docs: u64 = plain_queries.iter().map(|query| known_docs(query, node)).sum();
-            plain.nodes[node].phrase.is_none() && is_doubtful(docs, statistics.documents())
-        })
-        .collect();
+    let doubtful = doubtful(&plain, &plain_queries, &statistics);
     varied.nodes.retain(|node| !node.is_ngram() || is_written_together(node, &plain_queries));
     let is_varied = doubtful.contains(&true) || varied.nodes.len() > plain.nodes.len();
     varied.nodes.iter_mut().filter(|node| node.is_ngram() || !doubtful[node.first]).for_each(as_spelt);
@@ -56,6 +54,7 @@ pub(super) fn search_any(
     let search = Bm25Search {
         graph,
         plan: &plan,
+        boosts: &boosts,
         statistics: &statistics,
         wanted: request.wanted(distinct.is_some()),
         // Who asks for a document wants its score, whatever it is.
@@ -75,6 +74,15 @@ pub(super) fn search_any(
     let limits = limits(parsed.is_cut, ranked.degraded || filtering.is_late());
     let matching = std::mem::take(&mut ranked.matching);
     finish(&ranked, request, Ending { distinct, matching, limits, matching_terms, explainer, clock })
+}
+
+/// Most words are spelt as they are meant: only of those that hardly any document holds, other forms are looked for.
+fn doubtful(plain: &QueryGraph, queries: &[SegmentQuery<'_>], statistics: &Statistics) -> Vec<bool> {
+    let is_doubtful = |node: usize| {
+        let docs: u64 = queries.iter().map(|query| known_docs(query, node)).sum();
+        plain.nodes[node].phrase.is_none() && is_doubtful(docs, statistics.documents())
+    };
+    (0..plain.nodes.len()).map(is_doubtful).collect()
 }
 
 /// The words alone, as they are spelt.

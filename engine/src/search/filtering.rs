@@ -5,17 +5,20 @@ use std::time::{Duration, Instant};
 
 use super::{SearchError, SearchRequest};
 use crate::bits::DocSet;
+use crate::boost::{Boosts, SegmentBoosts};
 use crate::condition::{PreparedFilter, TimeLimit};
+use crate::index::settings::RankingRule;
 use crate::index::{SegmentView, Snapshot};
 
 /// A filter gets at least this long, however short the time budget: what has few conditions is then always evaluated, also
 /// when the search has waited for its turn.
 const TIME_MIN: Duration = Duration::from_millis(200);
 
-/// The filter of a request, and whether it was evaluated in time.
+/// The filter and the boosts of a request, and whether these were evaluated in time.
 #[derive(Debug)]
 pub(super) struct Filtering {
     filter: Option<PreparedFilter>,
+    boosts: Boosts,
     limit: TimeLimit<'static>,
     is_late: AtomicBool,
 }
@@ -35,7 +38,24 @@ impl Filtering {
             Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
             None => None,
         };
-        Ok(Filtering { filter, limit, is_late: AtomicBool::new(false) })
+        Ok(Filtering { filter, boosts: Boosts::default(), limit, is_late: AtomicBool::new(false) })
+    }
+
+    /// The same with the boosts among `rules`.
+    ///
+    /// # Errors
+    /// Boosts that the settings don't allow.
+    pub(super) fn with_boosts(self, rules: &[RankingRule], snapshot: &Snapshot) -> Result<Filtering, SearchError> {
+        let boosts = Boosts::new(rules.iter().filter_map(RankingRule::boost), snapshot)?;
+        Ok(Filtering { boosts, ..self })
+    }
+
+    /// The boosts of a segment; none when the time is up.
+    pub(super) fn boosts<'a>(&'a self, view: &'a SegmentView) -> SegmentBoosts<'a> {
+        self.boosts.of_segment(view, self.limit).unwrap_or_else(|_| {
+            self.is_late.store(true, Ordering::Relaxed);
+            SegmentBoosts::default()
+        })
     }
 
     /// The live documents of a segment that pass; none when the time is up.

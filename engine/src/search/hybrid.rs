@@ -5,15 +5,19 @@ use std::ops::Range;
 
 use hashbrown::HashSet;
 
+use super::boosting::{HitBoosts, rules};
 use super::explain::{Explanation, Standing};
 use super::fusion::{FUSED_HITS, Fused, Fusion, fuse};
-use super::semantic::{SemanticQuery, search_semantic};
-use super::{Hit, SearchError, SearchRequest, SearchResult, distinct, search};
+use super::near::search_semantic;
+use super::semantic::SemanticQuery;
+use super::weighted::{compare, groups};
+use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, search};
 use crate::bits::DocSet;
+use crate::boost::Boosts;
 use crate::id::DocId;
+use crate::index::settings::RankingRule;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::merge::Distinct;
-use crate::rank::{ScoreDetail, SortedValue, compare_scores, compare_sorted, global_score, in_direction};
 
 /// A list of words alone answers when each of its hits scores at least this, times the weight of words.
 const GOOD_ENOUGH: f64 = 0.45;
@@ -38,17 +42,25 @@ pub fn search_hybrid(
     fusion: Fusion,
     vector: impl FnOnce() -> Option<SemanticQuery>,
 ) -> Result<HybridResult, SearchError> {
-    let reading = Reading::new(snapshot, request, fusion);
-    let first = SearchRequest { offset: 0, limit: reading.depth, scores: true, ..request.clone() };
+    let rules = rules(snapshot, request);
+    let boosts = Boosts::new(rules.iter().filter_map(RankingRule::boost), snapshot)?;
+    let is_boosted = !boosts.is_empty();
+    let reading = Reading::new(snapshot, request, fusion, is_boosted);
+    // The merged list is boosted, not those that it is made of.
+    let unboosted = Some(Vec::new());
+    let first = SearchRequest { offset: 0, limit: reading.depth, scores: true, boosts: unboosted, ..request.clone() };
     let mut words = search(snapshot, &first)?;
     let Some(semantic) = (if reading.is_answered_by(&words, ratio) { None } else { vector() }) else {
+        if is_boosted {
+            return Ok(HybridResult { result: search(snapshot, request)?, semantic_hit_count: 0 });
+        }
         return Ok(reading.words_alone(words));
     };
     let mut near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
-    let merged: Vec<Fused> = match fuse(fusion, ratio, &words.hits, &near.hits) {
-        Some(fused) => fused,
-        None => by_weighted_scores(std::mem::take(&mut words.hits), std::mem::take(&mut near.hits), ratio),
-    };
+    let boosts = is_boosted.then(|| HitBoosts::new(&rules, &boosts, snapshot, request));
+    let lists = [&mut words.hits, &mut near.hits];
+    let merged = merged(lists, fusion, ratio, boosts.as_ref());
+    let is_late = boosts.is_some_and(|boosts| boosts.is_late);
     let mut distinct = distinct(snapshot, request)?;
     let list = List::read(merged, &reading, &mut distinct);
     let candidates = either(words.candidates, &near.candidates);
@@ -57,12 +69,14 @@ pub fn search_hybrid(
         None => candidates,
     };
     let mut limits = words.limits;
-    limits.extend(near.limits.into_iter().filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
+    let late = is_late.then_some(Limit::TimeBudget);
+    limits.extend(near.limits.into_iter().chain(late).filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
     let result = SearchResult {
         hits: list.hits,
         total: candidates.iter().map(|docs| u64::from(docs.len())).sum(),
+        groups: distinct.as_ref().map(Distinct::groups),
         candidates,
-        degraded: words.degraded || near.degraded,
+        degraded: words.degraded || near.degraded || is_late,
         limits,
         matching_terms: words.matching_terms,
         explanation: explained(words.explanation, near.explanation, list.asked),
@@ -85,7 +99,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(snapshot: &Snapshot, request: &SearchRequest, fusion: Fusion) -> Reading {
+    fn new(snapshot: &Snapshot, request: &SearchRequest, fusion: Fusion, is_boosted: bool) -> Reading {
         let window = request.offset.saturating_add(request.limit);
         let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
         // To find the place of a document, as far as there are pages.
@@ -97,8 +111,8 @@ impl Reading {
             page: request.offset..window,
             asked: asked.and_then(|id| snapshot.find(id)),
             reach,
-            depth: if is_fused && window > 0 { reach.max(FUSED_HITS) } else { reach },
-            may_be_alone: !is_fused && !counts_alone,
+            depth: if (is_fused || is_boosted) && window > 0 { reach.max(FUSED_HITS) } else { reach },
+            may_be_alone: !is_fused && !is_boosted && !counts_alone,
         }
     }
 
@@ -185,6 +199,35 @@ fn explained(
     Some(explanation)
 }
 
+/// The hits of both lists, by words and by nearness, as one; of equal hits, the better one comes first.
+fn merged([words, near]: [&mut Vec<Hit>; 2], fusion: Fusion, ratio: f64, boosts: Option<&HitBoosts<'_>>) -> Vec<Fused> {
+    match (fuse(fusion, ratio, words, near), boosts) {
+        (Some(fused), Some(boosts)) => in_boosted_order(fused, boosts, |_| 1.0),
+        (Some(fused), None) => fused,
+        (None, Some(boosts)) => {
+            let rest = (split_off(words), split_off(near));
+            let weight = |fused: &Fused| if fused.is_semantic { ratio } else { 1.0 - ratio };
+            let first = by_weighted_scores(std::mem::take(words), std::mem::take(near), ratio);
+            let mut merged = in_boosted_order(first, boosts, weight);
+            merged.extend(by_weighted_scores(rest.0, rest.1, ratio));
+            merged
+        }
+        (None, None) => by_weighted_scores(std::mem::take(words), std::mem::take(near), ratio),
+    }
+}
+
+/// Takes the hits of a list that boosts do not reach.
+fn split_off(hits: &mut Vec<Hit>) -> Vec<Hit> {
+    hits.split_off(hits.len().min(FUSED_HITS))
+}
+
+/// The hits in the order of their boosted scores, each times its weight.
+fn in_boosted_order(mut merged: Vec<Fused>, boosts: &HitBoosts<'_>, weight: impl Fn(&Fused) -> f64) -> Vec<Fused> {
+    merged.iter_mut().for_each(|fused| boosts.apply(&mut fused.hit));
+    merged.sort_by(|one, other| compare(&groups(&one.hit, weight(one)), &groups(&other.hit, weight(other))));
+    merged
+}
+
 /// Merges by score, each weighted; in the order of both lists.
 fn by_weighted_scores(words: Vec<Hit>, near: Vec<Hit>, ratio: f64) -> Vec<Fused> {
     let weighted = |hits: Vec<Hit>, weight: f64, is_semantic: bool| {
@@ -219,49 +262,4 @@ fn of_different_values(
         });
     }
     kept.into_iter().map(|docs| docs.into_iter().collect()).collect()
-}
-
-/// What a hit is compared by: runs of relevancy rules as one number, sorts as their values.
-#[derive(Clone, Debug, PartialEq)]
-enum Group {
-    Score(f64),
-    Sort { ascending: bool, value: SortedValue },
-    Geo { ascending: bool, distance_m: Option<f64> },
-}
-
-fn groups(hit: &Hit, weight: f64) -> Vec<Group> {
-    let is_sort = |detail: &ScoreDetail| matches!(detail, ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. });
-    let runs = hit.details.chunk_by(|one, next| !is_sort(one) && !is_sort(next));
-    runs.map(|run| match &run[0] {
-        ScoreDetail::Sort { ascending, value, .. } => Group::Sort { ascending: *ascending, value: value.clone() },
-        ScoreDetail::GeoSort { ascending, distance_m, .. } => {
-            Group::Geo { ascending: *ascending, distance_m: *distance_m }
-        }
-        _ => Group::Score(global_score(run) * weight),
-    })
-    .collect()
-}
-
-/// `Less`: the first comes first.
-fn compare(one: &[Group], other: &[Group]) -> Ordering {
-    for (one, other) in one.iter().zip(other) {
-        let order = match (one, other) {
-            (Group::Score(one), Group::Score(other)) => compare_scores(*one, *other),
-            (Group::Sort { ascending, value: one }, Group::Sort { value: other, .. }) => {
-                compare_sorted(one, other, *ascending)
-            }
-            (Group::Geo { ascending, distance_m: one }, Group::Geo { distance_m: other, .. }) => match (one, other) {
-                (Some(one), Some(other)) => in_direction(one.total_cmp(other), *ascending),
-                (one, other) => other.is_some().cmp(&one.is_some()),
-            },
-            // A number against a value: having found nothing loses, anything else wins.
-            (Group::Score(score), _) => return if *score == 0.0 { Ordering::Greater } else { Ordering::Less },
-            (_, Group::Score(score)) => return if *score == 0.0 { Ordering::Less } else { Ordering::Greater },
-            _ => Ordering::Equal,
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-    other.len().cmp(&one.len())
 }

@@ -2,29 +2,37 @@
 //! ([`search_semantic`]) or by both ([`search_hybrid`]).
 
 mod any;
+#[cfg(test)]
+mod boost_tests;
+mod boosting;
 mod explain;
 mod filtering;
 mod fusion;
 mod hybrid;
 mod matching;
+mod near;
 #[cfg(test)]
 mod scan_tests;
 mod semantic;
+mod suggest;
 #[cfg(test)]
 mod tests;
+mod weighted;
 #[cfg(test)]
 mod word_tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::bits::DocSet;
+use crate::boost::BoostError;
 use crate::condition::ConditionError;
 use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
-use crate::index::settings::AvailableAttributes;
+use crate::index::settings::{AvailableAttributes, BoostRule, RankingRule};
 use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
 use crate::query::parser::{QUESTION_TERMS_MAX, TERMS_MAX};
 use crate::query::resolve::{NotSearchable, query_languages, resolve};
@@ -48,7 +56,9 @@ pub use explain::{
 };
 pub use fusion::{DEFAULT_RRF_K, Fusion};
 pub use hybrid::{HybridResult, search_hybrid};
-pub use semantic::{SemanticQuery, dimensions, search_semantic, search_similar};
+pub use near::{search_semantic, search_similar};
+pub use semantic::{SemanticQuery, dimensions};
+pub use suggest::{Completion, complete, corrected};
 
 /// Documents of segments in which words are looked up about as long as a thread takes to wake up.
 const MANY_DOCS: u64 = 1 << 14;
@@ -70,8 +80,12 @@ pub struct SearchRequest {
     pub search_on: Option<Vec<String>>,
     pub filter: Option<Filter>,
     pub sort: Vec<SortCriterion>,
+    /// In place of the boosts of the settings.
+    pub boosts: Option<Vec<BoostRule>>,
     /// Overrides the index's distinct attribute.
     pub distinct: Option<String>,
+    /// Hits of each value of the distinct attribute, at least 1.
+    pub distinct_limit: u32,
     /// Languages of the query; empty: rules of the index, else detection.
     pub languages: Vec<Language>,
     /// Hits with a lower global score are not hits.
@@ -100,7 +114,9 @@ impl Default for SearchRequest {
             search_on: None,
             filter: None,
             sort: Vec::new(),
+            boosts: None,
             distinct: None,
+            distinct_limit: 1,
             languages: Vec::new(),
             score_threshold: None,
             scores: true,
@@ -142,6 +158,9 @@ pub struct SearchResult {
     /// Documents that match. A search by vectors counts documents below its threshold too where it did not rank them,
     /// unless it was asked for exact totals.
     pub total: u64,
+    /// Values of the distinct attribute among them, each document without one being one by itself; of searches that have such
+    /// an attribute.
+    pub groups: Option<u64>,
     /// Matching documents of each segment, for facets.
     pub candidates: Vec<DocSet>,
     /// Another time the answer may be better: the time budget ended before the ranking was complete, or the embedder failed.
@@ -177,6 +196,9 @@ pub enum SearchError {
     Filter(#[from] ConditionError),
     #[error(transparent)]
     Sort(#[from] SortError),
+    /// A boost reads what cannot be read.
+    #[error(transparent)]
+    Boost(#[from] Box<BoostError>),
     /// The request names an attribute to search that is not searchable.
     #[error(transparent)]
     SearchOn(#[from] NotSearchable),
@@ -232,18 +254,23 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
     // Of several mistakes the answer names the one that servers of the protocol name.
     let mut options = resolve(snapshot, request.search_on.as_deref())?;
     let distinct = distinct(snapshot, request)?;
-    let filtering = Filtering::new(snapshot, request)?;
+    let rules = boosting::rules(snapshot, request);
+    let filtering = Filtering::new(snapshot, request)?.with_boosts(&rules, snapshot)?;
     check_sortable(&snapshot.settings, &request.sort, true)?;
     if request.search_on.is_none() {
         warm_up::begin(snapshot.segments.iter().map(|view| (&view.reader, &view.caches)), &options);
     }
     let parsed = parsed(snapshot, request, &mut options);
     if request.matching == MatchingStrategy::Any && !parsed.terms.is_empty() {
-        return any::search_any(snapshot, request, Prepared { parsed, options: &options, filtering, distinct, clock });
+        let prepared = Prepared { parsed, options: &options, rules: &rules, filtering, distinct, clock };
+        return any::search_any(snapshot, request, prepared);
     }
     clock.lap("parse", None);
     let all_words = request.matching == MatchingStrategy::All;
-    let plan = Plan::new(&snapshot.settings.ranking_rules, &request.sort, !parsed.terms.is_empty(), all_words);
+    let mut plan = Plan::new(&rules, &request.sort, !parsed.terms.is_empty(), all_words);
+    if request.matching == MatchingStrategy::Any {
+        plan.join_boosts();
+    }
     let graph = QueryGraph::new(parsed.terms, &options);
     let mut segments: Vec<SegmentInput<'_>> = per_segment(snapshot, |view| {
         let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);
@@ -308,9 +335,9 @@ struct Ending<'a> {
 
 /// The hits of the window and their totals.
 fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>) -> Result<SearchResult, SearchError> {
-    let Ending { distinct, matching, limits, matching_terms, explainer, mut clock } = ending;
+    let Ending { mut distinct, matching, limits, matching_terms, explainer, mut clock } = ending;
     let SearchRequest { offset, limit, score_threshold, scores, .. } = *request;
-    let (hits, kept) = merge(ranked, Wanted { offset, limit, score_threshold, scores }, distinct);
+    let (hits, kept) = merge(ranked, Wanted { offset, limit, score_threshold, scores }, &mut distinct);
     let (candidates, matching) = match kept {
         None => (matching, None),
         Some(kept) => (kept.into_iter().map(|docs| docs.into_iter().collect()).collect(), Some(matching)),
@@ -328,6 +355,7 @@ fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>)
     Ok(SearchResult {
         hits,
         total: documents(&candidates),
+        groups: distinct.as_ref().map(Distinct::groups),
         candidates,
         degraded: limits.contains(&Limit::TimeBudget),
         limits,
@@ -340,6 +368,7 @@ fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>)
 struct Prepared<'a> {
     parsed: ParsedQuery,
     options: &'a QueryOptions,
+    rules: &'a [RankingRule],
     filtering: Filtering,
     distinct: Option<Distinct>,
     clock: Clock,
@@ -359,7 +388,7 @@ fn segment_input<'a>(
     snapshot: &'a Snapshot,
     view: &'a SegmentView,
     query: SegmentQuery<'a>,
-    filtering: &Filtering,
+    filtering: &'a Filtering,
     excluded: &[Excluded],
     plan: &'a Plan,
 ) -> SegmentInput<'a> {
@@ -367,7 +396,9 @@ fn segment_input<'a>(
     for excluded in excluded {
         universe.and_not_assign(&query.excluded(excluded));
     }
-    SegmentInput { query, universe, sort: SegmentSort::new(snapshot, view, &plan.sorts) }
+    let boosts = Arc::new(filtering.boosts(view));
+    let sort = SegmentSort::new(snapshot, view, &plan.sorts).with_computed(boosts.clone());
+    SegmentInput { query, universe, sort, boosts }
 }
 
 /// No document matches when the filter was not evaluated in time.
@@ -417,7 +448,8 @@ fn distinct(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<Disti
         return Err(SearchError::NotDistinct { attribute: attribute.clone(), available });
     }
     let name = request.distinct.as_ref().or(settings.distinct_attribute.as_ref());
-    Ok(name.map(|name| Distinct::new(snapshot.fields.get(name), snapshot.segments.iter().map(|s| &*s.reader))))
+    let readers = || snapshot.segments.iter().map(|segment| &*segment.reader);
+    Ok(name.map(|name| Distinct::new(snapshot.fields.get(name), request.distinct_limit.max(1), readers())))
 }
 
 impl From<RankedHit> for Hit {

@@ -6,11 +6,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::explain::{Clock, Explanation, Standing, explain_near};
-use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe, of_sound};
+use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::settings::{Distribution, RankingRule};
-use crate::index::{DocumentAddress, IndexError, Snapshot};
+use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::merge::Distinct;
 use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, SearchThresholds, global_score};
 use crate::sort::{SegmentSort, SortCriterion, check_sortable};
@@ -44,22 +44,8 @@ impl SemanticQuery {
     }
 }
 
-/// Searches by nearness. The text of the request is not looked at, its other parameters are.
-///
-/// In large segments the nearest documents are found by their codes ([`nearest`]) where nothing but nearness counts.
-/// Else vectors are compared one by one on all threads of the pool; see [`nearest_by_scan`] for the cost.
-///
-/// # Errors
-/// [`SearchError`]: what the settings do not allow, an unknown embedder, vectors of another size, damage.
-pub fn search_semantic(
-    snapshot: &Snapshot,
-    request: &SearchRequest,
-    semantic: &SemanticQuery,
-) -> Result<SearchResult, SearchError> {
-    of_sound(snapshot, || search_by_vectors(snapshot, request, semantic))
-}
-
-fn search_by_vectors(
+/// Without boosts.
+pub(super) fn search_by_vectors(
     snapshot: &Snapshot,
     request: &SearchRequest,
     semantic: &SemanticQuery,
@@ -98,6 +84,7 @@ fn search_by_vectors(
     Ok(SearchResult {
         hits: list.hits,
         total: documents(&candidates),
+        groups: distinct.as_ref().map(Distinct::groups),
         candidates,
         degraded: !limits.is_empty(),
         limits,
@@ -231,35 +218,6 @@ fn rule_candidates(sorts: &[SortCriterion], sorts_before: usize, documents: u64,
     RuleCandidates { rules, first: 0, documents, read: None, groups }
 }
 
-/// The documents nearest to the one at `address`, without it.
-///
-/// # Errors
-/// As [`search_semantic`].
-pub fn search_similar(
-    snapshot: &Snapshot,
-    request: &SearchRequest,
-    embedder: &str,
-    address: DocumentAddress,
-) -> Result<SearchResult, SearchError> {
-    let reader = &snapshot.segments[address.segment as usize].reader;
-    let vectors = reader.vectors_of(embedder).map(|vectors| vectors.decoded(address.doc)).transpose();
-    let vectors = vectors.map_err(IndexError::from)?.unwrap_or_default();
-    let nothing = vectors.is_empty();
-    let semantic = SemanticQuery {
-        embedder: embedder.to_owned(),
-        vectors,
-        pairing: Pairing::ByPosition,
-        except: Some(address),
-        excludes_words: false,
-    };
-    if nothing {
-        // Nothing to compare with: the candidates are counted all the same.
-        let request = SearchRequest { limit: 0, offset: 0, score_threshold: None, ..request.clone() };
-        return search_semantic(snapshot, &request, &semantic);
-    }
-    search_semantic(snapshot, request, &semantic)
-}
-
 /// The size of the vectors of an embedder, if it is known yet.
 pub fn dimensions(snapshot: &Snapshot, embedder: &str) -> Option<u32> {
     let mut stored = snapshot.segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder));
@@ -301,6 +259,7 @@ fn sorts(snapshot: &Snapshot, request: &SearchRequest) -> (Vec<SortCriterion>, u
             RankingRule::Sort => request.sort.iter().for_each(|criterion| add(&mut sorts, criterion.clone())),
             RankingRule::Asc(field) => add(&mut sorts, SortCriterion::field(field, true)),
             RankingRule::Desc(field) => add(&mut sorts, SortCriterion::field(field, false)),
+            RankingRule::Boost(_) => {}
             _ => drop(before.get_or_insert(sorts.len())),
         }
     }

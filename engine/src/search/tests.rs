@@ -15,7 +15,7 @@ use crate::segment::ListThresholds;
 use crate::sort::SortTarget;
 use crate::storage::MemoryDirectory;
 
-fn index(settings: Value, batches: &[&[Value]]) -> Index {
+pub(super) fn index(settings: Value, batches: &[&[Value]]) -> Index {
     let options = IndexOptions { list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
     let index = Index::create_in(Arc::new(MemoryDirectory::new()), options).unwrap();
     let patch: SettingsPatch = serde_json::from_value(settings).unwrap();
@@ -58,6 +58,7 @@ fn names(explanation: &Explanation) -> Vec<Vec<String>> {
             match target {
                 SortTarget::Field(field) => format!("{field}:{direction}"),
                 SortTarget::GeoPoint { lat, lng } => format!("{lat},{lng}:{direction}"),
+                SortTarget::Computed { name, .. } => (*name).to_owned(),
             }
         }
     };
@@ -87,7 +88,7 @@ fn square() -> Index {
     )
 }
 
-fn ids(snapshot: &Snapshot, result: &SearchResult) -> Vec<u64> {
+pub(super) fn ids(snapshot: &Snapshot, result: &SearchResult) -> Vec<u64> {
     let id = |hit: &Hit| {
         let document: Value = serde_json::from_slice(&snapshot.document(hit.address).unwrap()).unwrap();
         document["id"].as_u64().unwrap()

@@ -12,6 +12,8 @@ pub enum SortTarget {
     Field(String),
     /// Distance from a point, in degrees.
     GeoPoint { lat: f64, lng: f64 },
+    /// A number that is computed elsewhere, the largest first: which of them, its name, and the field that it reads, if any.
+    Computed { index: usize, name: &'static str, field: Option<String> },
 }
 
 /// One entry of a sort.
@@ -111,6 +113,8 @@ pub fn check_sortable(settings: &Settings, criteria: &[SortCriterion], need_rule
         let attribute = match &criterion.target {
             SortTarget::Field(field) => field.as_str(),
             SortTarget::GeoPoint { .. } => "_geo",
+            // No request asks for it by itself.
+            SortTarget::Computed { .. } => continue,
         };
         if !settings.is_sortable(attribute) {
             let available = AvailableAttributes::sortable(settings);

@@ -29,7 +29,7 @@ impl SegmentSort<'_> {
         match source {
             Source::Column(Some(column)) => leading_values(column, criterion.ascending, among, wanted),
             Source::Geo(Some(geo)) => leading_distances(geo, criterion, among, wanted),
-            Source::Column(None) | Source::Geo(None) => None,
+            Source::Column(None) | Source::Geo(None) | Source::Computed(_) => None,
         }
     }
 }

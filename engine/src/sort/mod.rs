@@ -11,5 +11,5 @@ mod tests;
 mod value;
 
 pub use criterion::{SortCriterion, SortError, SortTarget, check_sortable};
-pub use segment_sort::SegmentSort;
+pub use segment_sort::{Computed, SegmentSort};
 pub use value::SortedValue;

@@ -1,6 +1,7 @@
 //! Keys of the documents of one segment under the criteria of a request.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::SortedValue;
 use super::criterion::{SortCriterion, SortTarget};
@@ -15,12 +16,20 @@ const MISSING: u64 = u64::MAX;
 pub(super) enum Source<'a> {
     Column(Option<Box<Column>>),
     Geo(Option<&'a Geo>),
+    Computed(usize),
+}
+
+/// Numbers of the documents of a segment that are not among their values.
+pub trait Computed: Send + Sync {
+    /// Finite and not negative.
+    fn number(&self, index: usize, doc: DocId) -> f64;
 }
 
 /// The sort columns of one segment. Keys are `u64`, smaller first, and comparable within the segment.
 pub struct SegmentSort<'a> {
     pub(super) criteria: &'a [SortCriterion],
     pub(super) sources: Vec<Source<'a>>,
+    computed: Option<Arc<dyn Computed + 'a>>,
 }
 
 impl<'a> SegmentSort<'a> {
@@ -32,9 +41,22 @@ impl<'a> SegmentSort<'a> {
                     Source::Column(snapshot.fields.get(field).and_then(|f| view.reader.columns().get(f)).map(Box::new))
                 }
                 SortTarget::GeoPoint { .. } => Source::Geo(view.reader.geo()),
+                SortTarget::Computed { index, .. } => Source::Computed(*index),
             })
             .collect();
-        SegmentSort { criteria, sources }
+        SegmentSort { criteria, sources, computed: None }
+    }
+
+    /// The same, with what computes the numbers of criteria that are computed.
+    #[must_use]
+    pub fn with_computed(self, computed: Arc<dyn Computed + 'a>) -> SegmentSort<'a> {
+        SegmentSort { computed: Some(computed), ..self }
+    }
+
+    /// The number of a document, when criterion `index` is computed.
+    pub fn computed(&self, index: usize, doc: DocId) -> Option<f64> {
+        let Source::Computed(number) = self.sources[index] else { return None };
+        Some(self.computed.as_ref()?.number(number, doc))
     }
 
     /// Replaces `out` by the keys of a document, one per criterion.
@@ -61,6 +83,8 @@ impl<'a> SegmentSort<'a> {
                 Some(metres) => MISSING - 1 - metres.round() as u64,
                 None => MISSING,
             },
+            // Not negative: the bits are in the order of the numbers.
+            Source::Computed(_) => self.computed(index, doc).map_or(MISSING, |number| MISSING - 1 - number.to_bits()),
         }
     }
 
@@ -98,7 +122,7 @@ impl<'a> SegmentSort<'a> {
 
     /// Compares a document with one of another segment under criterion `index`, by real values.
     pub fn compare_across(&self, index: usize, doc: DocId, other: &SegmentSort<'_>, other_doc: DocId) -> Ordering {
-        if matches!(self.sources[index], Source::Geo(_)) {
+        if !matches!(self.sources[index], Source::Column(_)) {
             return self.key(index, doc).cmp(&other.key(index, other_doc));
         }
         let direction = |o: Ordering| if self.criteria[index].ascending { o } else { o.reverse() };

@@ -10,6 +10,17 @@ pub(crate) const SECONDS_PER_DAY: i128 = 86_400;
 pub struct Moment(i128);
 
 impl Moment {
+    /// Reads a date-time, or a date alone as its first instant in UTC.
+    pub(crate) fn of_date(text: &str) -> Option<Moment> {
+        Moment::parse(text)
+            .or_else(|| (text.len() == 10).then(|| Moment::parse(&format!("{text}T00:00:00Z"))).flatten())
+    }
+
+    /// Seconds since 1970.
+    pub(crate) fn seconds(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SECOND as f64
+    }
+
     /// Reads `2024-02-29T12:30:00.25+01:00`, letters in any case; `None` for everything else, dates alone included.
     pub fn parse(text: &str) -> Option<Moment> {
         let bytes = text.as_bytes();

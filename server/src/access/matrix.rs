@@ -64,7 +64,9 @@ fn in_index(method: &str, path: &[&str]) -> Option<Action> {
         ("GET" | "HEAD", ["settings"] | ["settings", _]) => Action::SettingsGet,
         ("PATCH" | "PUT" | "DELETE", ["settings"] | ["settings", _]) => Action::SettingsUpdate,
         ("GET" | "HEAD", ["stats"]) => Action::StatsGet,
-        ("GET" | "HEAD" | "POST", ["search" | "similar"]) | ("POST", ["facet-search"]) => Action::Search,
+        ("GET" | "HEAD" | "POST", ["search" | "similar"]) | ("POST", ["facet-search" | "completions"]) => {
+            Action::Search
+        }
         _ => return None,
     })
 }
@@ -164,6 +166,7 @@ mod tests {
         ("GET", "/indexes/a/similar", "search"),
         ("POST", "/indexes/a/similar", "search"),
         ("POST", "/indexes/a/facet-search", "search"),
+        ("POST", "/indexes/a/completions", "search"),
         ("POST", "/multi-search", "search"),
         ("GET", "/chats", "chats.get"),
         ("DELETE", "/chats/a", "chats.delete"),

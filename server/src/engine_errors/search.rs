@@ -1,5 +1,6 @@
 //! Sentences about searches: sorts, facets, attributes.
 
+use lamina_engine::boost::BoostError;
 use lamina_engine::facet::{FacetError, FacetSearchError};
 use lamina_engine::index::settings::AvailableAttributes;
 use lamina_engine::query::resolve::NotSearchable;
@@ -24,6 +25,7 @@ impl Sentence for SearchError {
         match self {
             SearchError::Filter(error) => error.sentence(),
             SearchError::Sort(error) => error.sentence(),
+            SearchError::Boost(error) => error.sentence(),
             SearchError::SearchOn(error) => error.sentence(),
             SearchError::NotDistinct { attribute, available } => format!(
                 "Attribute `{attribute}` is not filterable and thus, cannot be used as distinct attribute. {}",
@@ -33,6 +35,20 @@ impl Sentence for SearchError {
             SearchError::VectorDimensions { expected, found } => {
                 format!("Invalid vector dimensions: expected: `{expected}`, found: `{found}`.")
             }
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Sentence for BoostError {
+    fn sentence(&self) -> String {
+        match self {
+            BoostError::NotReadable { attribute, available } => format!(
+                "Attribute `{attribute}` is neither filterable nor sortable, so boosts cannot read it. Available sortable \
+                 attributes are: `{}`.",
+                joined(available)
+            ),
+            BoostError::Filter(error) => format!("A boost has a filter that is not allowed: {}", error.sentence()),
             other => other.to_string(),
         }
     }

@@ -259,8 +259,11 @@ codes! {
     InvalidSearchHighlightPostTag = "invalid_search_highlight_post_tag", InvalidRequest, 400;
     InvalidSearchFilter = "invalid_search_filter", InvalidRequest, 400;
     InvalidSearchSort = "invalid_search_sort", InvalidRequest, 400;
+    InvalidSearchBoosts = "invalid_search_boosts", InvalidRequest, 400;
     InvalidSearchFacets = "invalid_search_facets", InvalidRequest, 400;
     InvalidSearchDistinct = "invalid_search_distinct", InvalidRequest, 400;
+    InvalidSearchDidYouMean = "invalid_search_did_you_mean", InvalidRequest, 400;
+    InvalidSearchDistinctLimit = "invalid_search_distinct_limit", InvalidRequest, 400;
     InvalidSearchExplain = "invalid_search_explain", InvalidRequest, 400;
     InvalidSearchMatchingStrategy = "invalid_search_matching_strategy", InvalidRequest, 400;
     InvalidSearchShowMatchesPosition = "invalid_search_show_matches_position", InvalidRequest, 400;

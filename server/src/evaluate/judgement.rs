@@ -9,6 +9,8 @@ use thiserror::Error;
 /// A query and the documents that answer it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
+    /// Names the question in runs and reports: as it is given, or its line.
+    pub(super) id: String,
     pub(super) q: String,
     /// Grade by document id; larger is better.
     pub(super) relevant: BTreeMap<String, f64>,
@@ -28,20 +30,21 @@ pub(super) enum JudgementError {
 }
 
 impl Judgement {
-    /// The grade of the document with this id, as it is in a hit; 0 without a judgement.
-    pub(super) fn grade(&self, id: &Value) -> f64 {
-        let id = match id {
-            Value::String(id) => id.clone(),
-            other => other.to_string(),
-        };
-        self.relevant.get(&id).copied().unwrap_or(0.0)
+    /// The grade of a document; 0 without a judgement.
+    pub(super) fn grade(&self, id: &str) -> f64 {
+        self.relevant.get(id).copied().unwrap_or(0.0)
     }
 
-    fn read(line: &str) -> Result<Judgement, String> {
+    fn read(number: usize, line: &str) -> Result<Judgement, String> {
         let mut fields: Map<String, Value> = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let q = match fields.remove("q") {
             Some(Value::String(q)) => q,
             _ => return Err("`q` must be a string".to_owned()),
+        };
+        let id = match fields.remove("id") {
+            None => number.to_string(),
+            Some(id @ (Value::String(_) | Value::Number(_))) => id_text(&id),
+            Some(_) => return Err("`id` must be a string or a number".to_owned()),
         };
         let relevant = match fields.remove("relevant") {
             Some(Value::Object(grades)) => {
@@ -51,10 +54,7 @@ impl Judgement {
                 };
                 grades.into_iter().map(grade).collect::<Result<_, _>>()?
             }
-            Some(Value::Array(ids)) => {
-                let text = |id: Value| if let Value::String(id) = id { id } else { id.to_string() };
-                ids.into_iter().map(|id| (text(id), 1.0)).collect()
-            }
+            Some(Value::Array(ids)) => ids.iter().map(|id| (id_text(id), 1.0)).collect(),
             _ => return Err("`relevant` must be an object of grades or an array of ids".to_owned()),
         };
         let search = match fields.remove("search") {
@@ -63,10 +63,15 @@ impl Judgement {
             Some(_) => return Err("`search` must be an object".to_owned()),
         };
         match fields.keys().next() {
-            Some(unknown) => Err(format!("unknown field `{unknown}`: expected `q`, `relevant`, `search`")),
-            None => Ok(Judgement { q, relevant, search }),
+            Some(unknown) => Err(format!("unknown field `{unknown}`: expected `id`, `q`, `relevant`, `search`")),
+            None => Ok(Judgement { id, q, relevant, search }),
         }
     }
+}
+
+/// The id of a document as text.
+pub(super) fn id_text(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
 /// Reads a line for each query; blank lines are passed over.
@@ -78,7 +83,7 @@ pub(super) fn read_judgements(input: impl BufRead) -> Result<Vec<Judgement>, Jud
     for (number, line) in (1..).zip(input.lines()) {
         let line = line?;
         if !line.trim().is_empty() {
-            let judgement = Judgement::read(&line);
+            let judgement = Judgement::read(number, &line);
             judgements.push(judgement.map_err(|reason| JudgementError::Line { line: number, reason })?);
         }
     }
@@ -94,8 +99,8 @@ mod tests {
     fn lines() {
         let text = "{\"q\": \"a\", \"relevant\": {\"1\": 3}}\n\n{\"q\": \"b\", \"relevant\": [2, \"x\"], \"search\": {\"filter\": \"y\"}}\n";
         let read = read_judgements(text.as_bytes()).unwrap();
-        assert_eq!((read[0].grade(&json!(1)), read[0].grade(&json!("1")), read[0].grade(&json!(2))), (3.0, 3.0, 0.0));
-        assert_eq!((read[1].grade(&json!(2)), read[1].grade(&json!("x"))), (1.0, 1.0));
+        assert_eq!((read[0].grade(&id_text(&json!(1))), read[0].grade("1"), read[0].grade("2")), (3.0, 3.0, 0.0));
+        assert_eq!((read[1].grade("2"), read[1].grade("x"), read[1].id.as_str()), (1.0, 1.0, "3"));
         assert_eq!(read[1].search["filter"], "y");
     }
 
@@ -105,6 +110,7 @@ mod tests {
         assert_eq!(refused(""), "it holds no query");
         assert_eq!(refused("{\"q\":\"a\",\"relevant\":[]}\n{\"q\":1}"), "line 2: `q` must be a string");
         assert!(refused("{\"q\":\"a\",\"relevant\":{\"1\":-1}}").contains("grade of `1`"));
+        assert!(refused("{\"q\":\"a\",\"relevant\":[],\"id\":[]}").contains("`id` must be a string or a number"));
         assert!(refused("{\"q\":\"a\",\"relevant\":[],\"x\":1}").contains("unknown field `x`"));
     }
 }

@@ -1,49 +1,46 @@
-//! The two measures.
+//! The measures of one question.
 
-/// Sums over queries.
+/// How good the answer to a question is; each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Quality {
-    ndcg_sum: f64,
-    mrr_sum: f64,
-    count: usize,
-    /// Queries without any relevant hit.
-    pub(super) unanswered: usize,
+pub(super) struct Measures {
+    /// Normalised discounted cumulative gain: 1 when the best documents come first, in the order of their grades.
+    pub(super) ndcg: f64,
+    /// One over the place of the first relevant hit; 0 without one.
+    pub(super) mrr: f64,
+    /// The share of the relevant documents that are hits.
+    pub(super) recall: f64,
+    /// The share of the places that relevant documents have.
+    pub(super) precision: f64,
 }
 
-impl Quality {
-    pub(super) fn add(&mut self, ndcg: f64, reciprocal_rank: f64) {
-        self.ndcg_sum += ndcg;
-        self.mrr_sum += reciprocal_rank;
-        self.count += 1;
-        self.unanswered += usize::from(reciprocal_rank == 0.0);
-    }
-
-    /// The mean, 0..=1.
-    pub(super) fn ndcg(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.ndcg_sum / self.count as f64 }
-    }
-
-    /// The mean, 0..=1.
-    pub(super) fn mrr(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.mrr_sum / self.count as f64 }
+impl Measures {
+    /// `found` are the grades of the hits, `judged` those of all judged documents; the first `depth` hits count.
+    pub(super) fn new(found: &[f64], judged: &[f64], depth: usize) -> Measures {
+        let found = &found[..found.len().min(depth)];
+        let relevant = |grades: &[f64]| grades.iter().filter(|grade| **grade > 0.0).count() as f64;
+        let all = relevant(judged);
+        Measures {
+            ndcg: ndcg(found, judged, depth),
+            mrr: reciprocal_rank(found),
+            recall: if all > 0.0 { relevant(found) / all } else { 0.0 },
+            precision: relevant(found) / depth.max(1) as f64,
+        }
     }
 }
 
-/// Normalised discounted cumulative gain of the first `depth` hits: 1 when the best documents come first, in the order
-/// of their grades. `found` are the grades of the hits, `ideal` those of all relevant documents.
-pub(super) fn ndcg(found: &[f64], ideal: &[f64], depth: usize) -> f64 {
+fn ndcg(found: &[f64], judged: &[f64], depth: usize) -> f64 {
     let gain = |grades: &[f64]| -> f64 {
         let each = grades.iter().take(depth).enumerate();
         each.map(|(place, grade)| (grade.exp2() - 1.0) / (place as f64 + 2.0).log2()).sum()
     };
-    let mut ideal = ideal.to_vec();
+    let mut ideal = judged.to_vec();
     ideal.sort_by(|one, other| other.total_cmp(one));
     let best = gain(&ideal);
-    if best > 0.0 { gain(found) / best } else { 0.0 }
+    // Of nothing, the sum is minus zero.
+    if best > 0.0 { gain(found) / best + 0.0 } else { 0.0 }
 }
 
-/// One over the place of the first relevant hit; 0 without one.
-pub(super) fn reciprocal_rank(found: &[f64]) -> f64 {
+fn reciprocal_rank(found: &[f64]) -> f64 {
     found.iter().position(|grade| *grade > 0.0).map_or(0.0, |place| 1.0 / (place as f64 + 1.0))
 }
 
@@ -58,16 +55,15 @@ mod tests {
         assert_eq!(ndcg(&[0.0], &[], 10), 0.0);
         // Gains 1 and 7, discounts 1 and log2(3): (1 + 7 / 1.585) / (7 + 1 / 1.585).
         assert!((ndcg(&[1.0, 3.0], &[3.0, 1.0], 10) - 0.709_81).abs() < 1e-4);
-        assert_eq!(ndcg(&[0.0, 1.0], &[1.0], 1), 0.0, "beyond the depth");
     }
 
     #[test]
-    fn places_of_the_first_relevant_hit() {
-        assert_eq!(reciprocal_rank(&[0.0, 0.0, 2.0]), 1.0 / 3.0);
-        assert_eq!(reciprocal_rank(&[0.0]), 0.0);
-        let mut quality = Quality::default();
-        quality.add(1.0, 1.0);
-        quality.add(0.0, 0.0);
-        assert_eq!((quality.ndcg(), quality.mrr(), quality.unanswered), (0.5, 0.5, 1));
+    fn each_measure_looks_as_deep_as_asked() {
+        let of = |found: &[f64], judged: &[f64]| Measures::new(found, judged, 2);
+        assert_eq!(of(&[0.0, 0.0, 2.0], &[2.0, 0.0]), Measures::default());
+        let half = of(&[0.0, 1.0, 1.0], &[1.0, 1.0, 0.0]);
+        assert_eq!((half.mrr, half.recall, half.precision), (0.5, 0.5, 0.5));
+        let whole = of(&[1.0], &[1.0]);
+        assert_eq!((whole.ndcg, whole.mrr, whole.recall, whole.precision), (1.0, 1.0, 1.0, 0.5));
     }
 }

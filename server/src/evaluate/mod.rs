@@ -1,50 +1,86 @@
 //! `lamina evaluate`: how good answers are, by the judgements of a user.
 //!
 //! A client like any other: it sends the judged queries to a running server, once for each way of searching that is to
-//! be compared, and prints nDCG and MRR side by side. The exit status says whether what was demanded was reached, so a
+//! be compared, and prints measures with intervals of confidence side by side, and which questions changed. The exit status says whether what was demanded was reached, so a
 //! change of settings can be guarded by a test.
 
+mod asking;
 mod judgement;
 mod measure;
+mod report;
+mod statistics;
+mod trec;
+mod variant;
 
-use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
-use reqwest::Method;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use thiserror::Error;
 
+use asking::Server;
 use judgement::{Judgement, JudgementError, read_judgements};
-use measure::{Quality, ndcg, reciprocal_rank};
+use report::{Form, Measured};
+use variant::{Sweep, Variant, grid, parse_sweep, parse_variant};
 
 use crate::client::{Client, ClientError, ServerArgs, run_to_end};
 use crate::console;
 use crate::options;
 
+/// Ways of searching that are measured in one go.
+const VARIANTS_MAX: usize = 1000;
+
 /// Measure the quality of answers with judged queries.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
     /// One JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}` or `"relevant": ["17", "4"]`; with
-    /// `"search": {…}` for parameters of this query only.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// `"search": {…}` for parameters of this query only, and `"id"` for its name in runs.
+    #[arg(value_name = "FILE", required_unless_present = "topics", conflicts_with = "topics")]
+    file: Option<PathBuf>,
+    /// Instead of FILE: TREC topics, or lines of a number, a tab and a question.
+    #[arg(long, value_name = "FILE", requires = "qrels")]
+    topics: Option<PathBuf>,
+    /// The judgements of the topics: question, iteration, document and grade a line.
+    #[arg(long, value_name = "FILE", requires = "topics")]
+    qrels: Option<PathBuf>,
     /// The index that is searched.
     #[arg(short, long, value_name = "UID")]
     index: String,
     #[command(flatten)]
     server: ServerArgs,
     /// A way of searching: a name and search parameters as JSON, e.g.
-    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`, and with `indexUid` another index, to compare settings. Several
-    /// are compared; without any, words alone.
+    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`; with `indexUid` another index, with `settings` an object that
+    /// the index is set to while it is measured. Several are compared with the first one; without any, words alone.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
+    /// A parameter, or `settings.NAME`, that takes several values in each way of searching, e.g.
+    /// `hybrid.semanticRatio=0.3,0.5,0.7`. Several make a grid.
+    #[arg(long = "sweep", value_name = "PATH=VALUE,VALUE", value_parser = parse_sweep)]
+    sweeps: Vec<Sweep>,
     /// Hits that are looked at.
     #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = options::count::<u16>)]
     depth: u16,
+    /// Hits that are asked for, where more than those are needed.
+    #[arg(long, value_name = "COUNT", value_parser = options::count::<u16>)]
+    fetch: Option<u16>,
+    /// Leave out hits without a judgement, for sets that judge few documents.
+    #[arg(long)]
+    judged_only: bool,
+    /// How sure intervals are.
+    #[arg(long, value_name = "0..1", default_value = "0.95", value_parser = share)]
+    confidence: f64,
+    /// Questions that a comparison lists, those that changed most.
+    #[arg(long, value_name = "COUNT", default_value = "5")]
+    changes: usize,
+    /// Print everything as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Write a TREC run of each way of searching into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    runs: Option<PathBuf>,
     /// Fail when another way of searching has a higher nDCG than the last one.
     #[arg(long)]
     last_is_best: bool,
@@ -61,27 +97,6 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("`{text}` is not a share: expected a number from 0 to 1"))
 }
 
-/// A way of searching.
-#[derive(Debug, Clone)]
-struct Variant {
-    name: String,
-    /// Instead of the one that all others search.
-    index: Option<String>,
-    parameters: Map<String, Value>,
-}
-
-fn parse_variant(text: &str) -> Result<Variant, String> {
-    let (name, json) = text.split_once('=').ok_or("expected NAME=JSON")?;
-    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is no JSON object: {error}"));
-    let mut parameters: Map<String, Value> = parameters?;
-    let index = match parameters.remove("indexUid") {
-        None => None,
-        Some(Value::String(index)) => Some(index),
-        Some(other) => return Err(format!("`indexUid` must be a string, not `{other}`")),
-    };
-    Ok(Variant { name: name.to_owned(), index, parameters })
-}
-
 /// Why nothing could be measured.
 #[derive(Debug, Error)]
 enum EvaluateError {
@@ -93,6 +108,10 @@ enum EvaluateError {
     Server(#[from] ClientError),
     #[error("index `{0}` has no primary key, so its documents cannot be distinguished")]
     NoPrimaryKey(String),
+    #[error("{0}")]
+    Grid(String),
+    #[error("the settings of a way of searching cannot be set: {0}")]
+    Settings(String),
     #[error("what was measured cannot be printed: {0}")]
     Print(std::io::Error),
 }
@@ -113,27 +132,73 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
-    let file = args.file.display().to_string();
-    let opened = File::open(&args.file).map_err(|source| EvaluateError::Read { file: file.clone(), source })?;
-    let judgements =
-        read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file, source })?;
-    let server = Server { client: Client::new(&args.server)?, args };
-    let words = [Variant { name: "words".to_owned(), index: None, parameters: Map::new() }];
-    let variants = if args.variants.is_empty() { &words[..] } else { &args.variants };
-    let width = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0).max(6);
-    let print = |line: fmt::Arguments<'_>| console::print(&format!("{line}\n")).map_err(EvaluateError::Print);
-    print(format_args!("{} queries, {} hits each", judgements.len(), args.depth))?;
-    let ndcg_title = format!("nDCG@{}", args.depth);
-    print(format_args!("{:width$}  {ndcg_title:>7}  {:>7}  {:>10}", "search", "MRR", "unanswered"))?;
-    let (mut last, mut best) = (Quality::default(), (0.0, ""));
-    for variant in variants {
-        last = server.quality(variant, &judgements).await?;
-        if last.ndcg() > best.0 {
-            best = (last.ndcg(), &variant.name);
-        }
-        let (name, unanswered) = (&variant.name, last.unanswered);
-        print(format_args!("{name:width$}  {:>7.4}  {:>7.4}  {unanswered:>10}", last.ndcg(), last.mrr()))?;
+    let judgements = judgements(args)?;
+    let words = Variant { name: "words".to_owned(), index: None, settings: Map::new(), parameters: Map::new() };
+    let named = if args.variants.is_empty() { vec![words] } else { args.variants.clone() };
+    let size = args.sweeps.iter().map(Sweep::len).fold(named.len(), usize::saturating_mul);
+    if size > VARIANTS_MAX {
+        return Err(EvaluateError::Grid(format!("{size} ways of searching, and there may be {VARIANTS_MAX} at most")));
     }
+    let variants = grid(&named, &args.sweeps).map_err(EvaluateError::Grid)?;
+    let server = Server { client: Client::new(&args.server)?, args };
+    let mut measured = Vec::new();
+    for variant in &variants {
+        let answers = server.answers(variant, &judgements).await?;
+        measured.push(Measured { name: variant.name.clone(), answers });
+    }
+    if let Some(folder) = &args.runs {
+        write_runs(folder, &judgements, &measured)?;
+    }
+    let form = Form { depth: args.depth, confidence: args.confidence, changes: args.changes };
+    let shown = if args.json {
+        format!("{:#}", report::as_json(&judgements, &measured, form))
+    } else {
+        report::table(&judgements, &measured, form)
+    };
+    console::print(&format!("{shown}\n")).map_err(EvaluateError::Print)?;
+    Ok(is_as_demanded(args, &measured))
+}
+
+fn judgements(args: &Args) -> Result<Vec<Judgement>, EvaluateError> {
+    let shown = |path: &Path| path.display().to_string();
+    if let (Some(topics), Some(qrels)) = (&args.topics, &args.qrels) {
+        let text = |path: &Path| {
+            // Old collections are not always UTF-8.
+            let bytes = fs::read(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
+            Ok::<String, EvaluateError>(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let read = trec::read(&text(topics)?, &text(qrels)?);
+        return read.map_err(|source| EvaluateError::Judgement { file: shown(qrels), source });
+    }
+    let path = args.file.as_deref().unwrap_or(Path::new(""));
+    let opened = File::open(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
+    read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file: shown(path), source })
+}
+
+fn write_runs(folder: &Path, judgements: &[Judgement], measured: &[Measured]) -> Result<(), EvaluateError> {
+    let failed = |path: &Path| {
+        let file = path.display().to_string();
+        move |source| EvaluateError::Read { file, source }
+    };
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    for way in measured {
+        let tag = trec::tag(&way.name);
+        let mut run = String::new();
+        for (judgement, answer) in judgements.iter().zip(&way.answers) {
+            trec::write_run(&mut run, &judgement.id, &answer.hits, &tag);
+        }
+        let path = folder.join(format!("{tag}.run"));
+        fs::write(&path, run).map_err(failed(&path))?;
+    }
+    Ok(())
+}
+
+fn is_as_demanded(args: &Args, measured: &[Measured]) -> bool {
+    let (Some(last), Some(best)) =
+        (measured.last(), measured.iter().max_by(|one, other| one.ndcg().total_cmp(&other.ndcg())))
+    else {
+        return true;
+    };
     let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
         Some(demanded) if found < demanded => {
             console::line(format_args!("{name} is {found:.4}, below {demanded}"));
@@ -143,40 +208,9 @@ async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     };
     let ndcg_reached = reached("nDCG", last.ndcg(), args.min_ndcg);
     let mrr_reached = reached("MRR", last.mrr(), args.min_mrr);
-    let is_beaten = args.last_is_best && last.ndcg() < best.0;
+    let is_beaten = args.last_is_best && last.ndcg() < best.ndcg();
     if is_beaten {
-        console::line(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.1, best.0));
+        console::line(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.name, best.ndcg()));
     }
-    Ok(ndcg_reached && mrr_reached && !is_beaten)
-}
-
-struct Server<'a> {
-    client: Client,
-    args: &'a Args,
-}
-
-impl Server<'_> {
-    async fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
-        let index = self.client.call(Method::GET, self.client.route(&["indexes", uid]), None).await?;
-        let key = index["primaryKey"].as_str();
-        key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(uid.to_owned()))
-    }
-
-    async fn quality(&self, variant: &Variant, judgements: &[Judgement]) -> Result<Quality, EvaluateError> {
-        let uid = variant.index.as_ref().unwrap_or(&self.args.index);
-        let (route, primary_key) = (self.client.route(&["indexes", uid, "search"]), self.primary_key(uid).await?);
-        let mut quality = Quality::default();
-        for judgement in judgements {
-            let mut body = variant.parameters.clone();
-            body.extend(judgement.search.clone());
-            body.insert("q".into(), json!(judgement.q));
-            body.insert("limit".into(), json!(self.args.depth));
-            let answer = self.client.call(Method::POST, route.clone(), Some(&Value::Object(body))).await?;
-            let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let grades: Vec<f64> = hits.iter().map(|hit| judgement.grade(&hit[&*primary_key])).collect();
-            let ideal: Vec<f64> = judgement.relevant.values().copied().collect();
-            quality.add(ndcg(&grades, &ideal, usize::from(self.args.depth)), reciprocal_rank(&grades));
-        }
-        Ok(quality)
-    }
+    ndcg_reached && mrr_reached && !is_beaten
 }

@@ -33,7 +33,7 @@ pub struct Replication {
 /// What a server has to do with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
+    /// It neither publishes nor follows.
     #[default]
     Alone,
     /// It writes, and others follow.

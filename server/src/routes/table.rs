@@ -46,6 +46,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("GET", "/indexes/{indexUid}/search"),
     ("POST", "/indexes/{indexUid}/search"),
     ("POST", "/indexes/{indexUid}/facet-search"),
+    ("POST", "/indexes/{indexUid}/completions"),
     ("GET", "/indexes/{indexUid}/similar"),
     ("POST", "/indexes/{indexUid}/similar"),
     ("POST", "/multi-search"),

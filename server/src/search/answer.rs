@@ -145,6 +145,12 @@ impl Answer<'_> {
         let window = self.query.window();
         let total = total_of(window, pagination, self.found.result.total);
         paging(window, pagination.max_total_hits, total, &mut fields);
+        if let Some(groups) = self.found.result.groups.filter(|_| self.query.distinct_limit.is_some()) {
+            fields.insert("totalGroups".into(), json!(groups));
+        }
+        if let Some(better) = &self.found.did_you_mean {
+            better.add_to(&mut fields);
+        }
         if let Some(facets) = &self.found.facets {
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());

@@ -9,7 +9,11 @@ use serde_json::{Map, Value, json};
 pub(super) fn details(details: &[ScoreDetail], displayed: &AttributeList) -> Value {
     let mut shown = Map::new();
     for (order, detail) in details.iter().enumerate() {
-        let (key, mut fields) = one(detail, displayed, order);
+        let (mut key, mut fields) = one(detail, displayed, order);
+        // Several boosts may read the same.
+        if shown.contains_key(&key) {
+            key = format!("{key}#{order}");
+        }
         let mut value = Map::from_iter([("order".to_owned(), json!(order))]);
         value.append(&mut fields);
         shown.insert(key, Value::Object(value));
@@ -23,6 +27,15 @@ pub(super) fn field_key(field: &str, ascending: bool, displayed: &AttributeList,
         format!("{field}:{}", direction(ascending))
     } else {
         format!("<hidden-rule-{order}>")
+    }
+}
+
+/// The key of a boost, the rule at place `order`.
+pub(super) fn boost_key(name: &str, field: Option<&str>, displayed: &AttributeList, order: usize) -> String {
+    match field {
+        None => name.to_owned(),
+        Some(field) if displayed.selects(field) => format!("{name}:{field}"),
+        Some(_) => format!("<hidden-rule-{order}>"),
     }
 }
 
@@ -84,8 +97,22 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ),
         ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
         ScoreDetail::Fusion { score, words, nearness } => ("fusion".into(), fusion(*score, [words, nearness])),
+        ScoreDetail::Boost { name, field, factor, .. } => boost(name, field.as_deref(), *factor, displayed, order),
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
+}
+
+/// One by a field that is not displayed hides what it says of it.
+fn boost(
+    name: &str,
+    field: Option<&str>,
+    factor: f64,
+    displayed: &AttributeList,
+    order: usize,
+) -> (String, Map<String, Value>) {
+    let is_shown = field.is_none_or(|field| displayed.selects(field));
+    let factor = if is_shown { json!(factor) } else { json!("<hidden>") };
+    (boost_key(name, field, displayed, order), object(json!({ "factor": factor })))
 }
 
 fn sorted_value(value: &SortedValue) -> Value {
@@ -138,6 +165,12 @@ mod tests {
 
     #[test]
     fn keys_and_fields_of_every_rule() {
+        let boost = |name, field: Option<&str>| ScoreDetail::Boost {
+            name,
+            field: field.map(str::to_owned),
+            factor: 1.5,
+            is_multiplied: true,
+        };
         let all = [
             ScoreDetail::Words { matching: 2, max: 2 },
             ScoreDetail::Typo { count: 1, max: 3 },
@@ -154,6 +187,10 @@ mod tests {
             },
             ScoreDetail::Skipped,
             ScoreDetail::Bm25 { value: 2.0, max: 8.0, matching_words: 1, max_matching_words: 2, score: 0.25 },
+            boost("boost", Some("year")),
+            boost("boost", Some("year")),
+            boost("decay", Some("secret")),
+            boost("boostIf", None),
         ];
         let displayed = AttributeList::These(vec!["year".into()]);
         let shown = details(&all, &displayed);
@@ -169,6 +206,10 @@ mod tests {
             json!({"order": 7, "value": {"lat": 48.0, "lng": 2.0}, "distance": 11})
         );
         assert_eq!(shown["skipped"], json!({"order": 8}));
+        assert_eq!(shown["boost:year"], json!({"order": 10, "factor": 1.5}));
+        assert_eq!(shown["boost:year#11"], json!({"order": 11, "factor": 1.5}));
+        assert_eq!(shown["<hidden-rule-12>"], json!({"order": 12, "factor": "<hidden>"}));
+        assert_eq!(shown["boostIf"], json!({"order": 13, "factor": 1.5}));
         assert_eq!(
             shown["bm25"],
             json!({"order": 9, "matchingWords": 1, "maxMatchingWords": 2, "value": 2.0, "maxValue": 8.0, "score": 0.25})

@@ -66,6 +66,7 @@ fn of_rules(seen: &RuleCandidates, displayed: &AttributeList) -> Value {
         AppliedRule::Sort(SortCriterion { target, ascending }) => match target {
             SortTarget::Field(field) => details::field_key(field, *ascending, displayed, order),
             SortTarget::GeoPoint { lat, lng } => details::geo_key(*lat, *lng, *ascending),
+            SortTarget::Computed { name, field, .. } => details::boost_key(name, field.as_deref(), displayed, order),
         },
     };
     let names: Vec<String> = (seen.first..).zip(&seen.rules).map(name).collect();

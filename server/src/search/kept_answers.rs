@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lamina_engine::index::Snapshot;
+use lamina_engine::index::settings::BoostRule;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -148,11 +149,22 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let mut key = String::new();
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
     let imposed = context.rights.imposed_filter(target.uid);
+    let settings = &target.snapshot.settings;
+    let depends_on_time = match &query.boosts {
+        Some(boosts) => boosts.iter().any(BoostRule::depends_on_time),
+        None => settings.boosts().any(BoostRule::depends_on_time),
+    };
+    // What is near to now is another second a little further away.
+    let second = depends_on_time.then(|| Timestamp::now().nanos() / 1_000_000_000);
     let switches =
         (context.contains_filter, form.names_index, target.snapshot.is_degraded(), unexpired(target.snapshot));
     // Whatever fields a query gets, they are part of its `Debug` form.
-    write!(key, "{:?} {created_at} {} {switches:?} {imposed:?} {query:?}", target.uid, target.snapshot.generation)
-        .expect("texts take everything");
+    write!(
+        key,
+        "{:?} {created_at} {} {switches:?} {second:?} {imposed:?} {query:?}",
+        target.uid, target.snapshot.generation
+    )
+    .expect("texts take everything");
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
 }
 

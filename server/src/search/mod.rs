@@ -21,6 +21,7 @@ mod multi;
 mod refusal;
 mod request;
 mod similar;
+mod suggestions;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +50,7 @@ pub use multi::{Written, run_multi};
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, filter_time, parse_own_filter};
 pub use similar::run_similar;
+pub use suggestions::{COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, run_completions};
 
 use crate::access::Rights;
 use crate::budget::{AnswerBudget, Held};
@@ -136,6 +138,8 @@ pub struct Found {
     pub semantic_hit_count: Option<usize>,
     /// The vector that documents were compared with, if any.
     pub vector: Option<Vec<f32>>,
+    /// A better query, when asked for and there is one.
+    pub did_you_mean: Option<DidYouMean>,
     /// How long each step took, in their order.
     pub steps: Vec<(&'static str, Duration)>,
     /// Which hits were asked for, and how far `maxTotalHits` lets them go.
@@ -178,7 +182,8 @@ impl Found {
 /// What the settings of the index do not allow, with the code of the parameter.
 pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
-    let is_scored = query.show_ranking_score || query.show_ranking_score_details || query.explain.is_some();
+    let is_scored =
+        query.show_ranking_score || query.show_ranking_score_details || query.did_you_mean || query.explain.is_some();
     run_for(target, query, context, Reach::new(query.window(), total_max), is_scored || context.proxied)
 }
 
@@ -236,7 +241,15 @@ fn run_for(
         _ => None,
     };
     let measured = measures::run(target.snapshot, &result.candidates, &query.measures, &context.budget, &mut steps)?;
-    Ok(Found { result, sort: request.sort, facets, measured, semantic_hit_count, vector, steps, window, held })
+    let sort = request.sort.clone();
+    let mut found =
+        Found { result, sort, facets, measured, semantic_hit_count, vector, did_you_mean: None, steps, window, held };
+    if query.did_you_mean {
+        let start = Instant::now();
+        found.did_you_mean = suggestions::did_you_mean(target, query, context, &request, &found)?;
+        found.steps.push(("did you mean", start.elapsed()));
+    }
+    Ok(found)
 }
 
 /// A hit, and the key that it was found by.

@@ -14,6 +14,7 @@ pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {
     let code = match error {
         SearchError::Filter(_) => Code::InvalidSearchFilter,
         SearchError::Sort(_) => Code::InvalidSearchSort,
+        SearchError::Boost(_) => Code::InvalidSearchBoosts,
         SearchError::SearchOn(_) => Code::InvalidSearchAttributesToSearchOn,
         SearchError::NotDistinct { .. } => Code::InvalidSearchDistinct,
         SearchError::Damaged(_) => Code::InvalidStoreFile,

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{Context, Target, bounds, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::{Feature, Features};
+use crate::wire::boosts::check_contains;
 use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
 
@@ -41,6 +42,15 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
     };
     let resolved = |filter| foreign::resolve(filter, settings, context, Code::InvalidSearchFilter);
     let filter = both(imposed, filter).map(resolved).transpose()?;
+    if query.distinct_limit.is_some() && query.distinct.is_none() && settings.distinct_attribute.is_none() {
+        return Err(ApiError::new(
+            Code::InvalidSearchDistinctLimit,
+            format!("Index `{}` has no distinct attribute: `distinctLimit` needs `distinct` beside it.", target.uid),
+        ));
+    }
+    if let Some(boosts) = &query.boosts {
+        check_contains(boosts, context.contains_filter)?;
+    }
     let window = query.window();
     let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
     Ok(SearchRequest {
@@ -52,7 +62,9 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         search_on: query.attributes_to_search_on.clone(),
         filter,
         sort,
+        boosts: query.boosts.clone(),
         distinct: query.distinct.clone(),
+        distinct_limit: query.distinct_limit.unwrap_or(1),
         languages: query.locales.clone(),
         score_threshold: query.ranking_score_threshold,
         scores: true,

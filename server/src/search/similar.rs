@@ -76,6 +76,8 @@ fn request(
         limit: window.limit,
         filter: both(imposed, filter),
         score_threshold: query.ranking_score_threshold,
+        // What is alike does not depend on what else counts.
+        boosts: Some(Vec::new()),
         received: context.received,
         ..SearchRequest::default()
     })
@@ -106,6 +108,7 @@ fn find(
         measured: Vec::new(),
         semantic_hit_count: None,
         vector: None,
+        did_you_mean: None,
         steps: Vec::new(),
         window,
         held,

@@ -7,6 +7,7 @@
 pub mod actions;
 pub mod aliases;
 pub mod body;
+pub mod boosts;
 pub mod documents;
 pub mod export;
 pub mod fields;

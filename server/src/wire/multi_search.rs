@@ -206,6 +206,7 @@ impl IndexQuery {
             Ok(())
         })?;
         let index_uid = required(index_uid, &at, "indexUid", Code::MissingIndexUid)?;
+        query.check_network()?;
         Ok(IndexQuery { index_uid, query, options, paging_field, is_personalized, remote, query_position })
     }
 }

@@ -7,6 +7,7 @@
 mod attribute_list;
 mod attribute_pattern;
 mod available;
+mod boost;
 mod change;
 mod definition;
 mod distinct;
@@ -40,6 +41,10 @@ use thiserror::Error;
 pub use attribute_list::{AttributeList, covers, lineage};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
+pub use boost::{
+    BOOSTS_MAX, Boost, BoostFunction, BoostRule, Decay, DecayFunction, FieldBoost, FilterBoost, InvalidBoost, Origin,
+    decay_functions, functions,
+};
 pub(crate) use change::SettingsChange;
 pub use definition::{Definition, Effect};
 pub use embedder::{
@@ -94,7 +99,14 @@ impl Settings {
 
     /// Whether positions are read from documents, which also makes malformed ones an error.
     pub fn uses_geo(&self) -> bool {
-        is_listed_by_name(&self.filterable_attributes, GEO_FIELD) || self.sortable_attributes.contains(GEO_FIELD)
+        is_listed_by_name(&self.filterable_attributes, GEO_FIELD)
+            || self.sortable_attributes.contains(GEO_FIELD)
+            || self.boosts().any(|rule| rule.field() == Some(GEO_FIELD))
+    }
+
+    /// The boosts among the ranking rules.
+    pub fn boosts(&self) -> impl Iterator<Item = &BoostRule> {
+        self.ranking_rules.iter().filter_map(RankingRule::boost)
     }
 
     /// Whether shapes are read from documents, which also makes malformed ones an error.

@@ -4,15 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::SettingsError;
 use super::attribute_list::without_duplicates;
+use super::boost::{BoostRule, InvalidBoost};
 use super::definition::{Definition, Effect};
 
 /// One ranking rule; the list of an index is applied lexicographically.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Value", into = "Value")]
 pub enum RankingRule {
     Words,
     Typo,
@@ -28,6 +30,8 @@ pub enum RankingRule {
     Asc(String),
     /// `field:desc`
     Desc(String),
+    /// An object: what makes documents count more.
+    Boost(BoostRule),
 }
 
 /// `rankingRules`
@@ -68,10 +72,19 @@ impl RankingRule {
         vec![Words, Typo, Proximity, AttributeRank, Sort, WordPosition, Exactness]
     }
 
-    /// The field a custom rule orders by.
+    /// The field whose values a rule reads.
     pub fn field(&self) -> Option<&str> {
         match self {
             RankingRule::Asc(field) | RankingRule::Desc(field) => Some(field),
+            RankingRule::Boost(rule) => rule.field(),
+            _ => None,
+        }
+    }
+
+    /// The boost, if it is one.
+    pub fn boost(&self) -> Option<&BoostRule> {
+        match self {
+            RankingRule::Boost(rule) => Some(rule),
             _ => None,
         }
     }
@@ -113,21 +126,39 @@ impl fmt::Display for RankingRule {
             RankingRule::Exactness => formatter.write_str("exactness"),
             RankingRule::Asc(field) => write!(formatter, "{field}:asc"),
             RankingRule::Desc(field) => write!(formatter, "{field}:desc"),
+            RankingRule::Boost(rule) => write!(formatter, "{}", rule.sent()),
         }
     }
 }
 
-impl TryFrom<String> for RankingRule {
-    type Error = UnknownRankingRule;
+/// A value that is no ranking rule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidRankingRule {
+    #[error(transparent)]
+    Unknown(#[from] UnknownRankingRule),
+    #[error(transparent)]
+    Boost(#[from] InvalidBoost),
+}
 
-    fn try_from(name: String) -> Result<RankingRule, UnknownRankingRule> {
-        name.parse()
+impl TryFrom<Value> for RankingRule {
+    type Error = InvalidRankingRule;
+
+    /// Rules are texts, boosts are objects.
+    fn try_from(value: Value) -> Result<RankingRule, InvalidRankingRule> {
+        match value {
+            Value::String(name) => Ok(name.parse()?),
+            other => Ok(RankingRule::Boost(BoostRule::try_from(other)?)),
+        }
     }
 }
 
-impl From<RankingRule> for String {
-    fn from(rule: RankingRule) -> String {
-        rule.to_string()
+impl From<RankingRule> for Value {
+    fn from(rule: RankingRule) -> Value {
+        match rule {
+            RankingRule::Boost(rule) => rule.into(),
+            named => Value::String(named.to_string()),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ use self::scorer::{Lookup, Scorer};
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::SegmentView;
+use crate::index::settings::BoostRule;
 use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
 use crate::rank::context::SegmentInput;
@@ -57,6 +58,8 @@ pub(crate) struct Bm25Search<'a> {
     /// One node per word.
     pub(crate) graph: &'a QueryGraph,
     pub(crate) plan: &'a Plan,
+    /// What scores are multiplied by, as the boosts of the segments have it.
+    pub(crate) boosts: &'a [&'a BoostRule],
     pub(crate) statistics: &'a Statistics,
     /// Entries wanted, over all segments; `usize::MAX` ranks every document.
     pub(crate) wanted: usize,
@@ -69,9 +72,17 @@ pub(crate) struct Bm25Search<'a> {
     pub(crate) ceilings: bool,
 }
 
+impl Bm25Search<'_> {
+    /// Lower scores are no hits. `worth`: of all words.
+    fn floor(&self, worth: f64) -> f64 {
+        self.score_threshold.map_or(0.0, |threshold| statistics::score_at(threshold, worth, !self.boosts.is_empty()))
+    }
+}
+
 /// The ranked documents of all segments.
 pub(crate) struct Bm25Ranked<'a> {
     order: EntryOrder<'a>,
+    boosts: &'a [&'a BoostRule],
     /// What all words are worth together.
     worth: f64,
     words: u32,
@@ -117,7 +128,7 @@ impl Bar {
 
 /// Ranks. Cost: one set of documents per word and segment, one byte per document and word for the bounds, one scan of the
 /// token column per document whose bound is above the worst score that counts.
-pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]) -> Bm25Ranked<'a> {
+pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]) -> Bm25Ranked<'a> {
     let queries: Vec<&SegmentQuery<'_>> = segments.iter().map(|segment| &segment.query).collect();
     let readings = Readings::new(search.graph, &queries, search.statistics);
     let parts = parts(search.plan);
@@ -126,9 +137,8 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
         best_worths.push(of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max));
     }
     let scale = Scale::new(best_worths.iter().copied());
-    let floor = search.score_threshold.map_or(0.0, |threshold| statistics::score_at(threshold, readings.worth));
-    let bar = Bar(AtomicU64::new(0));
-    let scored = AtomicU64::new(0);
+    let floor = search.floor(readings.worth);
+    let (bar, scored) = (Bar(AtomicU64::new(0)), AtomicU64::new(0));
     let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
         .into_par_iter()
         .map(|index| {
@@ -160,6 +170,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'_>, segments: &'a [SegmentInput<'a>]
         .collect();
     let mut ranked = Bm25Ranked {
         order: EntryOrder { segments, parts },
+        boosts: search.boosts,
         worth: readings.worth,
         words: search.graph.terms.len() as u32,
         entries: Vec::new(),
@@ -245,7 +256,7 @@ impl Scan<'_> {
         if self.docs(&bounds.between(first, u8::MAX), top) {
             return true;
         }
-        let least = self.scale.least(self.bar.get().max(self.floor));
+        let least = self.scale.least(self.bar.get().max(self.floor) / self.segment.boosts.most() * (1.0 - 1e-9));
         first > 1 && least < first && self.docs(&bounds.between(least, first - 1), top)
     }
 
@@ -284,6 +295,8 @@ impl Scan<'_> {
         let mut scorer = Scorer::new(self.lookup);
         let tokens = self.segment.query.reader().tokens();
         let has_sorts = self.segment.sort.criteria_count() > 0;
+        // What no document of the segment is boosted more by.
+        let (is_boosted, most) = (!self.segment.boosts.is_empty(), self.segment.boosts.most());
         let mut sorts = Vec::new();
         for (index, docs) in tokens.fetched(docs, |&(_, doc)| Some(doc)).enumerate() {
             if deadline::is_up(self.deadline, index) {
@@ -292,21 +305,23 @@ impl Scan<'_> {
             // Bounds fall: what can't enter here, can't later.
             let mut docs = docs.peekable();
             let Some(&(&(byte, _), _)) = docs.peek() else { break };
-            let bound = rounded(self.scale.score(byte));
+            let bound = rounded(self.scale.score(byte) * most);
             if bound < self.floor || (self.score_first && bound < self.bar.get()) {
                 return false;
             }
             for (&(byte, doc), span) in docs {
-                if has_sorts {
+                let boosted = if is_boosted { self.segment.boosts.product(doc) } else { 1.0 };
+                if has_sorts || is_boosted {
                     self.segment.sort.keys(doc, &mut sorts);
-                    if !top.admits(key_of(self.scale.score(byte)), &sorts, doc) {
+                    if !top.admits(key_of(self.scale.score(byte) * boosted), &sorts, doc) {
                         continue;
                     }
                 }
                 let scored = scorer.score(&tokens.doc_at(span));
                 *count += 1;
-                let key = key_of(scored.score);
-                if scored.score >= self.floor && top.admits(key, &sorts, doc) {
+                let score = scored.score * boosted;
+                let key = key_of(score);
+                if score >= self.floor && top.admits(key, &sorts, doc) {
                     top.push(Entry { key, sorts: sorts.clone(), level: scored.matching, doc });
                 }
             }
@@ -344,18 +359,26 @@ impl RankedList for Bm25Ranked<'_> {
         if is_unsorted(entry) {
             return vec![ScoreDetail::Skipped];
         }
-        let value = score_of(entry.key);
+        let boosts = &self.order.segments[segment].boosts;
+        let (boosted, product) = (score_of(entry.key), boosts.product(entry.doc));
+        let value = if product > 0.0 { boosted / product } else { 0.0 };
         let detail = |part: &KeyPart| match *part {
             KeyPart::Graph(_) => ScoreDetail::Bm25 {
                 value,
                 max: self.worth * (statistics::K1 + 1.0),
                 matching_words: u32::from(entry.level),
                 max_matching_words: self.words,
-                score: statistics::normalized(value, self.worth),
+                score: statistics::normalized(boosted, self.worth, !self.boosts.is_empty()),
             },
             KeyPart::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
         };
-        self.order.parts.iter().map(detail).collect()
+        let factors = self.boosts.iter().zip(boosts.factors(entry.doc)).map(|(rule, factor)| ScoreDetail::Boost {
+            name: rule.name(),
+            field: rule.field().map(str::to_owned),
+            factor,
+            is_multiplied: true,
+        });
+        self.order.parts.iter().map(detail).chain(factors).collect()
     }
 }
 

@@ -88,16 +88,35 @@ pub(crate) fn saturated(occurrences: f64) -> f64 {
 
 /// Maps a score onto 0..=1, keeping the order. `words`: what the words of the query are worth together: a document that
 /// holds each of them once, in fields of average length, has about that score, and none has `K1 + 1` times it.
-pub(crate) fn normalized(score: f64, words: f64) -> f64 {
+///
+/// A score that boosts have multiplied has no end: above the share 1 it comes ever nearer to 1 then.
+pub(crate) fn normalized(score: f64, words: f64, is_boosted: bool) -> f64 {
     if words <= 0.0 {
         return 0.0;
     }
     let share = score / words;
-    (share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0)).min(1.0)
+    let stretched = |share: f64| share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0);
+    if is_boosted && share > 1.0 {
+        // The rest up to 1, with the slope that the curve has where it is left.
+        let rest = 1.0 - stretched(1.0);
+        return 1.0 - rest * boosted_reach() / (share - 1.0 + boosted_reach());
+    }
+    stretched(share).min(1.0)
+}
+
+/// How far above the share 1 half of what is missing to 1 is reached.
+fn boosted_reach() -> f64 {
+    let scale = (K1 + 2.0) / (K1 + 1.0);
+    (1.0 - scale / 2.0) / (scale / 4.0)
 }
 
 /// A score that is not above any whose normalised form is at least `normal`.
-pub(super) fn score_at(normal: f64, words: f64) -> f64 {
+pub(super) fn score_at(normal: f64, words: f64, is_boosted: bool) -> f64 {
+    let at_one = (K1 + 2.0) / (K1 + 1.0) / 2.0;
+    if is_boosted && normal > at_one {
+        let left = ((1.0 - normal) / (1.0 - at_one)).max(1e-9);
+        return words * (1.0 + boosted_reach() * (1.0 / left - 1.0)) * (1.0 - 1e-9);
+    }
     let part = (normal * (K1 + 1.0) / (K1 + 2.0)).clamp(0.0, 0.999);
     // Rounding must not cut what is exactly on the threshold.
     words * part / (1.0 - part) * (1.0 - 1e-9)
@@ -110,14 +129,27 @@ mod tests {
     #[test]
     fn scores_are_mapped_in_order_onto_the_unit_interval() {
         let shares = [0.0, 0.1, 0.5, 1.0, 2.0, K1 + 1.0];
-        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0)).collect();
+        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0, false)).collect();
         assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
         assert!(mapped[0] == 0.0 && (mapped[5] - 1.0).abs() < 1e-12);
         for share in shares {
-            let back = score_at(normalized(share * 7.0, 7.0), 7.0);
+            let back = score_at(normalized(share * 7.0, 7.0, false), 7.0, false);
             assert!(back <= share * 7.0 && back > share * 7.0 - 1e-6, "{share} became {back}");
         }
         assert!(saturated(1e9) < K1 + 1.0 && (saturated(1.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn boosted_scores_are_mapped_in_order_without_an_end() {
+        let shares = [0.0, 0.5, 0.999, 1.0, 1.001, 2.2, 10.0, 1e4];
+        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0, true)).collect();
+        assert!(mapped.is_sorted_by(|one, next| one < next) && mapped.iter().all(|score| *score < 1.0), "{mapped:?}");
+        assert_eq!(mapped[1], normalized(3.5, 7.0, false));
+        assert!((mapped[4] - mapped[3]) / (mapped[3] - mapped[2]) > 0.99, "no step: {mapped:?}");
+        for share in shares {
+            let back = score_at(normalized(share * 7.0, 7.0, true), 7.0, true);
+            assert!(back <= share * 7.0 && back > share * 7.0 * (1.0 - 1e-4) - 1e-6, "{share} became {back}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("POST", "/indexes/{indexUid}/search") => searches::body(),
         ("POST", "/indexes/{indexUid}/similar") => searches::similar_body(),
         ("POST", "/indexes/{indexUid}/facet-search") => searches::facet_body(),
+        ("POST", "/indexes/{indexUid}/completions") => searches::completions_body(),
         ("POST", "/multi-search") => searches::multi_body(),
         ("PATCH", "/experimental-features") => {
             exactly(Feature::ALL.iter().map(|feature| (feature.name(), or_null(flag()))), &[])
@@ -175,6 +176,7 @@ pub(super) fn parameter(name: &str) -> Value {
         | "waitMs"
         | "pointInTimeKeepAliveMs" => count(),
         "rankingScoreThreshold" | "hybridSemanticRatio" => share(),
+        "distinctLimit" => json!({ "type": "integer", "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
         "hybridFusion" => one_of(&search::fusion_names()),
         "retrieveVectors"
         | "showMatchesPosition"
@@ -182,6 +184,7 @@ pub(super) fn parameter(name: &str) -> Value {
         | "showRankingScoreDetails"
         | "showPerformanceDetails"
         | "useNetwork"
+        | "didYouMean"
         | "reverse"
         | "skipCreation"
         | "skipDamaged"

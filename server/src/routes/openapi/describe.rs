@@ -145,6 +145,9 @@ fn of_searches(method: &str, pattern: &str) -> Option<Row> {
         ("POST", "/indexes/{indexUid}/facet-search") => {
             ("Search among the values of a facet", Body::Json, Ok("FacetSearchAnswer"), &[])
         }
+        ("POST", "/indexes/{indexUid}/completions") => {
+            ("Complete the last word of a text", Body::Json, Ok("CompletionAnswer"), &[])
+        }
         ("GET", "/indexes/{indexUid}/similar") => {
             ("Documents like another one", Body::None, Ok("SimilarAnswer"), SIMILAR)
         }

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::facets;
-use crate::search::SELECTING;
+use crate::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING};
 use crate::wire::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
     share, state, text, texts,
 };
-use crate::wire::{search, similar};
+use crate::wire::{boosts, search, similar};
 
 /// The body of a search.
 pub(super) fn body() -> Value {
@@ -74,6 +74,22 @@ fn hybrid() -> Value {
     exactly([("embedder", text()), ("semanticRatio", share()), ("fusion", fusions), ("rrfK", rrf_k)], &["embedder"])
 }
 
+/// The body of a request for completions.
+pub(super) fn completions_body() -> Value {
+    let schema = |name: &'static str| match name {
+        "q" => text(),
+        "limit" => json!({ "type": ["integer", "null"], "minimum": 0, "maximum": COMPLETIONS_MAX }),
+        other => field(other),
+    };
+    exactly(COMPLETION_FIELDS.into_iter().map(|name| (name, schema(name))), &["q"])
+}
+
+fn completion_answer() -> Value {
+    let completion = exactly([("q", text()), ("documents", count())], &["q", "documents"]);
+    let fields = [("q", text()), ("completions", list(completion)), ("processingTimeMs", count())];
+    exactly(fields, &["q", "completions", "processingTimeMs"])
+}
+
 /// A field of a search, or of a request for similar documents.
 fn field(name: &str) -> Value {
     match name {
@@ -86,11 +102,14 @@ fn field(name: &str) -> Value {
         }
         "facets" => or_null(list(json!({ "anyOf": [text(), facets::measured()] }))),
         "locales" => or_null(list(named("Locale"))),
+        "distinctLimit" => json!({ "type": ["integer", "null"], "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
+        "boosts" => or_null(list(boosts::schema())),
         "retrieveVectors"
         | "showMatchesPosition"
         | "showRankingScore"
         | "showRankingScoreDetails"
-        | "showPerformanceDetails" => flag(),
+        | "showPerformanceDetails"
+        | "didYouMean" => flag(),
         "useNetwork" => or_null(flag()),
         "filter" => named("Filter"),
         "rankingScoreThreshold" => or_null(share()),
@@ -128,6 +147,7 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
         ("FederatedAnswer", answer(of_merged_searches())),
         ("MultiSearchAnswer", json!({ "anyOf": [several, named("FederatedAnswer")] })),
         ("FacetSearchAnswer", facet_answer()),
+        ("CompletionAnswer", completion_answer()),
         ("SimilarAnswer", similar),
     ]
 }
@@ -189,6 +209,8 @@ fn shared() -> impl Iterator<Item = (&'static str, Value)> {
         ("hitsPerPage", count()),
         ("totalHits", count()),
         ("totalPages", count()),
+        ("totalGroups", count()),
+        ("didYouMean", exactly([("q", text()), ("estimatedTotalHits", count())], &["q", "estimatedTotalHits"])),
         ("facetDistribution", named("FacetDistribution")),
         ("facetStats", named("FacetStats")),
         ("facetDetails", list(named("FacetDetails"))),

@@ -1,4 +1,4 @@
-//! `/indexes/{uid}/search`, `/facet-search`, `/similar`.
+//! `/indexes/{uid}/search`, `/facet-search`, `/completions`, `/similar`.
 
 mod one;
 
@@ -19,7 +19,9 @@ use crate::observe::Seen;
 use crate::points_in_time::View;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
-use crate::search::{Context, FacetSearch, Target, Written, run_facet_search, run_similar};
+use crate::search::{
+    CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
+};
 use crate::telemetry::Facts;
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
@@ -33,6 +35,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
     let get = warp::path!("indexes" / String / "search").and(warp::get()).and(request(state));
     let facets = warp::path!("indexes" / String / "facet-search").and(warp::post()).and(request(state));
+    let completions = warp::path!("indexes" / String / "completions").and(warp::post()).and(request(state));
     let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
     let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
 
@@ -41,11 +44,22 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get =
         get.then(|uid, request| respond(request, async |request| Search::by_parameters(uid, &request)?.answer().await));
     let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
+    let completions = completions.then(|uid, request| respond(request, async |request| complete(uid, request).await));
     let post_similar =
         post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
     let get_similar =
         get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
-    post.or(get).unify().or(facets).unify().or(post_similar).unify().or(get_similar).unify().boxed()
+    post.or(get)
+        .unify()
+        .or(facets)
+        .unify()
+        .or(completions)
+        .unify()
+        .or(post_similar)
+        .unify()
+        .or(get_similar)
+        .unify()
+        .boxed()
 }
 
 /// Whether the client asks for `metadata`.
@@ -114,6 +128,21 @@ async fn facet_search_in_pool(
     });
     let (body, written) = found.await?;
     Ok(Written { body, ..written })
+}
+
+async fn complete(uid: String, request: Request) -> ApiResult<Response> {
+    let context = context(&request);
+    let uid = index_uid_in_path(&uid)?;
+    let state = Arc::clone(request.state());
+    let asked = CompletionQuery::from_body(&*request.json().await?)?;
+    let instance = Arc::clone(&state.instance);
+    let budget = context.budget.clone();
+    let body = state.answer(&budget, move || {
+        let snapshot = instance.searchable(&uid)?;
+        run_completions(Target { uid: &uid, snapshot: &snapshot }, &asked, &context)
+    });
+    let body = body.await?;
+    Ok(json_text(budget.body(body)))
 }
 
 async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {

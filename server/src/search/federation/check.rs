@@ -1,12 +1,15 @@
 //! What the queries of a federated search may not ask for, and whether their orders can be compared.
 
+use lamina_engine::index::Settings;
 use lamina_engine::index::settings::RankingRule;
+use lamina_engine::search::MatchingStrategy;
 use lamina_engine::sort::{SortCriterion, SortTarget};
 
 use super::super::Target;
 use super::super::multi::at_query;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::multi_search::{Federation, IndexQuery};
+use crate::wire::search::SearchKind;
 
 /// Refuses what belongs to the merged list and not to one of its queries.
 pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize) -> ApiResult<()> {
@@ -38,6 +41,9 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
             "keep only `federation.distinct`".into(),
         );
     }
+    if let Some((code, name, hint)) = of_one_index(asked) {
+        return refuse(code, format!("`{name}`"), hint.into());
+    }
     if asked.query.point_in_time.is_some() {
         return refuse(
             Code::InvalidSearchPointInTime,
@@ -66,6 +72,16 @@ fn facets_hint(asked: &IndexQuery) -> Option<String> {
         asked.index_uid,
         serde_json::json!(facets)
     ))
+}
+
+/// A parameter that a merged list has no answer to.
+fn of_one_index(asked: &IndexQuery) -> Option<(Code, &'static str, &'static str)> {
+    if asked.query.distinct_limit.is_some() {
+        let hint = "a merged list has one hit of each value of `federation.distinct`";
+        return Some((Code::InvalidSearchDistinctLimit, "distinctLimit", hint));
+    }
+    let hint = "ask for it in a search of one index";
+    asked.query.did_you_mean.then_some((Code::InvalidSearchDidYouMean, "didYouMean", hint))
 }
 
 /// One thing that hits are compared by.
@@ -103,7 +119,7 @@ impl Step {
 pub(super) fn comparable(targets: &[Target<'_>], queries: &[IndexQuery]) -> ApiResult<()> {
     let mut longest: Option<(usize, Vec<Step>)> = None;
     for (position, (target, asked)) in targets.iter().zip(queries).enumerate() {
-        let steps = steps(&target.snapshot.settings.ranking_rules, asked);
+        let steps = steps(&target.snapshot.settings, asked);
         if let Some((other, known)) = &longest {
             let refused = known.iter().zip(&steps).find_map(|(one, other)| one.incompatibility(*other));
             if let Some(reason) = refused {
@@ -138,7 +154,17 @@ fn described(steps: &[Step]) -> String {
     if steps.is_empty() { "nothing".to_owned() } else { steps.iter().map(name).collect::<Vec<_>>().join(", then ") }
 }
 
-fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
+fn steps(settings: &Settings, asked: &IndexQuery) -> Vec<Step> {
+    let query = &asked.query;
+    let is_by_words = matches!(query.kind(), Ok(SearchKind::Keyword));
+    let is_any = query.matching_strategy.or(settings.matching_strategy) == Some(MatchingStrategy::Any);
+    // Those of the request stand in place of the first; elsewhere they are part of the score.
+    let own_boosts = query.boosts.as_ref().map(Vec::len);
+    let mut boosts = match own_boosts.unwrap_or_else(|| settings.boosts().count()) {
+        _ if !is_by_words || (is_any && query.text().is_some()) => 0,
+        count if is_any => count.min(1),
+        count => count,
+    };
     // A sort that can't be parsed is refused when the query runs.
     let sort: Vec<SortCriterion> =
         asked.query.sort.iter().flatten().filter_map(|entry| SortCriterion::parse(entry).ok()).collect();
@@ -146,8 +172,13 @@ fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
     let mut fields: Vec<&str> = Vec::new();
     // Nearness stands where relevancy does.
     let is_relevant = asked.query.text().is_some() || (asked.query.vector.is_some() && asked.query.hybrid.is_some());
-    for rule in rules {
+    for rule in &settings.ranking_rules {
         match rule {
+            RankingRule::Boost(_) => {
+                let here = if own_boosts.is_some() || is_any { boosts } else { boosts.min(1) };
+                steps.extend((0..here).map(|_| Step::Sort { ascending: false }));
+                boosts -= here;
+            }
             RankingRule::Sort => {
                 for criterion in &sort {
                     let ascending = criterion.ascending;
@@ -157,7 +188,7 @@ fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
                             fields.push(field);
                             steps.push(Step::Sort { ascending });
                         }
-                        SortTarget::Field(_) => {}
+                        SortTarget::Field(_) | SortTarget::Computed { .. } => {}
                     }
                 }
             }
@@ -170,6 +201,7 @@ fn steps(rules: &[RankingRule], asked: &IndexQuery) -> Vec<Step> {
             _ => {}
         }
     }
+    steps.extend((0..boosts).map(|_| Step::Sort { ascending: false }));
     steps
 }
 
@@ -198,6 +230,8 @@ mod tests {
         let personalized = json!({"personalize": {"userContext": "x"}});
         assert_eq!(refused(personalized, json!({})), Code::InvalidMultiSearchQueryPersonalization);
         assert_eq!(refused(json!({"distinct": "x"}), json!({"distinct": "y"})), Code::InvalidMultiSearchDistinct);
+        let grouped = json!({"distinct": "x", "distinctLimit": 2});
+        assert_eq!(refused(grouped, json!({})), Code::InvalidSearchDistinctLimit);
         assert_eq!(refused(json!({"pointInTime": {}}), json!({})), Code::InvalidSearchPointInTime);
         let (asked, federation) = first(json!({"federation": {}, "queries": [{"indexUid": "a", "facets": []}]}));
         assert_eq!(query(&asked, &federation, 0), Ok(()));
@@ -205,14 +239,14 @@ mod tests {
 
     #[test]
     fn steps_of_a_query() {
-        let of = |rules: &[&str], fields: Value| {
+        let of = |rules: &[Value], fields: Value| {
             let mut asked = json!({"indexUid": "a"});
             asked.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
             let (asked, _) = first(json!({"federation": {}, "queries": [asked]}));
-            let rules: Vec<RankingRule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
-            steps(&rules, &asked)
+            let ranking_rules = rules.iter().map(|rule| serde_json::from_value(rule.clone()).unwrap()).collect();
+            steps(&Settings { ranking_rules, ..Settings::default() }, &asked)
         };
-        let rules = ["words", "typo", "sort", "exactness", "price:desc"];
+        let rules = ["words", "typo", "sort", "exactness", "price:desc"].map(Value::from);
         let (up, down) = (Step::Sort { ascending: true }, Step::Sort { ascending: false });
         assert_eq!(of(&rules, json!({"q": "x"})), [Step::Relevancy, down]);
         assert_eq!(of(&rules, json!({"q": "x", "sort": ["a:asc"]})), [Step::Relevancy, up, Step::Relevancy, down]);
@@ -220,6 +254,14 @@ mod tests {
             of(&rules, json!({"sort": ["price:asc", "_geoPoint(1,2):asc"]})),
             [up, Step::Geo { ascending: true }]
         );
+        let boost = || json!({"boost": {"field": "n"}});
+        let boosted = ["words".into(), boost(), "price:asc".into()];
+        assert_eq!(of(&boosted, json!({"q": "x"})), [Step::Relevancy, down, up]);
+        assert_eq!(of(&boosted, json!({"q": "x", "boosts": []})), [Step::Relevancy, up]);
+        assert_eq!(of(&boosted, json!({"q": "x", "boosts": [boost(), boost()]})), [Step::Relevancy, down, down, up]);
+        assert_eq!(of(&boosted, json!({"q": "x", "matchingStrategy": "any"})), [Step::Relevancy, up]);
+        assert_eq!(of(&boosted, json!({"matchingStrategy": "any"})), [down, up]);
+        assert_eq!(of(&["words".into()], json!({"q": "x", "boosts": [boost()]})), [Step::Relevancy, down]);
         assert_eq!(Step::Relevancy.incompatibility(up), Some("cannot compare a relevancy rule with a sort rule"));
         assert_eq!(up.incompatibility(down), Some("cannot compare two sort rules in opposite directions"));
         assert_eq!(up.incompatibility(up), None);

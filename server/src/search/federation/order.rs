@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use lamina_engine::rank::{ScoreDetail, SortedValue, compare_scores, compare_sorted, global_score, in_direction};
+use lamina_engine::rank::{
+    ScoreDetail, SortedValue, compare_scores, compare_sorted, in_direction, multiplied_boosts, run_score,
+};
 use lamina_engine::search::Hit;
 use serde_json::{Value, json};
 
@@ -30,9 +32,19 @@ enum WeightedValue {
 impl Weighted {
     pub(super) fn new(hit: &Hit, weight: f64) -> Weighted {
         let is_relevancy = |detail: &ScoreDetail| {
-            !matches!(detail, ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. } | ScoreDetail::Vector(_))
+            !matches!(
+                detail,
+                ScoreDetail::Sort { .. }
+                    | ScoreDetail::GeoSort { .. }
+                    | ScoreDetail::Boost { .. }
+                    | ScoreDetail::Vector(_)
+            )
         };
-        let groups = hit.details.chunk_by(|one, next| is_relevancy(one) && is_relevancy(next));
+        // Boosts that multiply stand behind all else, and are part of the score.
+        let boosts = multiplied_boosts(&hit.details);
+        let is_part = |detail: &ScoreDetail| matches!(detail, ScoreDetail::Boost { is_multiplied: true, .. });
+        let end = hit.details.iter().position(is_part).unwrap_or(hit.details.len());
+        let groups = hit.details[..end].chunk_by(|one, next| is_relevancy(one) && is_relevancy(next));
         let values = groups.map(|group| match &group[0] {
             ScoreDetail::Sort { ascending, value, .. } => {
                 WeightedValue::Sort { ascending: *ascending, value: value.clone() }
@@ -40,8 +52,11 @@ impl Weighted {
             ScoreDetail::GeoSort { ascending, distance_m, .. } => {
                 WeightedValue::Geo { ascending: *ascending, distance_m: *distance_m }
             }
-            ScoreDetail::Vector(similarity) => WeightedValue::Score(f64::from(similarity.unwrap_or(0.0)) * weight),
-            _ => WeightedValue::Score(global_score(group) * weight),
+            // A rule by itself is like a sort by its factor.
+            ScoreDetail::Boost { factor, .. } => {
+                WeightedValue::Sort { ascending: false, value: SortedValue::Number(*factor) }
+            }
+            _ => WeightedValue::Score(run_score(group, boosts) * weight),
         });
         Weighted { values: values.collect(), score: hit.score * weight }
     }
@@ -134,7 +149,7 @@ impl WeightedValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lamina_engine::rank::Rank;
+    use lamina_engine::rank::{Rank, global_score};
 
     fn weighted(details: &[ScoreDetail], weight: f64) -> Weighted {
         let address = lamina_engine::index::DocumentAddress { segment: 0, doc: 0 };
@@ -176,6 +191,19 @@ mod tests {
         let sorted = weighted(&[year(true, SortedValue::Number(1.0)), rank(5)], 1.0);
         assert_eq!(weighted(&[rank(9)], 1.0).compare(&sorted), Ordering::Less);
         assert_eq!(weighted(&[rank(2)], 1.0).compare(&sorted), Ordering::Greater);
+    }
+
+    #[test]
+    fn boosts_multiply_scores_or_are_rules() {
+        let boost = |factor, is_multiplied| ScoreDetail::Boost { name: "boost", field: None, factor, is_multiplied };
+        let boosted = |place, factor| weighted(&[rank(place), boost(factor, true)], 1.0);
+        assert_eq!(boosted(3, 3.0).compare(&boosted(8, 1.0)), Ordering::Less);
+        assert_eq!(boosted(3, 2.0).compare(&boosted(8, 1.0)), Ordering::Greater);
+        let near = |similarity, factor| weighted(&[ScoreDetail::Vector(Some(similarity)), boost(factor, true)], 1.0);
+        assert_eq!(near(0.5, 2.0).compare(&near(0.9, 1.0)), Ordering::Less);
+        let ruled = |place, factor| weighted(&[boost(factor, false), rank(place)], 1.0);
+        assert_eq!(ruled(1, 2.0).compare(&ruled(9, 1.5)), Ordering::Less);
+        assert_eq!(ruled(1, 2.0).compare(&ruled(9, 2.0)), Ordering::Greater);
     }
 
     #[test]

@@ -4,16 +4,17 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long,
-    out_of_range, size,
+    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit,
+    mark_too_long, out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::boosts;
 use crate::wire::generations;
 use crate::wire::json::{At, required};
 use crate::wire::point_in_time::PointInTime;
 
 /// The fields of a search, in the order in which messages list them.
-pub const FIELDS: [&str; 33] = [
+pub const FIELDS: [&str; 36] = [
     "q",
     "vector",
     "media",
@@ -47,6 +48,9 @@ pub const FIELDS: [&str; 33] = [
     "explain",
     "pointInTime",
     "at",
+    "boosts",
+    "distinctLimit",
+    "didYouMean",
 ];
 
 impl SearchQuery {
@@ -57,6 +61,7 @@ impl SearchQuery {
     pub fn from_body(body: &Value) -> ApiResult<SearchQuery> {
         let mut query = SearchQuery::default();
         At::root(body).fields(&FIELDS, |name, field| query.read_field(name, field))?;
+        query.check_network()?;
         Ok(query)
     }
 
@@ -71,6 +76,12 @@ impl SearchQuery {
             "filter" => self.filter = field.optional(|f| Ok(f.value().clone()))?,
             "sort" => self.sort = field.code(InvalidSearchSort).optional(|f| f.strings())?,
             "distinct" => self.distinct = field.code(InvalidSearchDistinct).optional(|f| f.string())?,
+            "distinctLimit" => {
+                let field = field.code(InvalidSearchDistinctLimit);
+                self.distinct_limit =
+                    field.optional(|at| distinct_limit(at.positive_integer()?).map_err(|reason| at.invalid(reason)))?;
+            }
+            "boosts" => self.boosts = field.code(InvalidSearchBoosts).optional(boosts::read_list)?,
             "matchingStrategy" => {
                 let strategy = field.code(InvalidSearchMatchingStrategy).one_of(&MATCHING_STRATEGIES)?;
                 self.matching_strategy = Some(strategy);
@@ -135,6 +146,7 @@ impl SearchQuery {
             "showPerformanceDetails" => {
                 self.show_performance_details = field.code(InvalidSearchShowPerformanceDetails).boolean()?;
             }
+            "didYouMean" => self.did_you_mean = field.code(InvalidSearchDidYouMean).boolean()?,
             "facets" => self.read_facets(field.code(InvalidSearchFacets))?,
             "explain" => self.explain = explain(field.code(InvalidSearchExplain))?,
             _ => {}

@@ -12,11 +12,13 @@ mod reference;
 mod tests;
 
 use lamina_engine::index::At;
+use lamina_engine::index::settings::BoostRule;
 use lamina_engine::search::MatchingStrategy;
 use lamina_engine::text::Language;
 use serde_json::Value;
 
 use super::point_in_time::PointInTime;
+use crate::error::{ApiError, ApiResult, Code};
 
 pub use body::FIELDS;
 pub(super) use body::{is_personalized, personalization_unavailable};
@@ -29,6 +31,9 @@ pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_pa
 pub const DEFAULT_LIMIT: usize = 20;
 /// Words of a cropped text when nothing else is asked for.
 pub const DEFAULT_CROP_LENGTH: usize = 10;
+
+/// Hits of each value of the distinct attribute, at most.
+pub const DISTINCT_LIMIT_MAX: u32 = 1000;
 
 /// Bytes of what is put around each match, and where a text was cut: a mark is copied as often as there are matches.
 pub const MARK_BYTES_MAX: usize = 1024;
@@ -79,8 +84,12 @@ pub struct SearchQuery {
     pub filter: Option<Value>,
     /// `attribute:asc` and the like; the syntax is the engine's.
     pub sort: Option<Vec<String>>,
+    /// In place of the boosts of the settings.
+    pub boosts: Option<Vec<BoostRule>>,
     /// Overrides the index's distinct attribute.
     pub distinct: Option<String>,
+    /// Hits of each value of that attribute; `None`: one, and groups are not counted.
+    pub distinct_limit: Option<u32>,
     /// Names or patterns of attributes whose values are counted.
     pub facets: Option<Vec<String>>,
     /// Those of `facets` that ask for ranges, histograms and statistics.
@@ -99,6 +108,8 @@ pub struct SearchQuery {
     pub ranking_score_threshold: Option<f64>,
     /// Languages of `q`; empty: found out.
     pub locales: Vec<Language>,
+    /// Whether the answer names a query that finds more or better hits.
+    pub did_you_mean: bool,
     /// Explain why hits are hits.
     pub explain: Option<ExplainQuery>,
     /// Whether all servers of the network are asked.
@@ -138,7 +149,9 @@ impl Default for SearchQuery {
             show_performance_details: false,
             filter: None,
             sort: None,
+            boosts: None,
             distinct: None,
+            distinct_limit: None,
             facets: None,
             measures: Vec::new(),
             highlight_pre_tag: "<em>".to_owned(),
@@ -148,6 +161,7 @@ impl Default for SearchQuery {
             attributes_to_search_on: None,
             ranking_score_threshold: None,
             locales: Vec::new(),
+            did_you_mean: false,
             explain: None,
             use_network: false,
             at: None,
@@ -194,6 +208,26 @@ impl SearchQuery {
         self.q.as_deref().filter(|q| !q.trim().is_empty())
     }
 
+    /// Refuses what several servers cannot say together.
+    ///
+    /// # Errors
+    /// With the code of the parameter.
+    pub(in crate::wire) fn check_network(&self) -> ApiResult<()> {
+        if self.use_network && self.did_you_mean {
+            return Err(ApiError::new(
+                Code::InvalidSearchDidYouMean,
+                "`didYouMean` cannot be used with `useNetwork`: each server knows its own words only.",
+            ));
+        }
+        if self.use_network && self.distinct_limit.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchDistinctLimit,
+                "`distinctLimit` cannot be used with `useNetwork`: each server would have groups of its own.",
+            ));
+        }
+        Ok(())
+    }
+
     /// Page mode as soon as one of its two parameters is there.
     pub fn window(&self) -> Window {
         match (self.page, self.hits_per_page) {
@@ -226,6 +260,12 @@ pub fn fusion_names() -> Vec<&'static str> {
 /// A count; what does not fit the machine is as good as infinite.
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// How many hits each value of the distinct attribute may have, or why that is refused.
+fn distinct_limit(number: u64) -> Result<u32, String> {
+    let limit = u32::try_from(number).ok().filter(|limit| (1..=DISTINCT_LIMIT_MAX).contains(limit));
+    limit.ok_or_else(|| format!("expected a number from 1 to {DISTINCT_LIMIT_MAX}, but found {number}"))
 }
 
 /// A number of a vector, rounded to 32 bits, or why it is refused: they can't hold it.

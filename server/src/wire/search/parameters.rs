@@ -1,16 +1,22 @@
 //! A search in a query string.
 
+use lamina_engine::index::settings::BoostRule;
 use lamina_engine::text::Language;
 use serde_json::Value;
 
 use super::body::personalization_unavailable;
-use super::{Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, mark_too_long, out_of_range, size};
+use super::{
+    Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long, out_of_range,
+    size,
+};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::boosts;
+use crate::wire::json::At;
 use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::{generations, locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
-pub const PARAMETERS: [&str; 36] = [
+pub const PARAMETERS: [&str; 39] = [
     "q",
     "vector",
     "offset",
@@ -47,6 +53,9 @@ pub const PARAMETERS: [&str; 36] = [
     "pointInTime",
     "pointInTimeKeepAliveMs",
     "at",
+    "boosts",
+    "distinctLimit",
+    "didYouMean",
 ];
 
 impl SearchQuery {
@@ -92,6 +101,7 @@ impl SearchQuery {
                 Some(Hybrid { embedder, semantic_ratio: ratio.unwrap_or(Hybrid::DEFAULT_RATIO), fusion })
             }
         };
+        query.check_network()?;
         Ok(query)
     }
 
@@ -130,6 +140,12 @@ impl SearchQuery {
             }
             "at" => self.at = Some(generations::state_parameter(&parameter.code(InvalidSearchAt))?),
             "useNetwork" => self.use_network = parameter.code(InvalidSearchUseNetwork).boolean()?,
+            "distinctLimit" => {
+                let parameter = parameter.code(InvalidSearchDistinctLimit);
+                let limit = distinct_limit(parameter.positive_integer()?);
+                self.distinct_limit = Some(limit.map_err(|reason| parameter.invalid(reason))?);
+            }
+            "boosts" => self.boosts = Some(boost_list(&parameter.code(InvalidSearchBoosts))?),
             _ => self.read_shown_parameter(name, parameter)?,
         }
         Ok(())
@@ -172,6 +188,7 @@ impl SearchQuery {
                 self.show_performance_details = parameter.code(InvalidSearchShowPerformanceDetails).boolean()?;
             }
             "facets" => self.facets = Some(parameter.code(InvalidSearchFacets).strings()?),
+            "didYouMean" => self.did_you_mean = parameter.code(InvalidSearchDidYouMean).boolean()?,
             "explain" => {
                 if parameter.code(InvalidSearchExplain).boolean()? {
                     self.explain.get_or_insert_default();
@@ -185,6 +202,13 @@ impl SearchQuery {
         }
         Ok(())
     }
+}
+
+/// The list as JSON, as a body has it.
+fn boost_list(parameter: &Parameter<'_>) -> ApiResult<Vec<BoostRule>> {
+    let value: Value =
+        serde_json::from_str(parameter.text()?).map_err(|error| parameter.invalid(format!("no JSON: {error}")))?;
+    boosts::read_list(At::root(&value).code(Code::InvalidSearchBoosts))
 }
 
 /// What is put around matches, or where a text was cut.

@@ -30,6 +30,7 @@ impl SearchQuery {
             "showRankingScoreDetails" => json!(self.show_ranking_score_details),
             "filter" => json!(self.filter),
             "sort" => json!(self.sort),
+            "boosts" => json!(self.boosts),
             "highlightPreTag" => json!(self.highlight_pre_tag),
             "highlightPostTag" => json!(self.highlight_post_tag),
             "cropMarker" => json!(self.crop_marker),
@@ -51,6 +52,8 @@ impl SearchQuery {
             }
             // Of this server: where it sends the query, which state it holds, and what it refuses.
             "useNetwork" | "pointInTime" | "at" | "personalize" => Value::Null,
+            // No merged list has groups, or a query of its own.
+            "distinctLimit" | "didYouMean" => Value::Null,
             other => unreachable!("`{other}` is a field of a search: say here what others get of it"),
         }
     }
@@ -83,6 +86,7 @@ mod tests {
             "attributesToCrop": ["b:3"], "cropLength": 7, "showMatchesPosition": true, "filter": ["x = 1", ["y = 2"]],
             "sort": ["z:asc"], "highlightPreTag": "<b>", "matchingStrategy": "frequency", "locales": ["fra"],
             "rankingScoreThreshold": 0.5, "vector": [0.5, 1.0], "explain": {"documentId": 7},
+            "boosts": [{"boost": {"field": "n", "weight": 0.5}}, {"boostIf": {"filter": "a = 1", "weight": 2}}],
         });
         let query = SearchQuery::from_body(&body).unwrap();
         let written = Value::Object(query.as_federated_query());

@@ -1,15 +1,18 @@
-//! `rankingRules`: names, reserved ones, and the mixture that makes no sense.
+//! `rankingRules`: names, reserved ones, boosts, and the mixture that makes no sense.
 
-use lamina_engine::index::settings::{RankingRule, SettingId};
-use lamina_engine::index::{Setting, SettingsPatch};
+use lamina_engine::condition::check_filter;
+use lamina_engine::index::settings::{Boost, BoostRule, RankingRule, SettingId};
+use lamina_engine::index::{Setting, Settings, SettingsPatch};
 use serde_json::{Value, json};
 
 use super::bounds;
 use super::kind::{Figure, Figures, Reference, SettingKind};
 use super::values::{sent, setting};
-use crate::error::{ApiResult, Code};
+use crate::engine_errors::Sentence;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::options::Feature;
 use crate::wire::json::At;
-use crate::wire::schema;
+use crate::wire::{boosts, schema};
 
 pub(super) const RANKING_RULES: SettingKind = SettingKind {
     id: SettingId::RankingRules,
@@ -24,22 +27,29 @@ pub(super) const RANKING_RULES: SettingKind = SettingKind {
     written: |settings| write_all(&settings.ranking_rules),
     sent: |patch| sent(&patch.ranking_rules, |rules| write_all(rules)),
     schema: || {
-        schema::list(json!({
+        let name = json!({
             "type": "string",
             "pattern": "^(words|typo|proximity|attribute|attributeRank|wordPosition|sort|exactness|.+:(asc|desc))$",
-        }))
+        });
+        schema::list(json!({ "anyOf": [name, boosts::schema()] }))
     },
+    check_features: |value, is_on| {
+        let rules = value.as_array().into_iter().flatten().filter(|rule| rule.is_object());
+        let rules: Vec<BoostRule> = rules.filter_map(|rule| BoostRule::try_from(rule.clone()).ok()).collect();
+        boosts::check_contains(&rules, is_on(Feature::ContainsFilter))
+    },
+    check_merged,
     figures,
     reference: Reference {
         purpose: "the order of hits: each rule decides among those that are equal by the rules before it",
-        value: "array of strings: names of rules, `attribute:asc`, `attribute:desc`",
+        value: "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](relevance.md#boosts), which are objects",
         example: r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
     },
     ..SettingKind::PLAIN
 };
 
 fn write_all(rules: &[RankingRule]) -> Value {
-    rules.iter().map(|rule| Value::String(rule.to_string())).collect()
+    rules.iter().cloned().map(Value::from).collect()
 }
 
 fn figures(patch: &SettingsPatch) -> Figures {
@@ -63,6 +73,7 @@ fn figures(patch: &SettingsPatch) -> Figures {
     let value = |rule: &RankingRule| match rule {
         RankingRule::Asc(_) => "*:asc".to_owned(),
         RankingRule::Desc(_) => "*:desc".to_owned(),
+        RankingRule::Boost(rule) => rule.name().to_owned(),
         other => other.to_string(),
     };
     let values = rules.iter().map(value).collect::<Vec<String>>().join(", ");
@@ -79,10 +90,30 @@ fn read(at: At<'_>) -> ApiResult<Vec<RankingRule>> {
              alone, or `attributeRank` and `wordPosition`.",
         ));
     }
+    boosts::check_count(&at, rules.iter().filter(|rule| rule.boost().is_some()).count())?;
     Ok(rules)
 }
 
+/// What filters of boosts read has to be filterable, now and after later changes.
+fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiResult<()> {
+    if patch.ranking_rules.is_unset() && patch.filterable_attributes.is_unset() {
+        return Ok(());
+    }
+    for rule in after.boosts() {
+        if let Boost::Filter(boost) = rule.boost() {
+            check_filter(&boost.filter, after).map_err(|error| {
+                let message = format!("A `boostIf` of `rankingRules` cannot be evaluated: {}", error.sentence());
+                ApiError::new(Code::InvalidSettingsRankingRules, message)
+            })?;
+        }
+    }
+    Ok(())
+}
+
 fn rule(at: At<'_>) -> ApiResult<RankingRule> {
+    if at.value().is_object() {
+        return boosts::read(&at).map(RankingRule::Boost);
+    }
     let name = at.string()?;
     if let Some(reason) = reserved(&name) {
         return Err(at.invalid(reason));
