@@ -13,7 +13,7 @@ use lamina_engine::geo::{Area, Circle, Region, ShapeRegion};
 use lamina_engine::highlight::{CropSelection, FormatOptions, Formatter, Projection, Selection};
 use lamina_engine::id::{FIRST_TERM, Gap, SegmentId};
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
-use lamina_engine::query::parse_query;
+use lamina_engine::query::{ParseOptions, parse_query};
 use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::{BoxRelation, SegmentMeta, SegmentReader, SegmentWriter, SegmentWriterOptions};
 use lamina_engine::storage::{Directory, MemoryDirectory, write_file};
@@ -110,7 +110,15 @@ pub fn query(data: &[u8]) {
         end = token.range.end;
     }
     for prefix_search in [false, true] {
-        parse_query(&text, &TOKENIZER, &[], &Default::default(), prefix_search, 100);
+        let stop_words = Default::default();
+        let options = ParseOptions {
+            languages: &[],
+            stop_words: &stop_words,
+            prefix_search,
+            possessives: prefix_search,
+            terms_max: 100,
+        };
+        parse_query(&text, &TOKENIZER, &options);
     }
     // Long queries are bounded by their terms, not by this target's patience.
     let query: String = text.chars().take(200).collect();

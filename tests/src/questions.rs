@@ -288,3 +288,67 @@ fn what_a_limit_cuts_is_reported() {
     assert_eq!((&answer["degraded"], &answer["degradedReasons"]), (&json!(true), &json!(["queryTerms"])));
     assert_eq!(merged(json!({"limit": 1}), json!([{"indexUid": "films"}])).0, None);
 }
+
+/// `bm25` and `searchableAttributesWeights` act at once, on questions only.
+#[test]
+fn constants_and_weights_order_the_hits_of_questions() {
+    let server = Server::start();
+    server.add(
+        "notes",
+        json!([
+            {"id": 1, "title": "storm storm storm", "about": "A long text of many words that say nothing of it at all."},
+            {"id": 2, "title": "storm", "about": "nothing"},
+            {"id": 3, "title": "nothing", "about": "storm and some more words"},
+            {"id": 4, "title": "other", "about": "other"},
+        ]),
+    );
+    server.set("notes", json!({"searchableAttributes": ["title", "about"]}));
+    let order = |strategy: &str| -> Vec<u64> {
+        let ids = server.ids("notes", json!({"q": "storm ", "matchingStrategy": strategy}));
+        ids.iter().filter_map(Value::as_u64).collect()
+    };
+    assert_eq!(order("any"), [1, 2, 3]);
+    let by_rules = order("last");
+    // How often a word occurs is nothing: 1 and 2 are equal, and so is 3.
+    server.set("notes", json!({"bm25": {"k1": 0}}));
+    let scores = |query: Value| -> Vec<Value> {
+        let answer = server.search("notes", query);
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["_rankingScore"].clone()).collect()
+    };
+    let same = scores(json!({"q": "storm ", "matchingStrategy": "any", "showRankingScore": true}));
+    assert!(same.len() == 3 && same.iter().all(|score| *score == same[0]), "{same:?}");
+    // A long field counts less, unless b is 0.
+    server.set("notes", json!({"bm25": {"k1": null, "b": 0}}));
+    assert_eq!(server.get("/indexes/notes/settings/bm25").ok(), json!({"k1": 1.2, "b": 0.0}));
+    assert_eq!(order("any"), [1, 2, 3]);
+    server.set("notes", json!({"bm25": null, "searchableAttributesWeights": {"title": 0.5, "about": 5}}));
+    assert_eq!(order("any")[0], 3);
+    assert_eq!(order("last"), by_rules);
+    server.set("notes", json!({"searchableAttributesWeights": null}));
+    assert_eq!(order("any"), [1, 2, 3]);
+    assert_eq!(server.get("/indexes/notes/settings").ok().get("bm25"), None);
+    server.patch("/indexes/notes/settings/bm25", json!({"b": 2})).refused(400, "invalid_settings_bm25");
+    server
+        .put("/indexes/notes/settings/searchable-attributes-weights", json!({"title": 0}))
+        .refused(400, "invalid_settings_searchable_attributes_weights");
+}
+
+/// Neighbours of a question count a little more side by side, and no more than that.
+#[test]
+fn words_side_by_side_count_more() {
+    let server = Server::start();
+    server.add(
+        "notes",
+        json!([
+            {"id": 1, "text": "paper made of the red white and blue"},
+            {"id": 2, "text": "the red paper made of white and blue"},
+            {"id": 3, "text": "red paper red paper red paper"},
+            {"id": 4, "text": "something else"},
+            {"id": 5, "text": "something else"},
+            {"id": 6, "text": "something else"},
+        ]),
+    );
+    let ids = |query: &str| server.ids("notes", json!({"q": query, "matchingStrategy": "any"}));
+    assert_eq!(ids("red paper ")[1..], [2, 1].map(|id| json!(id)));
+    assert_eq!(ids("white paper red blue ")[..2], [1, 2].map(|id| json!(id)), "equal: in their order");
+}

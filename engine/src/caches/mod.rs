@@ -39,6 +39,18 @@ pub(crate) type ElementCache = BoundedCache<Box<str>, DocSet>;
 /// Terms that share the stem of a word. Finding them takes stemming all that begin like it.
 pub(crate) type FormsCache = BoundedCache<FormsKey, Vec<TermOrdinal>>;
 
+/// Documents of the forms of a word, by the word itself, if the segment knows it, and its forms.
+pub(crate) type FormDocsCache = BoundedCache<Box<[TermOrdinal]>, FormDocs>;
+
+/// The documents of the forms of a word.
+#[derive(Debug)]
+pub(crate) struct FormDocs {
+    /// Those that hold another form than the word itself.
+    pub(crate) docs: DocSet,
+    /// Those that hold several forms, the word itself among them.
+    pub(crate) several: DocSet,
+}
+
 /// A word and the language of its stem.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FormsKey {
@@ -77,7 +89,7 @@ pub(crate) struct WordDocsKey {
 /// Terms by their number of typos: one, two; ascending.
 pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// The caches of one segment: seven of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
+/// The caches of one segment: eight of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
 /// rankings.
 #[derive(Debug)]
 pub struct SegmentCaches {
@@ -88,6 +100,7 @@ pub struct SegmentCaches {
     pub(crate) word_docs: WordDocsCache,
     pub(crate) forms: FormsCache,
     pub(crate) elements: ElementCache,
+    pub(crate) form_docs: FormDocsCache,
     /// The language of the texts, once it was asked for; `None` in it when they do not say.
     pub(crate) language: OnceLock<Option<Language>>,
     pub(crate) ceilings: CeilingCache,
@@ -113,6 +126,7 @@ impl SegmentCaches {
             word_docs: WordDocsCache::new(doc_count),
             forms: FormsCache::new(doc_count),
             elements: ElementCache::new(doc_count),
+            form_docs: FormDocsCache::new(doc_count),
             language: OnceLock::new(),
             ceilings: CeilingCache::default(),
             warm_up_begun: AtomicBool::new(false),
@@ -157,6 +171,18 @@ impl HeapBytes for WordDocsKey {
 impl HeapBytes for FormsKey {
     fn heap_bytes(&self) -> usize {
         self.word.len()
+    }
+}
+
+impl HeapBytes for Box<[TermOrdinal]> {
+    fn heap_bytes(&self) -> usize {
+        size_of_val::<[TermOrdinal]>(self)
+    }
+}
+
+impl HeapBytes for FormDocs {
+    fn heap_bytes(&self) -> usize {
+        self.docs.heap_bytes() + self.several.heap_bytes()
     }
 }
 

@@ -42,9 +42,11 @@ pub struct SegmentQuery<'a> {
     /// Ordinals of stop words, ascending.
     stop: Vec<TermOrdinal>,
     /// By field set code: whether the set has a searched field; `None` when every set has.
-    searched: Option<Vec<bool>>,
+    pub(super) searched: Option<Vec<bool>>,
     /// The same for fields that typos reach.
-    searched_typos: Option<Vec<bool>>,
+    pub(super) searched_typos: Option<Vec<bool>>,
+    /// The same for fields in which forms of words count.
+    pub(super) searched_forms: Option<Vec<bool>>,
     docs: Vec<OnceLock<Arc<DocSet>>>,
     /// By node: documents that have its split.
     split_docs: HashMap<usize, Arc<DocSet>>,
@@ -75,6 +77,7 @@ impl<'a> SegmentQuery<'a> {
         };
         let searched = allowed(&|f| options.weight(f) != NOT_SEARCHED);
         let searched_typos = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.typos_reach(f));
+        let searched_forms = allowed(&|f| options.weight(f) != NOT_SEARCHED && options.forms_reach(f));
         let docs = (0..vertex_count(graph)).map(|_| OnceLock::new()).collect();
         SegmentQuery {
             reader,
@@ -86,6 +89,7 @@ impl<'a> SegmentQuery<'a> {
             stop,
             searched,
             searched_typos,
+            searched_forms,
             docs,
             split_docs: HashMap::new(),
         }
@@ -157,6 +161,9 @@ impl<'a> SegmentQuery<'a> {
                 } else {
                     self.prefix(node)
                 };
+                if self.options.forms.as_words && !e.forms.is_empty() {
+                    docs.or_assign(&self.forms_docs(&e.forms));
+                }
                 for words in e.synonyms.iter().chain(&e.phrase) {
                     docs.or_assign(&self.phrase(words));
                 }
@@ -183,6 +190,7 @@ impl<'a> SegmentQuery<'a> {
             || self.options.typos.exact_numbers
             || phrase.is_some()
             || !e.synonyms.is_empty()
+            || (self.options.forms.as_words && !e.forms.is_empty())
             || (class == 1 && self.split_docs.contains_key(&node));
         if depends {
             return None;
@@ -209,11 +217,11 @@ impl<'a> SegmentQuery<'a> {
         Some(sum)
     }
 
-    /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms.
+    /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms, forms.
     pub(crate) fn completes(&self, level: &Level) -> bool {
         level.starting.iter().flatten().any(|&n| {
             let e = &self.expansions[n];
-            !e.prefix.is_empty() || !e.synonyms.is_empty()
+            !e.prefix.is_empty() || !e.synonyms.is_empty() || !e.forms.is_empty()
         })
     }
 
@@ -263,21 +271,6 @@ impl<'a> SegmentQuery<'a> {
         (0..CLASSES).all(|class| self.docs(node, class).is_empty())
     }
 
-    /// Documents of any of some terms, in the searched fields.
-    pub(crate) fn words_docs(&self, ordinals: &[TermOrdinal]) -> DocSet {
-        self.union(ordinals.iter().copied(), self.searched.as_deref())
-    }
-
-    /// Documents of one term in the searched fields.
-    pub fn term_docs(&self, ordinal: TermOrdinal) -> DocSet {
-        self.union(std::iter::once(ordinal), self.searched.as_deref())
-    }
-
-    /// Documents of some misspelt forms, in the searched fields that typos reach.
-    pub(crate) fn misspelt_docs(&self, ordinals: &[TermOrdinal]) -> DocSet {
-        self.union(ordinals.iter().copied(), self.searched_typos.as_deref())
-    }
-
     /// Documents that hold a word as two, once its split is known.
     pub(crate) fn split_docs(&self, node: usize) -> Option<&DocSet> {
         self.split_docs.get(&node).map(|docs| &**docs)
@@ -296,7 +289,11 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// Documents that hold any of the terms, in fields that `allowed` accepts by field set code.
-    fn union(&self, ordinals: impl Iterator<Item = TermOrdinal> + Clone, allowed: Option<&[bool]>) -> DocSet {
+    pub(super) fn union(
+        &self,
+        ordinals: impl Iterator<Item = TermOrdinal> + Clone,
+        allowed: Option<&[bool]>,
+    ) -> DocSet {
         let postings = self.reader.postings();
         let mut rest = ordinals.clone();
         match (rest.next(), rest.next(), allowed) {

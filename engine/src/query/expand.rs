@@ -7,7 +7,7 @@ use super::graph::{Node, WORD_BYTES_MAX};
 use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
 use super::walk::{first_character, other_first, visit_same_first};
-use super::word_forms::forms;
+use super::word_forms::{forms, phrases};
 use crate::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
 use crate::id::TermOrdinal;
 use crate::segment::Terms;
@@ -21,16 +21,23 @@ pub struct Expansion {
     pub exact: Option<TermOrdinal>,
     /// Words that start with it, itself included; empty when the node is no prefix.
     pub prefix: Range<TermOrdinal>,
-    /// Other words with the same stem; looked for where [`QueryOptions::form_languages`] says so.
+    /// Other forms of the word; looked for where [`QueryOptions::forms`] says so.
     pub forms: Vec<TermOrdinal>,
     pub one_typo: Vec<TermOrdinal>,
     pub two_typos: Vec<TermOrdinal>,
-    /// Sequences of words that mean the same, all of them in the dictionary.
+    /// Sequences of words that mean the same, all of them in the dictionary. Of a phrase with forms: all that it stands for.
     pub synonyms: Vec<Vec<Option<TermOrdinal>>>,
     /// The quoted phrase, if all its words are in the dictionary.
     pub phrase: Option<Vec<Option<TermOrdinal>>>,
     /// The two words it is split into; set once the best split over all segments is known.
     pub split: Option<[TermOrdinal; 2]>,
+}
+
+impl Expansion {
+    /// The forms that stand for the word itself in the relevancy rules.
+    pub(crate) fn forms_as_words(&self, options: &QueryOptions) -> &[TermOrdinal] {
+        if options.forms.as_words { &self.forms } else { &[] }
+    }
 }
 
 /// Ordinals of a sequence of words, if all of them are in the dictionary. Stop words stand for themselves in it.
@@ -43,6 +50,12 @@ pub fn expand(segment: CachedSegment<'_>, node: &Node, options: &QueryOptions, s
     let terms = segment.reader.terms();
     if let Some(words) = &node.phrase {
         let phrase = sequence(terms, words);
+        if options.forms.in_phrases {
+            let phrases = phrases(segment, words, &options.forms);
+            if phrases.len() > usize::from(phrase.is_some()) {
+                return Expansion { synonyms: phrases, ..Expansion::default() };
+            }
+        }
         return Expansion { phrase, ..Expansion::default() };
     }
     if node.text.len() > WORD_BYTES_MAX {
@@ -55,15 +68,17 @@ pub fn expand(segment: CachedSegment<'_>, node: &Node, options: &QueryOptions, s
         ..Expansion::default()
     };
     out.synonyms = node.synonyms.iter().filter_map(|words| sequence(terms, words)).collect();
-    if !options.form_languages.is_empty() && !node.is_ngram() {
-        out.forms = forms(segment, &node.text, &options.form_languages);
+    if options.forms.enabled && !node.is_ngram() {
+        out.forms = forms(segment, &node.text, &options.forms);
         out.forms.retain(|&ordinal| allowed(ordinal));
     }
     if node.budget == 0 {
         return out;
     }
     let near = segment.caches.typos.get_or_find(typo_key(node), || near(segment, node));
-    let forms = out.forms.clone();
+    // Where a form does not count, it is a typo if it is near enough.
+    let has_all_fields = options.forms.allowed.iter().all(|&is_allowed| is_allowed);
+    let forms = if has_all_fields { out.forms.clone() } else { Vec::new() };
     let counts = |ordinal: TermOrdinal| {
         let number = || std::str::from_utf8(&terms.term(ordinal)).is_ok_and(is_number);
         allowed(ordinal) && forms.binary_search(&ordinal).is_err() && !(options.typos.exact_numbers && number())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use crate::id::FieldId;
+use crate::index::settings::KnownForms;
 use crate::text::Language;
 
 /// Weight of a field that is not searched.
@@ -29,10 +30,27 @@ pub struct QueryOptions {
     pub searchable: Vec<bool>,
     /// Largest weight any field of the index can have.
     pub max_weight: u16,
-    /// Languages whose stems are looked for: terms that share the stem of a word count as forms of it. None: words as they are.
-    pub form_languages: Vec<Language>,
+    /// Which other forms of words count.
+    pub forms: FormOptions,
     /// Per field: words there are matched by typos too.
     pub typos_allowed: Vec<bool>,
+}
+
+/// Which other forms of words count.
+#[derive(Clone, Debug, Default)]
+pub struct FormOptions {
+    /// None: words count as they are.
+    pub enabled: bool,
+    /// Languages whose stems are looked for: terms that share the stem of a word count as forms of it.
+    pub languages: Vec<Language>,
+    /// What the settings say of single words.
+    pub(crate) known: Arc<KnownForms>,
+    /// Per field: words there are matched by other forms too.
+    pub allowed: Vec<bool>,
+    /// A form stands for the word in the relevancy rules. Questions count it on its own.
+    pub as_words: bool,
+    /// Forms count in phrases, too.
+    pub in_phrases: bool,
 }
 
 /// When a word may be misspelt.
@@ -101,6 +119,11 @@ impl QueryOptions {
             .iter()
             .zip(&self.weights)
             .any(|(&is_searchable, &weight)| is_searchable && weight == NOT_SEARCHED)
+    }
+
+    /// Whether forms of words count in a field.
+    pub fn forms_reach(&self, field: FieldId) -> bool {
+        self.forms.allowed.get(usize::from(field)).copied().unwrap_or(true)
     }
 
     /// Whether typos reach words of a field.

@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 
 use crate::index::embedding::cut;
-use crate::text::{Language, TokenKind, Tokenizer};
+use crate::text::{Language, Token, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
@@ -116,6 +116,27 @@ impl PhraseBuilder {
     }
 }
 
+/// How the text of a query is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct ParseOptions<'a> {
+    pub languages: &'a [Language],
+    /// In normal form.
+    pub stop_words: &'a HashSet<String>,
+    pub prefix_search: bool,
+    /// The `s` of `people's` is no word.
+    pub possessives: bool,
+    /// Further terms are left out.
+    pub terms_max: usize,
+}
+
+/// Whether a token is the `s` of a possessive.
+fn is_possessive(text: &str, tokens: &[Token<'_>], index: usize) -> bool {
+    let Some([owner, apostrophe, s]) = index.checked_sub(2).and_then(|first| tokens.get(first..=index)) else {
+        return false;
+    };
+    owner.kind == TokenKind::Word && s.text == "s" && ["'", "\u{2019}"].contains(&&text[apostrophe.range.clone()])
+}
+
 /// Parses `text`, or as much of it as counts. Cost: linear in its length.
 ///
 /// * `"…"` is a phrase, to the end when unclosed; a hard separator inside starts another phrase.
@@ -123,14 +144,9 @@ impl PhraseBuilder {
 /// * `-word`, `-"…"` exclude, at the start of the text or after white space.
 /// * The last word is a prefix when `prefix_search` is set and nothing follows it.
 /// * Stop words (in normal form) are dropped, but for the last word and inside phrases.
-pub fn parse_query(
-    text: &str,
-    tokenizer: &Tokenizer,
-    languages: &[Language],
-    stop_words: &HashSet<String>,
-    prefix_search: bool,
-    terms_max: usize,
-) -> ParsedQuery {
+/// * The `s` of a possessive is dropped when `possessives` is set.
+pub fn parse_query(text: &str, tokenizer: &Tokenizer, options: &ParseOptions<'_>) -> ParsedQuery {
+    let ParseOptions { languages, stop_words, prefix_search, possessives, terms_max } = *options;
     let (text, rest) = text.split_at(cut(text, QUERY_BYTES_MAX).len());
     let tokens = tokenizer.tokens(text, languages);
     let mut parser = Parser::new();
@@ -147,7 +163,8 @@ pub fn parse_query(
                 let is_stop_word = !stop_words.is_empty() && stop_words.contains(token.text.as_ref());
                 let is_last = index + 1 == tokens.len() && rest.is_empty();
                 let prefix = is_last && prefix_search;
-                parser.word(&token.text, is_stop_word, is_last, prefix);
+                let is_s = possessives && is_possessive(text, &tokens, index);
+                parser.word(&token.text, [is_stop_word, is_s], is_last, prefix);
             }
             TokenKind::HardSeparator | TokenKind::SoftSeparator => {
                 let is_hard = token.kind == TokenKind::HardSeparator;
@@ -187,7 +204,8 @@ impl Parser {
         }
     }
 
-    fn word(&mut self, text: &str, is_stop_word: bool, is_last: bool, prefix: bool) {
+    /// `is_s`: of a possessive, so no word outside of a phrase.
+    fn word(&mut self, text: &str, [is_stop_word, is_s]: [bool; 2], is_last: bool, prefix: bool) {
         self.position = self.position.wrapping_add(1);
         if let Some(phrase) = &mut self.phrase {
             phrase.push(text.to_owned(), self.position, is_stop_word);
@@ -195,7 +213,7 @@ impl Parser {
         } else if self.negative {
             self.out.excluded.push(Excluded::Word(text.to_owned()));
             self.negative = false;
-        } else if is_last || !is_stop_word {
+        } else if !is_s && (is_last || !is_stop_word) {
             self.out.terms.push(QueryTerm {
                 kind: TermKind::Word { text: text.to_owned(), prefix },
                 first_position: self.position,
@@ -254,14 +272,40 @@ impl Parser {
 mod tests {
     use super::*;
 
+    fn parse_with(text: &str, stop_words: &HashSet<String>) -> ParsedQuery {
+        let options =
+            ParseOptions { languages: &[], stop_words, prefix_search: true, possessives: true, terms_max: TERMS_MAX };
+        parse_query(text, &Tokenizer::default(), &options)
+    }
+
+    #[test]
+    fn possessives_are_the_word_before_them() {
+        let words = |text: &str| -> Vec<(String, u16)> {
+            let word = |term: QueryTerm| match term.kind {
+                TermKind::Word { text, .. } => (text, term.first_position),
+                TermKind::Phrase(words) => (words.join("-"), term.first_position),
+            };
+            parse(text).terms.into_iter().map(word).collect()
+        };
+        assert_eq!(words("people's choice"), [("people".to_owned(), 0), ("choice".to_owned(), 2)]);
+        assert_eq!(words("the dog\u{2019}s"), [("the".to_owned(), 0), ("dog".to_owned(), 1)]);
+        assert_eq!(
+            words("s dogs ' s it's"),
+            [("s", 0), ("dogs", 1), ("s", 2), ("it", 3)].map(|(w, p)| (w.to_owned(), p))
+        );
+        assert_eq!(words("\"dog's bed\""), [("dog-s-bed".to_owned(), 0)], "phrases are what is written");
+        assert_eq!(parse("cat -dog's").excluded, [Excluded::Word("dog".to_owned())]);
+        assert_eq!(parse("cat -dog's").terms.len(), 1);
+    }
+
     fn parse(text: &str) -> ParsedQuery {
-        parse_query(text, &Tokenizer::default(), &[], &HashSet::new(), true, TERMS_MAX)
+        parse_with(text, &HashSet::new())
     }
 
     #[test]
     fn stop_words_stand_for_themselves_in_phrases_only() {
         let stop_words: HashSet<String> = ["the", "of"].map(str::to_owned).into();
-        let parse = |text: &str| parse_query(text, &Tokenizer::default(), &[], &stop_words, true, TERMS_MAX);
+        let parse = |text: &str| parse_with(text, &stop_words);
         let found = parse("The soup \"OF the day\" now");
         let shown: Vec<_> =
             found.terms.iter().map(|term| (term.first_position, term.stop_words, term.word_count())).collect();

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use thiserror::Error;
 
-use super::options::{NOT_SEARCHED, QueryOptions, TypoOptions};
+use super::options::{FormOptions, NOT_SEARCHED, QueryOptions, TypoOptions};
 use crate::index::Snapshot;
 use crate::index::settings::{
     AttributeList, AttributePattern, AvailableAttributes, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
@@ -76,7 +76,7 @@ pub fn resolve(snapshot: &Snapshot, search_on: Option<&[String]>) -> Result<Quer
             AttributeList::All => 0,
             AttributeList::These(listed) => u16::try_from(listed.len().saturating_sub(1)).unwrap_or(NOT_SEARCHED - 1),
         },
-        form_languages: Vec::new(),
+        forms: FormOptions::default(),
         typos_allowed: names()
             .map(|field| !typos.disable_on_attributes.iter().any(|attribute| covers(attribute, field)))
             .collect(),

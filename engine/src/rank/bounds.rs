@@ -226,7 +226,7 @@ enum Source<'q> {
 struct Forms<'q> {
     words: std::ops::Range<TermOrdinal>,
     misspelt: [&'q [TermOrdinal]; 2],
-    /// First words of the synonyms, and of the two words it is split into.
+    /// First words of the synonyms, other forms, and the first of the two words it is split into.
     first: Vec<TermOrdinal>,
 }
 
@@ -365,7 +365,9 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
         let words = Forms { words: first..first + 1, misspelt: [&[], &[]], first: Vec::new() };
         return Some((Source::Words(words), u64::from(postings.doc_freq(first))));
     }
-    let first = e.synonyms.iter().filter_map(|words| *words.first()?).chain(split.map(|[left, _]| left)).collect();
+    let synonyms = e.synonyms.iter().filter_map(|words| *words.first()?);
+    let forms = e.forms_as_words(query.options()).iter().copied();
+    let first = synonyms.chain(forms).chain(split.map(|[left, _]| left)).collect();
     let words = if e.prefix.is_empty() { e.exact.map_or(0..0, |o| o..o + 1) } else { e.prefix.clone() };
     let mut others = Forms { words: 0..0, misspelt, first };
     if !e.prefix.is_empty() && others.iter().next().is_none() {
@@ -427,7 +429,11 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
             }
         }
         Source::Words(words) if let Some(only) = words.single() => {
-            let kind = if exact == Some(only) || of_node.phrase.is_some() { Costs::Exact } else { Costs::Any };
+            let kind = if exact == Some(only) || query.expansions()[node].phrase.is_some() {
+                Costs::Exact
+            } else {
+                Costs::Any
+            };
             let table = table(postings.field_sets(), kind);
             postings.for_each_block(only, |block| table.add(&block, costs));
         }
@@ -445,7 +451,8 @@ fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, pack
     let postings = query.reader().postings();
     let of_node = &query.graph().nodes[node];
     // A phrase is bounded by its first word.
-    let exact = query.expansions()[node].exact.or(of_node.phrase.as_ref().map(|_| words.words.start));
+    let e = &query.expansions()[node];
+    let exact = e.exact.or(e.phrase.as_ref().map(|_| words.words.start));
     let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
     let mut least =
         PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, packing.none());

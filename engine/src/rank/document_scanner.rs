@@ -29,7 +29,8 @@ impl<'a> DocumentScanner<'a> {
             let run = &self.tokens[start..end as usize];
             start = end as usize;
             if self.options.is_searchable(field) {
-                matcher.field(field, run, self.options.typos_reach(field), found);
+                let others = [self.options.typos_reach(field), self.options.forms_reach(field)];
+                matcher.field(field, run, others, found);
             }
         }
         matcher.finish(found);

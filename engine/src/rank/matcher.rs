@@ -35,6 +35,10 @@ enum Slot {
         vertex: VertexIndex,
         exact: bool,
     },
+    /// Another form of a word.
+    Form {
+        vertex: VertexIndex,
+    },
     /// Word `index` of phrase `phrase`.
     Part {
         phrase: usize,
@@ -65,15 +69,18 @@ struct PrefixRange {
 /// Where a scan of one field stands.
 struct FieldScan {
     field: FieldId,
+    /// Misspelt words count.
     typos: bool,
+    /// Other forms of words count.
+    forms: bool,
     /// Of the last word; wraps to 0 at the first.
     position: u32,
     words: u32,
 }
 
 impl FieldScan {
-    fn start(field: FieldId, typos: bool) -> FieldScan {
-        FieldScan { field, typos, position: u32::MAX, words: 0 }
+    fn start(field: FieldId, [typos, forms]: [bool; 2]) -> FieldScan {
+        FieldScan { field, typos, forms, position: u32::MAX, words: 0 }
     }
 }
 
@@ -153,6 +160,9 @@ impl Matcher {
                 matcher.add_word(vertex(node, 0), exact, true);
             }
             matcher.add_range(vertex(node, 0), e.prefix.clone());
+            for &form in e.forms_as_words(query.options()) {
+                matcher.add_slot(form, Slot::Form { vertex: vertex(node, 0) });
+            }
             for words in &e.synonyms {
                 matcher.add_phrase(vertex(node, 0), words, false);
             }
@@ -223,9 +233,9 @@ impl Matcher {
         out.clear(self.vertices);
     }
 
-    /// Scans the ordinals of one field and adds what it finds; without `typos`, misspelt words are passed over.
-    pub(crate) fn field(&self, field: FieldId, ordinals: &[TermOrdinal], typos: bool, out: &mut Occurrences) {
-        let mut scan = FieldScan::start(field, typos);
+    /// Scans the ordinals of one field and adds what it finds. `others`: whether misspelt words count there, and other forms.
+    pub(crate) fn field(&self, field: FieldId, ordinals: &[TermOrdinal], others: [bool; 2], out: &mut Occurrences) {
+        let mut scan = FieldScan::start(field, others);
         ordinals.iter().for_each(|&ordinal| self.token(&mut scan, ordinal, out));
         self.end_field(&scan, out);
     }
@@ -259,10 +269,17 @@ impl Matcher {
 
     #[cold]
     fn candidate(&self, scan: &mut FieldScan, ordinal: TermOrdinal, out: &mut Occurrences) {
-        let FieldScan { field, position, typos, .. } = *scan;
+        let FieldScan { field, position, typos, forms, .. } = *scan;
         for slot in self.slots.get(&ordinal).into_iter().flatten() {
             match *slot {
                 Slot::Word { vertex, .. } if !typos && class_of(vertex) > 0 => {}
+                Slot::Form { vertex } if forms => {
+                    out.push(
+                        vertex,
+                        Occurrence { field, first: position, last: position, exact: false, phrase: false },
+                    );
+                }
+                Slot::Form { .. } => {}
                 Slot::Word { vertex, exact } => {
                     out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
                 }
@@ -328,7 +345,7 @@ mod tests {
         let mut out = Occurrences::default();
         m.begin(&mut out);
         for (i, f) in fields.iter().enumerate() {
-            m.field(i as FieldId, f, true, &mut out);
+            m.field(i as FieldId, f, [true, true], &mut out);
         }
         m.finish(&mut out);
         out

@@ -8,6 +8,7 @@ use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
 use crate::query::expand::Expansion;
 use crate::query::level::Level;
+use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::{GraphRule, Match};
@@ -29,13 +30,13 @@ pub(super) struct Neighbours {
 struct Neighbour {
     /// The word, or the completions of a prefix.
     words: Range<TermOrdinal>,
-    /// Its synonyms, and misspelt words if those count; of one of several words that which is nearer.
+    /// Its synonyms and forms, and misspelt words if those count; of one of several words that which is nearer.
     others: Vec<TermOrdinal>,
 }
 
 impl Neighbour {
     /// `side`: 0 when it stands before its neighbour, 1 when behind. `None` for a phrase.
-    fn new(expansion: &Expansion, side: usize, matched: Match) -> Option<Neighbour> {
+    fn new(expansion: &Expansion, side: usize, matched: Match, options: &QueryOptions) -> Option<Neighbour> {
         if expansion.phrase.is_some() {
             return None;
         }
@@ -46,6 +47,7 @@ impl Neighbour {
         };
         let nearer = |words: &[Option<TermOrdinal>]| if side == 0 { *words.last()? } else { *words.first()? };
         let mut others: Vec<_> = expansion.synonyms.iter().map(|words| nearer(words)).collect::<Option<_>>()?;
+        others.extend(expansion.forms_as_words(options));
         if matched == Match::Misspelt {
             others.extend(expansion.one_typo.iter().chain(&expansion.two_typos));
             others.extend(expansion.split.map(|words| words[1 - side]));
@@ -74,7 +76,7 @@ impl Neighbours {
             return None;
         }
         let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side, matched);
+        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side, matched, query.options());
         let graph = query.graph();
         let pairs: Vec<_> = nodes
             .windows(2)

@@ -13,7 +13,7 @@ use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::Expansion;
 use crate::query::options::NOT_SEARCHED;
-use crate::query::{Excluded, QueryGraph, SegmentQuery, TermKind};
+use crate::query::{Excluded, Node, QueryGraph, SegmentQuery, TermKind};
 use crate::rank::context::SegmentInput;
 use crate::rank::merge::RankedList;
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
@@ -355,6 +355,7 @@ impl Explainer<'_> {
     fn matches_in(&self, query: &SegmentQuery<'_>, field: FieldId, run: &[TermOrdinal], words: &mut [WordMatches]) {
         let field_name = self.snapshot.fields.name(field).unwrap_or_default();
         let has_typos = query.options().typos_reach(field);
+        let has_forms = query.options().forms_reach(field);
         for (node, expansion) in self.graph.nodes.iter().zip(query.expansions()) {
             let mut add = |kind: MatchKind, found: &[TermOrdinal], position: u32| {
                 let kind = if node.is_ngram() { MatchKind::Concatenation } else { kind };
@@ -367,7 +368,7 @@ impl Explainer<'_> {
                 words[node.first..node.first + node.len].iter_mut().for_each(|word| word.add(&found));
             };
             let split = expansion.split.map(|pair| pair.map(Some));
-            let sequences = sequences(expansion, split.as_ref());
+            let sequences = sequences(node, expansion, split.as_ref());
             let mut position = u32::MAX;
             for (at, &token) in run.iter().enumerate() {
                 if token == GAP {
@@ -375,7 +376,7 @@ impl Explainer<'_> {
                     continue;
                 }
                 position = position.wrapping_add(1);
-                if let Some(kind) = kind_of(query, expansion, has_typos, token) {
+                if let Some(kind) = kind_of(query, expansion, [has_typos, has_forms], token) {
                     add(kind, &[token], position);
                 }
                 for (kind, words) in &sequences {
@@ -411,10 +412,16 @@ fn spelt(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> String {
 }
 
 /// How a word of a document stands for one of the query by itself, if it does.
-fn kind_of(query: &SegmentQuery<'_>, of: &Expansion, has_typos: bool, token: TermOrdinal) -> Option<MatchKind> {
+/// `others`: whether misspelt words count, and other forms.
+fn kind_of(
+    query: &SegmentQuery<'_>,
+    of: &Expansion,
+    [has_typos, has_forms]: [bool; 2],
+    token: TermOrdinal,
+) -> Option<MatchKind> {
     if of.exact == Some(token) {
         Some(MatchKind::Exact)
-    } else if of.forms.binary_search(&token).is_ok() {
+    } else if has_forms && of.forms.binary_search(&token).is_ok() {
         Some(MatchKind::Stem)
     } else if of.prefix.contains(&token) && query.stop().binary_search(&token).is_err() {
         Some(MatchKind::Prefix)
@@ -431,8 +438,14 @@ fn kind_of(query: &SegmentQuery<'_>, of: &Expansion, has_typos: bool, token: Ter
 type Sequence<'a> = &'a [Option<TermOrdinal>];
 
 /// The words that stand for one of the query together.
-fn sequences<'a>(of: &'a Expansion, split: Option<&'a [Option<TermOrdinal>; 2]>) -> Vec<(MatchKind, Sequence<'a>)> {
-    let synonyms = of.synonyms.iter().map(|words| (MatchKind::Synonym, words.as_slice()));
+fn sequences<'a>(
+    node: &Node,
+    of: &'a Expansion,
+    split: Option<&'a [Option<TermOrdinal>; 2]>,
+) -> Vec<(MatchKind, Sequence<'a>)> {
+    // A phrase with forms has all that it stands for there.
+    let kind = if node.phrase.is_some() { MatchKind::Phrase } else { MatchKind::Synonym };
+    let synonyms = of.synonyms.iter().map(|words| (kind, words.as_slice()));
     let phrase = of.phrase.iter().map(|words| (MatchKind::Phrase, words.as_slice()));
     let split = split.map(|pair| (MatchKind::Split, pair.as_slice()));
     synonyms.chain(phrase).chain(split).collect()

@@ -1,6 +1,6 @@
 //! How the lists by words and by nearness become one.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Hit;
 use crate::index::DocumentAddress;
@@ -32,7 +32,14 @@ pub(super) struct Fused {
 
 /// Merges both lists. `None` when sorts come before relevancy, by which the hits are to be merged then. The order of the
 /// first hits does not depend on how many more there are, so pages fit together.
-pub(super) fn fuse(fusion: Fusion, ratio: f64, words: &[Hit], near: &[Hit]) -> Option<Vec<Fused>> {
+/// `whole`: hits of which a field is the query. They score 1 and come first, whatever is near.
+pub(super) fn fuse(
+    fusion: Fusion,
+    ratio: f64,
+    words: &[Hit],
+    near: &[Hit],
+    whole: &HashSet<DocumentAddress>,
+) -> Option<Vec<Fused>> {
     let is_sorted =
         |hit: &Hit| matches!(hit.details.first(), Some(ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. }));
     if fusion == Fusion::Score || words.iter().chain(near).any(is_sorted) {
@@ -55,18 +62,20 @@ pub(super) fn fuse(fusion: Fusion, ratio: f64, words: &[Hit], near: &[Hit]) -> O
     let fused = all.into_iter().map(|(mut hit, words, nearness)| {
         let share = |arm: Option<FusedArm>, weight: f64| arm.map_or(0.0, |arm| arm.share * weight);
         let (of_words, of_nearness) = (share(words, 1.0 - ratio), share(nearness, ratio));
-        hit.score = of_words + of_nearness;
+        let sum = of_words + of_nearness;
+        let is_whole = whole.contains(&hit.address);
+        hit.score = if is_whole { 1.0 } else { sum };
         let score = ScoreDetail::Fusion { score: hit.score, words, nearness };
         let is_relevancy =
             |detail: &ScoreDetail| !matches!(detail, ScoreDetail::Sort { .. } | ScoreDetail::GeoSort { .. });
         hit.details.retain(|detail| !is_relevancy(detail));
         hit.details.insert(0, score);
         let place = words.into_iter().chain(nearness).map(|arm| arm.rank).min();
-        (place, Fused { hit, is_semantic: of_nearness > of_words || words.is_none() })
+        ((is_whole, sum, place), Fused { hit, is_semantic: of_nearness > of_words || words.is_none() })
     });
-    let mut fused: Vec<(Option<u32>, Fused)> = fused.collect();
-    fused.sort_by(|(one_place, one), (other_place, other)| {
-        other.hit.score.total_cmp(&one.hit.score).then_with(|| one_place.cmp(other_place))
+    let mut fused: Vec<((bool, f64, Option<u32>), Fused)> = fused.collect();
+    fused.sort_by(|((one_whole, one, one_place), _), ((other_whole, other, other_place), _)| {
+        other_whole.cmp(one_whole).then_with(|| other.total_cmp(one)).then_with(|| one_place.cmp(other_place))
     });
     Some(fused.into_iter().map(|(_, fused)| fused).collect())
 }
@@ -117,7 +126,7 @@ mod tests {
     }
 
     fn order(fusion: Fusion, ratio: f64, words: &[(u32, f64)], near: &[(u32, f64)]) -> Vec<u32> {
-        let fused = fuse(fusion, ratio, &hits(words), &hits(near)).expect("no sort");
+        let fused = fuse(fusion, ratio, &hits(words), &hits(near), &HashSet::new()).expect("no sort");
         fused.iter().map(|fused| fused.hit.address.doc).collect()
     }
 
@@ -129,7 +138,20 @@ mod tests {
             assert_eq!(order(fusion, 0.01, &words, &near)[..2], [1, 2], "{fusion:?}");
             assert_eq!(order(fusion, 0.99, &words, &near)[..2], [4, 2], "{fusion:?}");
         }
-        assert!(fuse(Fusion::Score, 0.5, &hits(&words), &hits(&near)).is_none());
+        assert!(fuse(Fusion::Score, 0.5, &hits(&words), &hits(&near), &HashSet::new()).is_none());
+    }
+
+    #[test]
+    fn whole_values_come_first() {
+        let (words, near) = (hits(&[(1, 9.0), (3, 1.0), (6, 0.5)]), hits(&[(4, 0.9), (1, 0.85), (5, 0.8)]));
+        let whole: HashSet<DocumentAddress> = [3, 6].map(|doc| DocumentAddress { segment: 0, doc }).into();
+        for fusion in [Fusion::Relative, Fusion::Rrf { k: DEFAULT_RRF_K }] {
+            let fused = fuse(fusion, 0.99, &words, &near, &whole).expect("no sort");
+            let shown: Vec<(u32, bool)> =
+                fused.iter().map(|fused| (fused.hit.address.doc, fused.hit.score == 1.0)).collect();
+            assert_eq!(shown[..2], [(3, true), (6, true)], "{fusion:?}");
+            assert!(fused.is_sorted_by(|one, next| one.hit.score >= next.hit.score));
+        }
     }
 
     #[test]

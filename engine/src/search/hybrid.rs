@@ -11,12 +11,14 @@ use super::fusion::{FUSED_HITS, Fused, Fusion, fuse};
 use super::near::search_semantic;
 use super::semantic::SemanticQuery;
 use super::weighted::{compare, groups};
+use super::whole_values::with_whole_value;
 use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, search};
 use crate::bits::DocSet;
 use crate::boost::Boosts;
 use crate::id::DocId;
 use crate::index::settings::RankingRule;
 use crate::index::{DocumentAddress, Snapshot};
+use crate::query::resolve::resolve;
 use crate::rank::merge::Distinct;
 
 /// A list of words alone answers when each of its hits scores at least this, times the weight of words.
@@ -57,9 +59,10 @@ pub fn search_hybrid(
         return Ok(reading.words_alone(words));
     };
     let mut near = search_semantic(snapshot, &first, &SemanticQuery { excludes_words: true, ..semantic })?;
+    let whole = whole_values(snapshot, request, fusion, &words)?;
     let boosts = is_boosted.then(|| HitBoosts::new(&rules, &boosts, snapshot, request));
     let lists = [&mut words.hits, &mut near.hits];
-    let merged = merged(lists, fusion, ratio, boosts.as_ref());
+    let merged = merged(lists, &Merging { fusion, ratio, whole: &whole, boosts: boosts.as_ref() });
     let is_late = boosts.is_some_and(|boosts| boosts.is_late);
     let mut distinct = distinct(snapshot, request)?;
     let list = List::read(merged, &reading, &mut distinct);
@@ -199,9 +202,33 @@ fn explained(
     Some(explanation)
 }
 
+/// How two lists become one.
+struct Merging<'a> {
+    fusion: Fusion,
+    ratio: f64,
+    /// Documents of which the query is a whole value.
+    whole: &'a HashSet<DocumentAddress>,
+    boosts: Option<&'a HitBoosts<'a>>,
+}
+
+/// The first hits by words of which the query is a whole value, where lists are fused.
+fn whole_values(
+    snapshot: &Snapshot,
+    request: &SearchRequest,
+    fusion: Fusion,
+    words: &SearchResult,
+) -> Result<HashSet<DocumentAddress>, SearchError> {
+    if fusion == Fusion::Score {
+        return Ok(HashSet::new());
+    }
+    let first = &words.hits[..words.hits.len().min(FUSED_HITS)];
+    Ok(with_whole_value(snapshot, request, &resolve(snapshot, request.search_on.as_deref())?, first))
+}
+
 /// The hits of both lists, by words and by nearness, as one; of equal hits, the better one comes first.
-fn merged([words, near]: [&mut Vec<Hit>; 2], fusion: Fusion, ratio: f64, boosts: Option<&HitBoosts<'_>>) -> Vec<Fused> {
-    match (fuse(fusion, ratio, words, near), boosts) {
+fn merged([words, near]: [&mut Vec<Hit>; 2], merging: &Merging<'_>) -> Vec<Fused> {
+    let &Merging { fusion, ratio, whole, boosts } = merging;
+    match (fuse(fusion, ratio, words, near, whole), boosts) {
         (Some(fused), Some(boosts)) => in_boosted_order(fused, boosts, |_| 1.0),
         (Some(fused), None) => fused,
         (None, Some(boosts)) => {

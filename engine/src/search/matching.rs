@@ -1,6 +1,7 @@
 //! The forms under which the words of a query may stand in a text, for highlighting.
 
 use crate::highlight::MatchingTerms;
+use crate::id::TermOrdinal;
 use crate::query::{QueryGraph, SegmentQuery};
 
 /// Collects them over all segments. Cost: one dictionary look-up per misspelt form.
@@ -12,7 +13,13 @@ pub(super) fn matching_terms<'a>(
     for (index, node) in graph.nodes.iter().enumerate() {
         let covers = node.first_position..=node.last_position;
         if let Some(words) = &node.phrase {
-            out.add_sequence(words.iter().cloned().map(Some).collect(), covers);
+            out.add_sequence(words.iter().cloned().map(Some).collect(), covers.clone());
+            for segment in segments.clone() {
+                let spelt = |word: TermOrdinal| String::from_utf8(segment.reader().terms().term(word)).ok();
+                for words in &segment.expansions()[index].synonyms {
+                    out.add_sequence(words.iter().map(|&word| spelt(word?)).collect(), covers.clone());
+                }
+            }
             continue;
         }
         if node.prefix {

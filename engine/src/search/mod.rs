@@ -18,6 +18,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 mod weighted;
+mod whole_values;
 #[cfg(test)]
 mod word_tests;
 
@@ -37,8 +38,8 @@ use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
 use crate::query::parser::{QUESTION_TERMS_MAX, TERMS_MAX};
 use crate::query::resolve::{NotSearchable, query_languages, resolve};
 use crate::query::split::choose_splits;
-use crate::query::word_forms::form_languages;
-use crate::query::{Excluded, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
+use crate::query::word_forms::form_options;
+use crate::query::{Excluded, ParseOptions, ParsedQuery, QueryGraph, QueryOptions, SegmentQuery, parse_query, warm_up};
 use crate::rank::context::{KeywordSearch, SegmentInput};
 use crate::rank::keyword::{beside_largest, rank};
 use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
@@ -232,8 +233,7 @@ fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchErr
     result
 }
 
-/// The terms of the query, cut by the languages of the request or of the settings; a question gets the languages of its
-/// words' forms in `options`.
+/// The terms of the query, cut by the languages of the request or of the settings; `options` get which forms of them count.
 fn parsed(snapshot: &Snapshot, request: &SearchRequest, options: &mut QueryOptions) -> ParsedQuery {
     let languages = match request.languages.as_slice() {
         [] => query_languages(snapshot, options),
@@ -241,12 +241,17 @@ fn parsed(snapshot: &Snapshot, request: &SearchRequest, options: &mut QueryOptio
     };
     let is_question = request.matching == MatchingStrategy::Any;
     let terms_max = if is_question { QUESTION_TERMS_MAX } else { TERMS_MAX };
-    if is_question {
-        options.form_languages = form_languages(snapshot, &languages);
-    }
+    options.forms = form_options(snapshot, is_question, &request.languages, &languages);
     let Some(q) = request.query.as_deref().filter(|q| !q.trim().is_empty()) else { return ParsedQuery::default() };
     let tokenizer = &snapshot.resolved_settings().tokenizer;
-    parse_query(q, tokenizer, &languages, &options.stop_words, options.prefix_search, terms_max)
+    let asked = ParseOptions {
+        languages: &languages,
+        stop_words: &options.stop_words,
+        prefix_search: options.prefix_search,
+        possessives: options.forms.languages.contains(&Language::Eng),
+        terms_max,
+    };
+    parse_query(q, tokenizer, &asked)
 }
 
 fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResult, SearchError> {
@@ -428,8 +433,14 @@ fn matching_universe(
         [] => query_languages(snapshot, &options),
         named => named.to_vec(),
     };
-    let parsed =
-        parse_query(text, &resolved.tokenizer, &languages, &options.stop_words, options.prefix_search, TERMS_MAX);
+    let asked = ParseOptions {
+        languages: &languages,
+        stop_words: &options.stop_words,
+        prefix_search: options.prefix_search,
+        possessives: false,
+        terms_max: TERMS_MAX,
+    };
+    let parsed = parse_query(text, &resolved.tokenizer, &asked);
     let graph = QueryGraph::new(Vec::new(), &options);
     for (view, docs) in snapshot.segments.iter().zip(&mut universe) {
         let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);

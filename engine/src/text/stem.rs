@@ -39,7 +39,7 @@ impl Stemmer {
 }
 
 /// Whether words of a language have stems here.
-pub(crate) fn has_stems(language: Language) -> bool {
+pub fn has_stems(language: Language) -> bool {
     algorithm(language).is_some()
 }
 

@@ -2,6 +2,7 @@
 //! definition, with no index, no bound and no automaton. Hits, order, totals and scores must agree on random corpora,
 //! whatever the number of segments and deleted documents.
 
+mod beside;
 mod films;
 
 use std::collections::HashMap;
@@ -17,10 +18,11 @@ use lamina_engine::search::{Hit, MatchingStrategy, SearchRequest, search};
 use lamina_engine::segment::ListThresholds;
 use lamina_engine::sort::SortCriterion;
 use lamina_engine::storage::MemoryDirectory;
-use lamina_engine::text::Language;
-use lamina_engine::text::{TextOptions, TokenKind, Tokenizer};
+use lamina_engine::text::{Language, TextOptions, TokenKind, Tokenizer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use self::beside::{Beside, adjacent};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -140,10 +142,6 @@ fn typos(query: &str, open: bool, word: &str) -> Option<usize> {
         _ => return None,
     };
     (cost <= budget).then_some(cost)
-}
-
-fn adjacent(words: &[String], pair: &(String, String)) -> usize {
-    words.windows(2).filter(|w| w[0] == pair.0 && w[1] == pair.1).count()
 }
 
 /// The cut of a word into two that stand next to each other in most documents.
@@ -284,12 +282,16 @@ fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
     let weights = [2.0, 1.5];
     let average = [0, 1].map(|f| searched.average(f));
     let mut of_words: Vec<Vec<Weighed<'_>>> = Vec::new();
+    let mut first_worths: Vec<f64> = Vec::new();
     let mut worth = 0.0;
     for index in 0..question.words.len() {
         let (readings, word_worth) = weighed(&searched, readings(&searched, question, index));
         worth += word_worth;
+        first_worths.push(if readings.is_empty() { 0.0 } else { word_worth });
         of_words.push(readings);
     }
+    let beside = Beside { question, worths: &first_worths };
+    worth += beside.worth();
     let mut out = Vec::new();
     for (index, doc) in docs.iter().enumerate() {
         if doc.deleted || question.below.is_some_and(|size| doc.size >= size) {
@@ -311,6 +313,8 @@ fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
             value += best;
             matching += u32::from(best > 0.0);
         }
+        let occurrence = |f: usize, len: usize| weights[f] / (1.0 - B + B * len as f64 / average[f]);
+        value += beside.value(doc, &searched.fields, occurrence);
         let share = value / worth;
         let score = share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0);
         if matching > 0 && question.threshold.is_none_or(|threshold| score >= threshold) {

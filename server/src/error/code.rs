@@ -344,6 +344,9 @@ codes! {
     InvalidSettingsDictionary = "invalid_settings_dictionary", InvalidRequest, 400;
     InvalidSettingsLocalizedAttributes = "invalid_settings_localized_attributes", InvalidRequest, 400;
     InvalidSettingsForeignKeys = "invalid_settings_foreign_keys", InvalidRequest, 400;
+    InvalidSettingsWordForms = "invalid_settings_word_forms", InvalidRequest, 400;
+    InvalidSettingsBm25 = "invalid_settings_bm25", InvalidRequest, 400;
+    InvalidSettingsSearchableAttributesWeights = "invalid_settings_searchable_attributes_weights", InvalidRequest, 400;
     InvalidSettingsIndexChat = "invalid_settings_index_chat", InvalidRequest, 400;
     // Chat, rules and rendering.
     ChatNotFound = "chat_not_found", InvalidRequest, 404;

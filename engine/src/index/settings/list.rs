@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::SettingsError;
 use super::attribute_list::{DisplayedAttributes, SearchableAttributes};
+use super::bm25::{Bm25, SearchableAttributesWeights};
 use super::definition::{Definition, Effect};
 use super::distinct::DistinctAttribute;
 use super::embedders::Embedders;
@@ -29,6 +30,7 @@ use super::stop_words::StopWords;
 use super::synonyms::Synonyms;
 use super::typo_tolerance::TypoTolerance;
 use super::word_boundaries::{Dictionary, NonSeparatorTokens, SeparatorTokens};
+use super::word_forms::WordForms;
 
 /// Makes the types that hold all settings: `field: Definition` for each, in the order in which they are stored and shown.
 macro_rules! settings {
@@ -210,6 +212,12 @@ settings! {
     foreign_keys: ForeignKeys,
     /// The field that says when a document expires.
     expiry_attribute: ExpiryAttribute,
+    /// Whether and where other forms of a word count.
+    word_forms: WordForms,
+    /// The constants of the score of questions.
+    bm25: Bm25,
+    /// What words in attributes count in the score of questions.
+    searchable_attributes_weights: SearchableAttributesWeights,
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its

@@ -8,6 +8,7 @@ mod attribute_list;
 mod attribute_pattern;
 mod available;
 mod boost;
+mod bm25;
 mod change;
 mod definition;
 mod distinct;
@@ -35,6 +36,7 @@ mod synonyms;
 pub(super) mod tests;
 mod typo_tolerance;
 mod word_boundaries;
+mod word_forms;
 
 use thiserror::Error;
 
@@ -45,6 +47,7 @@ pub use boost::{
     BOOSTS_MAX, Boost, BoostFunction, BoostRule, Decay, DecayFunction, FieldBoost, FilterBoost, InvalidBoost, Origin,
     decay_functions, functions,
 };
+pub use bm25::{Bm25, Bm25Patch};
 pub(crate) use change::SettingsChange;
 pub use definition::{Definition, Effect};
 pub use embedder::{
@@ -66,10 +69,12 @@ pub use patch::Setting;
 pub use prefix_search::PrefixSearch;
 pub use proximity_precision::ProximityPrecision;
 pub use ranking_rule::{RankingRule, UnknownRankingRule};
+pub(crate) use resolved::KnownForms;
 pub use resolved::{ALTERNATIVES_MAX, ResolvedSettings};
 pub use search_cutoff::DEFAULT_SEARCH_CUTOFF_MS;
 pub use stop_words::normalize_stop_word;
 pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
+pub use word_forms::{WordForms, WordFormsPatch};
 
 /// The field that holds a document's position.
 pub const GEO_FIELD: &str = "_geo";

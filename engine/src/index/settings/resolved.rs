@@ -1,10 +1,11 @@
 //! What searches need that follows from the settings alone: the tokenizer, normalised synonyms and stop words.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::Settings;
+use super::{Settings, WordForms};
 use crate::text::{TokenKind, Tokenizer, normalize_word};
 
 /// Alternatives of one word or phrase that a query looks for. The settings let one key have as many; only where several keys
@@ -20,6 +21,34 @@ pub struct ResolvedSettings {
     pub(crate) stop_words: Arc<HashSet<String>>,
     pub(crate) synonyms: Arc<HashMap<Vec<String>, Vec<Vec<String>>>>,
     pub(crate) exact_words: Arc<HashSet<String>>,
+    pub(crate) known_forms: Arc<KnownForms>,
+}
+
+/// What the settings say of forms of words, normalised.
+#[derive(Debug, Default)]
+pub(crate) struct KnownForms {
+    /// By word, its other forms, ascending.
+    pub(crate) of_words: HashMap<String, Vec<String>>,
+    /// Words that have no other form, and are none.
+    pub(crate) exceptions: HashSet<String>,
+}
+
+impl KnownForms {
+    fn new(settings: &WordForms) -> KnownForms {
+        let mut of_words: HashMap<String, Vec<String>> = HashMap::new();
+        for (word, forms) in &settings.dictionary {
+            let group: BTreeSet<String> = forms.iter().chain([word]).map(|word| normalize_word(word)).collect();
+            for word in &group {
+                of_words.entry(word.clone()).or_default().extend(group.iter().filter(|form| *form != word).cloned());
+            }
+        }
+        for forms in of_words.values_mut() {
+            forms.sort_unstable();
+            forms.dedup();
+        }
+        let exceptions = settings.exceptions.iter().map(|word| normalize_word(word)).collect();
+        KnownForms { of_words, exceptions }
+    }
 }
 
 /// A normalised sequence of words.
@@ -59,6 +88,7 @@ impl ResolvedSettings {
             stop_words: Arc::new(stop_words),
             synonyms: Arc::new(synonyms),
             exact_words: Arc::new(exact_words),
+            known_forms: Arc::new(KnownForms::new(&settings.word_forms)),
         }
     }
 }

@@ -47,7 +47,13 @@ const STORED: &str = r#"{
     "prefixSearch": "disabled",
     "matchingStrategy": "frequency",
     "foreignKeys": [{"foreignIndexUid": "authors", "fieldName": "author"}],
-    "expiryAttribute": "expiresAt"
+    "expiryAttribute": "expiresAt",
+    "wordForms": {
+        "enabled": true, "languages": ["eng"], "disableOnAttributes": ["sku"], "exceptions": ["news"],
+        "dictionary": {"mouse": ["mice"]}, "inPhrases": true
+    },
+    "bm25": {"k1": 0.5, "b": 0.25},
+    "searchableAttributesWeights": {"title": 3.5}
 }"#;
 
 fn stored() -> Value {

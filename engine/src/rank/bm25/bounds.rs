@@ -1,14 +1,13 @@
 //! Upper bounds of the scores of all documents of a segment at once, and the documents with the largest ones.
 //!
 //! Postings know which words a document holds, not how often. So what a word can add to the score of a document is
-//! bounded by what it is worth times `K1 + 1`, and the sum over the words that are there is a bound of the score.
+//! bounded by what it is worth times `k1 + 1`, and the sum over the words that are there is a bound of the score.
 //! Bounds are kept as one byte per document: adding a dense list is eight documents per 64-bit addition, and looking for
 //! large ones reads a megabyte per million documents.
 //!
 //! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
 //! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
 
-use super::statistics::K1;
 use crate::bits::DocSet;
 use crate::id::DocId;
 
@@ -21,30 +20,34 @@ const SPARSE_SHARE: u64 = 64;
 
 /// Scores to bytes and back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale(f64);
+pub(super) struct Scale {
+    bytes_per_score: f64,
+    /// What saturated occurrences are at most.
+    most: f64,
+}
 
 impl Scale {
     /// `worths`: of the readings that a document may have at once. Their bytes sum up to 255 at most.
-    pub(super) fn new(worths: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub(super) fn new(worths: impl Iterator<Item = f64> + Clone, most: f64) -> Scale {
         let count = worths.clone().count();
-        let sum: f64 = worths.sum::<f64>() * (K1 + 1.0);
+        let sum: f64 = worths.sum::<f64>() * most;
         debug_assert!(count < 255, "the parser bounds the words of a query");
-        Scale((255.0 - count as f64) / sum.max(f64::MIN_POSITIVE))
+        Scale { bytes_per_score: (255.0 - count as f64) / sum.max(f64::MIN_POSITIVE), most }
     }
 
     /// What a reading adds, rounded up.
     pub(super) fn byte(self, worth: f64) -> u8 {
-        ((worth * (K1 + 1.0) * self.0 + 1e-9) as u8).saturating_add(1)
+        ((worth * self.most * self.bytes_per_score + 1e-9) as u8).saturating_add(1)
     }
 
     /// No score of a document with this bound is above it.
     pub(super) fn score(self, byte: u8) -> f64 {
-        f64::from(byte) / self.0
+        f64::from(byte) / self.bytes_per_score
     }
 
     /// The smallest bound of documents that can have `score`.
     pub(super) fn least(self, score: f64) -> u8 {
-        (score * self.0).clamp(0.0, 255.0) as u8
+        (score * self.bytes_per_score).clamp(0.0, 255.0) as u8
     }
 }
 
@@ -278,10 +281,11 @@ mod tests {
 
         #[test]
         fn bytes_bound_sums_of_worths(worths in vec(0.01f64..14.0, 1..100)) {
-            let scale = Scale::new(worths.iter().copied());
+            let most = 2.2;
+            let scale = Scale::new(worths.iter().copied(), most);
             let bytes: u32 = worths.iter().map(|&worth| u32::from(scale.byte(worth))).sum();
             prop_assert!(bytes <= 255);
-            let sum: f64 = worths.iter().sum::<f64>() * (K1 + 1.0);
+            let sum: f64 = worths.iter().sum::<f64>() * most;
             prop_assert!(scale.score(bytes as u8) >= sum);
             prop_assert!(u32::from(scale.least(sum)) <= bytes);
         }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::statistics::{B, K1, Statistics, saturated};
+use super::statistics::{Formula, Statistics};
 use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 use crate::index::SegmentView;
 use crate::runtime::Urgency;
@@ -29,7 +29,10 @@ pub(super) fn has_ceiling(reader: &SegmentReader, word: TermOrdinal) -> bool {
 
 /// What fields count by here: weights as in scores, averages rounded up, which makes occurrences count more.
 #[derive(Clone, Debug, PartialEq)]
-struct Weights(Vec<(f64, f64)>);
+struct Weights {
+    formula: Formula,
+    fields: Vec<(f64, f64)>,
+}
 
 impl Weights {
     fn new(reader: &SegmentReader, statistics: &Statistics) -> Weights {
@@ -39,24 +42,24 @@ impl Weights {
             Some((weight, average)) if lengths.get(field).docs > 0 => (weight, rounded(average)),
             _ => (0.0, 1.0),
         };
-        Weights((0..lengths.field_count()).map(field).collect())
+        Weights { formula: statistics.formula(), fields: (0..lengths.field_count()).map(field).collect() }
     }
 
     fn key(&self) -> u64 {
-        let numbers = self.0.iter().flat_map(|(weight, average)| [weight.to_bits(), average.to_bits()]);
-        let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+        let numbers = self.fields.iter().flat_map(|(weight, average)| [weight.to_bits(), average.to_bits()]);
+        let bytes: Vec<u8> = numbers.chain(self.formula.bits()).flat_map(u64::to_le_bytes).collect();
         xxhash_rust::xxh3::xxh3_64(&bytes)
     }
 
     fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
-        match self.0.get(usize::from(field)) {
-            Some(&(weight, average)) => weight / (1.0 - B + B * tokens as f64 / average),
+        match self.fields.get(usize::from(field)) {
+            Some(&(weight, average)) => self.formula.occurrence(weight, average, tokens),
             None => 0.0,
         }
     }
 }
 
-/// The ceilings of a segment, as shares of `K1 + 1` in 255ths; `None` while they are being made.
+/// The ceilings of a segment, as shares of [`Formula::most`] in 255ths; `None` while they are being made.
 pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
     let SegmentView { reader, caches, .. } = view;
     let weights = Weights::new(reader, statistics);
@@ -95,14 +98,14 @@ fn make(reader: &SegmentReader, weights: &Weights) -> Arc<[u8]> {
                 run.iter().for_each(|&word| words.add(word, occurrence));
             }
         }
-        byte_of(words.most)
+        byte_of(words.most, weights.formula)
     };
     (0..reader.doc_count()).map(of).collect()
 }
 
 /// Rounded up.
-fn byte_of(occurrences: f64) -> u8 {
-    (saturated(occurrences) / (K1 + 1.0) * 255.0 + 1e-6).ceil().min(255.0) as u8
+fn byte_of(occurrences: f64, formula: Formula) -> u8 {
+    (formula.saturated(occurrences) / formula.most() * 255.0 + 1e-6).ceil().min(255.0) as u8
 }
 
 /// The words of one document and how often they stand there. Words that share a slot are counted together: that makes
@@ -149,8 +152,9 @@ mod tests {
             let of = |word: &u32| document.iter().filter(|w| *w == word).count() as f64 * 0.8;
             let most = document.iter().filter(|word| **word != 7).map(of).fold(0.0, f64::max);
             assert!(words.most >= most - 1e-9 && words.most < most + 1.7, "{} for {most}", words.most);
-            assert!(f64::from(byte_of(most)) / 255.0 * (K1 + 1.0) >= saturated(most));
+            let formula = Formula::default();
+            assert!(f64::from(byte_of(most, formula)) / 255.0 * formula.most() >= formula.saturated(most));
         }
-        assert_eq!((byte_of(0.0), byte_of(1e12)), (1, 255));
+        assert_eq!((byte_of(0.0, Formula::default()), byte_of(1e12, Formula::default())), (1, 255));
     }
 }

@@ -1,12 +1,13 @@
 //! Ranks the documents that hold any of the words of a question by a fielded BM25, instead of by the relevancy rules.
 //!
 //! For a document `d`, with `f` over its searched fields, `t` over the words of the query and `r` over the readings of a
-//! word (itself, a completion, a misspelling, see [`readings`]):
+//! word (itself, any of its forms, a completion, a misspelling, see [`readings`]):
 //!
 //! ```text
 //! score(d) = sum over t of  max over r of  discount(r) * idf(r) * saturated(occurrences(r, d))
-//! occurrences(r, d) = sum over f of  weight(f) * (count(r, f, d) + FORM * forms(r, f, d)) / (1 - B + B * tokens(f, d) / average tokens(f))
-//! saturated(n) = n * (K1 + 1) / (n + K1)
+//!          + sum over t of  NEAR * min(worth of t, of the word before t) * saturated(occurrences of both side by side)
+//! occurrences(r, d) = sum over f of  weight(f) * (count(r, f, d) + FORM * forms(r, f, d)) / (1 - b + b * tokens(f, d) / average tokens(f))
+//! saturated(n) = n * (k1 + 1) / (n + k1)
 //! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this reading and the better ones of the word
 //! ```
 //!
@@ -27,8 +28,9 @@ use rayon::prelude::*;
 
 use self::bounds::{Bounds, Scale};
 use self::ceilings::{ceilings, has_ceiling};
-use self::readings::Readings;
+use self::readings::{Readings, are_of_words};
 use self::scorer::{Lookup, Scorer};
+use self::statistics::Formula;
 use crate::bits::DocSet;
 use crate::id::DocId;
 use crate::index::SegmentView;
@@ -44,6 +46,7 @@ use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
 use crate::rank::plan::{Plan, PlannedRule};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
+use crate::segment::SegmentReader;
 
 pub(crate) use readings::is_doubtful;
 pub(crate) use statistics::Statistics;
@@ -75,7 +78,7 @@ pub(crate) struct Bm25Search<'a> {
 impl Bm25Search<'_> {
     /// Lower scores are no hits. `worth`: of all words.
     fn floor(&self, worth: f64) -> f64 {
-        self.score_threshold.map_or(0.0, |threshold| statistics::score_at(threshold, worth, !self.boosts.is_empty()))
+        self.score_threshold.map_or(0.0, |threshold| self.statistics.formula().score_at(threshold, worth, !self.boosts.is_empty()))
     }
 }
 
@@ -85,6 +88,7 @@ pub(crate) struct Bm25Ranked<'a> {
     boosts: &'a [&'a BoostRule],
     /// What all words are worth together.
     worth: f64,
+    formula: Formula,
     words: u32,
     entries: Vec<Vec<Entry>>,
     /// Per segment: all matching documents.
@@ -132,11 +136,12 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     let queries: Vec<&SegmentQuery<'_>> = segments.iter().map(|segment| &segment.query).collect();
     let readings = Readings::new(search.graph, &queries, search.statistics);
     let parts = parts(search.plan);
+    let formula = search.statistics.formula();
     let mut best_worths: Vec<f64> = Vec::new();
-    for of_word in readings.list.chunk_by(|one, next| one.term == next.term) {
-        best_worths.push(of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max));
+    for of_word in readings.of_words() {
+        best_worths.push(of_word.iter().map(|reading| readings.most_of(reading)).fold(0.0, f64::max));
     }
-    let scale = Scale::new(best_worths.iter().copied());
+    let scale = Scale::new(best_worths.iter().copied(), formula.most());
     let floor = search.floor(readings.worth);
     let (bar, scored) = (Bar(AtomicU64::new(0)), AtomicU64::new(0));
     let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
@@ -157,13 +162,8 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let alone: Vec<DocSet> =
-                readings.list.iter().map(|reading| reading.docs[index].and_not(&reading.several[index])).collect();
-            let sets = readings.list.iter().zip(&alone).flat_map(|(reading, alone)| {
-                let is_single = reading.is_of_words(index, |word| has_ceiling(reader, word));
-                let byte = scale.byte(reading.worth);
-                [(alone, byte, is_single), (&reading.several[index], byte, false)]
-            });
+            let sets = bound_sets(&readings, scale, index, ceilings.is_some().then_some(reader));
+            let sets = sets.iter().copied();
             let degraded = scan.all(&matching, ceilings.as_deref(), sets, search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })
@@ -172,6 +172,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
         order: EntryOrder { segments, parts },
         boosts: search.boosts,
         worth: readings.worth,
+        formula,
         words: search.graph.terms.len() as u32,
         entries: Vec::new(),
         matching: Vec::new(),
@@ -187,6 +188,27 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
         complete_unsorted(&mut ranked.entries, &ranked.matching, search.wanted);
     }
     ranked
+}
+
+/// What is known of the documents of a segment: those of each reading, what they get for it at most, and whether their
+/// ceiling lowers that. `reader`: of the segment, if it has ceilings.
+fn bound_sets<'r>(
+    readings: &'r Readings,
+    scale: Scale,
+    segment: usize,
+    reader: Option<&SegmentReader>,
+) -> Vec<(&'r DocSet, u8, bool)> {
+    let mut sets = Vec::new();
+    for of_word in readings.of_words() {
+        let are_single = reader.is_some_and(|reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word)));
+        for reading in of_word {
+            let byte = scale.byte(readings.most_of(reading));
+            sets.push((&reading.docs[segment], byte, are_single));
+            sets.push((&reading.several[segment], byte, false));
+        }
+    }
+    sets.retain(|(docs, ..)| !docs.is_empty());
+    sets
 }
 
 /// The score of an entry is its whole key.
@@ -211,7 +233,10 @@ fn parts(plan: &Plan) -> Vec<KeyPart> {
 /// Documents that hold any of the words or phrases, and every required phrase.
 fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> DocSet {
     let mut docs = DocSet::empty();
-    readings.list.iter().for_each(|reading| docs.or_assign(&reading.docs[index]));
+    for reading in &readings.list {
+        docs.or_assign(&reading.docs[index]);
+        docs.or_assign(&reading.several[index]);
+    }
     docs.and_assign(&segment.universe);
     let is_required = |node: &Node| node.phrase.is_some() && graph.terms[node.first].is_required;
     for (node, _) in graph.nodes.iter().enumerate().filter(|(_, node)| is_required(node)) {
@@ -365,10 +390,10 @@ impl RankedList for Bm25Ranked<'_> {
         let detail = |part: &KeyPart| match *part {
             KeyPart::Graph(_) => ScoreDetail::Bm25 {
                 value,
-                max: self.worth * (statistics::K1 + 1.0),
+                max: self.worth * self.formula.most(),
                 matching_words: u32::from(entry.level),
                 max_matching_words: self.words,
-                score: statistics::normalized(boosted, self.worth, !self.boosts.is_empty()),
+                score: self.formula.normalized(boosted, self.worth, !self.boosts.is_empty()),
             },
             KeyPart::Sort(index) => ScoreDetail::of_sort(&self.order.segments[segment].sort, index, entry.doc),
         };

@@ -1,7 +1,7 @@
 //! What the words of a question stand for: sets of documents and terms, and what each is worth.
 //!
-//! A word may be read as itself (or a synonym), as the beginning of a word if it is the last one, as a part of the word
-//! that it makes with its neighbours, or as a misspelling.
+//! A word may be read as itself (or a synonym), as any of its forms, as the beginning of a word if it is the last one, as a
+//! part of the word that it makes with its neighbours, or as a misspelling.
 //! The readings of a word are ordered: a document counts with the one that gives it most. A later reading has the
 //! documents of the earlier ones too when its frequency is taken, so it never weighs more than the word itself, and a
 //! discount on top.
@@ -15,15 +15,19 @@ use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
 use std::ops::Range;
 
-/// The word itself, the beginning of a word, a word made of it and its neighbours, a form at one typo (or the word cut
-/// in two), a form at two.
-pub(super) const READINGS: usize = 5;
+/// The word itself, the word and its other forms together, the beginning of a word, a word made of it and its neighbours, a
+/// word at one typo (or the word cut in two), a word at two.
+pub(super) const READINGS: usize = 6;
 pub(super) const EXACT: usize = 0;
-pub(super) const COMPLETION: usize = 1;
-const JOINED: usize = 2;
-pub(super) const ONE_TYPO: usize = 3;
-/// What a document is worth that holds a word in a certain reading only.
-pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 0.6, 0.5, 0.5, 0.25];
+pub(super) const FORMS: usize = 1;
+pub(super) const COMPLETION: usize = 2;
+const JOINED: usize = 3;
+pub(super) const ONE_TYPO: usize = 4;
+/// What a document is worth that holds a word in a certain reading only. Forms count less one by one.
+pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 1.0, 0.6, 0.5, 0.5, 0.25];
+
+/// What two neighbours of the question add where they stand side by side, as a share of the one that is worth less.
+pub(super) const NEAR: f64 = 0.1;
 
 /// A word may be a misspelling when at most one document in this many holds it.
 const DOUBTFUL_SHARE: u64 = 1000;
@@ -44,7 +48,7 @@ pub(super) fn is_likelier(form_docs: u64, docs: u64) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forms {
     pub(super) words: Vec<TermOrdinal>,
-    /// Other words with the stem of the word; ascending.
+    /// Other forms of the word; ascending.
     pub(super) stems: Vec<TermOrdinal>,
     /// Beginning with the word; itself and stop words left out by the reader.
     pub(super) completions: Range<TermOrdinal>,
@@ -61,21 +65,27 @@ pub(super) struct Reading {
     pub(super) worth: f64,
     /// The forms of the words in each segment.
     pub(super) forms: Vec<Forms>,
-    /// Per segment: documents of this reading that have no better one of the same word.
+    /// Per segment: documents of this reading that have no better one of the same word, and are not among `several`.
     pub(super) docs: Vec<DocSet>,
-    /// Per segment: those of `docs` that hold several of its terms.
+    /// Per segment: documents that hold several forms of the word; in the first of its readings.
     pub(super) several: Vec<DocSet>,
 }
 
 impl Reading {
-    /// Whether no document of this reading in a segment counts it by more than one word that `has_ceiling`, but for those
-    /// that hold [`several`](Self::several).
-    pub(super) fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    /// Whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
+    fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
-        let are_separate = forms.words.len() == 1 || (self.kind == EXACT && !forms.stems.is_empty());
+        // Those with several forms are apart.
+        let are_separate = forms.words.len() <= 1 || self.kind == FORMS;
         are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
     }
+}
+
+/// Whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
+/// `has_ceiling`. A document may have several of its readings.
+pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    of_word.iter().all(|reading| reading.is_of_words(segment, &has_ceiling))
 }
 
 /// Everything the words of a question stand for.
@@ -83,14 +93,29 @@ impl Reading {
 pub(super) struct Readings {
     /// By word, better ones first; none without documents.
     pub(super) list: Vec<Reading>,
-    /// What all words are worth together, those that no document holds included.
+    /// What all words are worth together, those that no document holds included, side by side.
     pub(super) worth: f64,
+    /// By word: what it and the one before it add where they stand side by side.
+    pub(super) near: Vec<f64>,
 }
 
 impl Readings {
+    /// The readings of each word.
+    pub(super) fn of_words(&self) -> impl Iterator<Item = &[Reading]> {
+        self.list.chunk_by(|one, next| one.term == next.term)
+    }
+
+    /// What a document can get for a word in a reading: half of what it adds side by side with another word counts for
+    /// each of the two.
+    pub(super) fn most_of(&self, reading: &Reading) -> f64 {
+        let next = self.near.get(reading.term + 1).copied().unwrap_or(0.0);
+        reading.worth + (self.near[reading.term] + next) / 2.0
+    }
+
     /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per reading and segment.
     pub(super) fn new(graph: &QueryGraph, segments: &[&SegmentQuery<'_>], statistics: &Statistics) -> Readings {
-        let mut readings = Readings { list: Vec::new(), worth: 0.0 };
+        let mut readings = Readings { list: Vec::new(), worth: 0.0, near: Vec::new() };
+        let mut worths = vec![0.0; graph.terms.len()];
         let nodes = || graph.nodes.iter().enumerate();
         for (node, term) in nodes().filter(|(_, node)| !node.is_ngram()).map(|(index, node)| (index, node.first)) {
             let covers = |node: &Node| node.is_ngram() && (node.first..node.first + node.len).contains(&term);
@@ -100,6 +125,10 @@ impl Readings {
             let (mut known, mut is_first) = (0, true);
             let mut worth = statistics.idf(0);
             for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
+                let has_forms = || segments.iter().any(|query| !query.expansions()[node].forms.is_empty());
+                if kind == FORMS && !has_forms() {
+                    continue;
+                }
                 let nodes = if kind == JOINED { &joined[..] } else { std::slice::from_ref(&node) };
                 let forms = forms(nodes, kind, segments, known);
                 let docs: Vec<DocSet> =
@@ -107,18 +136,26 @@ impl Readings {
                 if docs.iter().all(DocSet::is_empty) {
                     continue;
                 }
-                let new: Vec<DocSet> = docs.iter().zip(&seen).map(|(docs, seen)| docs.and_not(seen)).collect();
+                let mut new: Vec<DocSet> = docs.iter().zip(&seen).map(|(docs, seen)| docs.and_not(seen)).collect();
                 seen.iter_mut().zip(&new).for_each(|(seen, new)| seen.or_assign(new));
                 let docs = segments.iter().zip(&seen).map(|(query, docs)| u64::from(query.live_len(docs))).sum();
                 if docs == 0 {
                     continue;
                 }
                 let discounted = discount * statistics.idf(docs);
-                let several =
-                    segments.iter().zip(&forms).zip(&new).map(|((query, forms), new)| several(query, forms, new));
-                let several = several.collect();
+                let mut several = vec![DocSet::empty(); segments.len()];
+                if kind <= FORMS {
+                    for ((query, new), several) in segments.iter().zip(&mut new).zip(&mut several) {
+                        let Some(forms) = query.docs_of_forms(node) else { continue };
+                        new.and_not_assign(&forms.several);
+                        if is_first {
+                            *several = forms.several.clone();
+                        }
+                    }
+                }
                 if std::mem::take(&mut is_first) {
                     worth = discounted;
+                    worths[term] = discounted;
                 }
                 if kind < JOINED {
                     known = docs;
@@ -127,8 +164,20 @@ impl Readings {
             }
             readings.worth += worth;
         }
+        readings.near = near(graph, &worths);
+        readings.worth += readings.near.iter().sum::<f64>();
         readings
     }
+}
+
+/// What words and those before them add side by side. `worths`: of the words that documents hold.
+fn near(graph: &QueryGraph, worths: &[f64]) -> Vec<f64> {
+    let are_neighbours = |at: usize| {
+        let [before, word] = [&graph.terms[at - 1], &graph.terms[at]];
+        !before.is_phrase() && !word.is_phrase() && before.last_position.checked_add(1) == Some(word.first_position)
+    };
+    let of = |at: usize| if at > 0 && are_neighbours(at) { NEAR * worths[at].min(worths[at - 1]) } else { 0.0 };
+    (0..worths.len()).map(of).collect()
 }
 
 /// `known`: documents that hold the word without typo.
@@ -137,9 +186,9 @@ fn forms(nodes: &[usize], kind: usize, segments: &[&SegmentQuery<'_>], known: u6
         let mut forms = Forms::default();
         for e in nodes.iter().map(|&node| &query.expansions()[node]) {
             match kind {
-                EXACT | JOINED => {
+                EXACT | FORMS | JOINED => {
                     forms.words.extend(e.exact);
-                    if kind == EXACT {
+                    if kind == FORMS {
                         forms.stems.extend_from_slice(&e.forms);
                     }
                     forms.sequences.extend(e.synonyms.iter().chain(&e.phrase).cloned());
@@ -189,14 +238,10 @@ fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Form
     let is_prefix = !query.expansions()[node].prefix.is_empty();
     match kind {
         JOINED => query.docs(node, 0).clone(),
-        EXACT if !is_prefix && forms.stems.is_empty() => query.docs(node, 0).clone(),
-        EXACT if !is_prefix => {
-            let mut docs = query.words_docs(&forms.stems);
-            docs.or_assign(query.docs(node, 0));
-            docs
-        }
+        EXACT if !is_prefix => query.docs(node, 0).clone(),
+        FORMS => query.docs_of_forms(node).map_or_else(DocSet::empty, |forms| forms.docs.clone()),
         EXACT => {
-            let mut docs = query.words_docs(&[&forms.words[..], &forms.stems].concat());
+            let mut docs = query.words_docs(&forms.words);
             forms.sequences.iter().for_each(|words| docs.or_assign(&query.phrase(words)));
             docs
         }
@@ -210,17 +255,4 @@ fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Form
             docs
         }
     }
-}
-
-/// The documents of `docs` that hold the word in more than one form.
-fn several(query: &SegmentQuery<'_>, forms: &Forms, docs: &DocSet) -> DocSet {
-    let (mut seen, mut several) = (DocSet::empty(), DocSet::empty());
-    if !forms.stems.is_empty() {
-        for &word in forms.words.iter().chain(&forms.stems) {
-            let holding = query.term_docs(word);
-            several.or_assign(&seen.and(&holding));
-            seen.or_assign(&holding);
-        }
-    }
-    several.and(docs)
 }

@@ -1,7 +1,7 @@
 //! The score of one document: one scan of its tokens.
 
 use super::readings::{COMPLETION, ONE_TYPO, Readings};
-use super::statistics::{Statistics, saturated};
+use super::statistics::{Formula, Statistics};
 use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
@@ -21,9 +21,29 @@ pub(super) struct Lookup<'a> {
     /// By a hash of a term: the first of `words` to look at, counted from 1.
     slots: Box<[u32; SLOTS]>,
     words: Vec<Word>,
-    /// First term, number of terms, the term that is left out, reading.
-    completions: Vec<(TermOrdinal, u32, Option<TermOrdinal>, u32)>,
+    completions: Vec<Completions>,
     sequences: Vec<(&'a [Option<TermOrdinal>], u32)>,
+}
+
+/// Terms that begin with a word.
+#[derive(Clone, Copy, Debug)]
+struct Completions {
+    first: TermOrdinal,
+    count: u32,
+    /// The word itself.
+    except: Option<TermOrdinal>,
+    reading: u32,
+    bit: u128,
+}
+
+/// How a term relates to the word of the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    Exact,
+    /// Counts only where other forms do.
+    Form,
+    /// Counts only where typos are forgiven.
+    Misspelt,
 }
 
 /// A term that counts for a reading.
@@ -31,8 +51,10 @@ pub(super) struct Lookup<'a> {
 struct Word {
     ordinal: TermOrdinal,
     reading: u32,
-    /// Whether it counts only where typos are forgiven.
-    is_misspelt: bool,
+    /// Where it counts.
+    spelling: Spelling,
+    /// The bit of its word, if it counts side by side with others.
+    bit: u128,
     /// What an occurrence of it counts.
     weight: f64,
     /// The next one of its slot, counted from 1.
@@ -62,18 +84,19 @@ impl<'a> Lookup<'a> {
         };
         for (number, reading) in (0u32..).zip(&readings.list) {
             let forms = &reading.forms[segment];
-            let weighted =
-                forms.words.iter().map(|&word| (word, 1.0)).chain(forms.stems.iter().map(|&word| (word, FORM)));
-            for (word, weight) in weighted {
+            let bit = if reading.kind <= COMPLETION { 1u128.unbounded_shl(reading.term as u32) } else { 0 };
+            let own = if reading.kind >= ONE_TYPO { Spelling::Misspelt } else { Spelling::Exact };
+            let words = forms.words.iter().map(|&word| (word, own, 1.0));
+            for (word, spelling, weight) in words.chain(forms.stems.iter().map(|&word| (word, Spelling::Form, FORM))) {
                 let first = &mut lookup.slots[slot(word)];
-                let is_misspelt = reading.kind >= ONE_TYPO;
-                lookup.words.push(Word { ordinal: word, reading: number, is_misspelt, weight, next: *first });
+                lookup.words.push(Word { ordinal: word, reading: number, spelling, bit, weight, next: *first });
                 *first = lookup.words.len() as u32;
             }
             if reading.kind == COMPLETION && !forms.completions.is_empty() {
                 let node = query.graph().nodes.iter().position(|node| node.first == reading.term);
                 let exact = node.and_then(|node| query.expansions()[node].exact);
-                lookup.completions.push((forms.completions.start, forms.completions.len() as u32, exact, number));
+                let (first, count) = (forms.completions.start, forms.completions.len() as u32);
+                lookup.completions.push(Completions { first, count, except: exact, reading: number, bit });
             }
             lookup.sequences.extend(forms.sequences.iter().map(|words| (words.as_slice(), number)));
         }
@@ -99,6 +122,11 @@ pub(super) struct Scorer<'a> {
     touched: Vec<u32>,
     /// By reading: weighted occurrences in all fields.
     occurrences: Vec<f64>,
+    /// By word: how often it stands behind the one before it in the field at hand, and weighted in all fields.
+    near: Vec<(f64, f64)>,
+    /// The words of which that is known.
+    near_words: u128,
+    formula: Formula,
 }
 
 impl<'a> Scorer<'a> {
@@ -111,6 +139,9 @@ impl<'a> Scorer<'a> {
             counts: vec![0.0; readings],
             touched: Vec::new(),
             occurrences: vec![0.0; readings],
+            near: vec![(0.0, 0.0); lookup.readings.near.len()],
+            near_words: 0,
+            formula: lookup.statistics.formula(),
         }
     }
 
@@ -118,6 +149,8 @@ impl<'a> Scorer<'a> {
         let lookup = self.lookup;
         doc.decode(&mut self.fields, &mut self.tokens);
         self.occurrences.fill(0.0);
+        self.near.fill((0.0, 0.0));
+        self.near_words = 0;
         let mut start = 0;
         for index in 0..self.fields.len() {
             let (field, end) = self.fields[index];
@@ -125,15 +158,15 @@ impl<'a> Scorer<'a> {
             start = run.end;
             let occurrence = lookup.statistics.occurrence(field, run.len());
             if occurrence > 0.0 {
-                self.count(run, lookup.options.typos_reach(field));
+                self.count(run, [lookup.options.forms_reach(field), lookup.options.typos_reach(field)]);
                 self.weigh(occurrence);
             }
         }
         self.sum()
     }
 
-    /// Counts the readings in one field; without `typos`, misspelt words are passed over.
-    fn count(&mut self, run: std::ops::Range<usize>, typos: bool) {
+    /// Counts the readings in one field, and there other forms and misspelt words if these count.
+    fn count(&mut self, run: std::ops::Range<usize>, [forms, typos]: [bool; 2]) {
         let lookup = self.lookup;
         let (counts, touched) = (&mut self.counts, &mut self.touched);
         let mut add = |reading: u32, weight: f64| {
@@ -144,22 +177,39 @@ impl<'a> Scorer<'a> {
             *count += weight;
         };
         let tokens = &self.tokens[run];
+        // The words that the token before may stand for.
+        let mut before = 0u128;
         for &token in tokens {
-            for &(first, terms, except, reading) in &lookup.completions {
-                if token.wrapping_sub(first) < terms
-                    && Some(token) != except
+            let mut here = 0u128;
+            for completions in &lookup.completions {
+                if token.wrapping_sub(completions.first) < completions.count
+                    && Some(token) != completions.except
                     && lookup.query.stop().binary_search(&token).is_err()
                 {
-                    add(reading, 1.0);
+                    add(completions.reading, 1.0);
+                    here |= completions.bit;
                 }
             }
             let mut next = lookup.slots[slot(token)];
             while let Some(word) = next.checked_sub(1).and_then(|at| lookup.words.get(at as usize)) {
-                if word.ordinal == token && (typos || !word.is_misspelt) {
+                let counts = match word.spelling {
+                    Spelling::Exact => true,
+                    Spelling::Form => forms,
+                    Spelling::Misspelt => typos,
+                };
+                if word.ordinal == token && counts {
                     add(word.reading, word.weight);
+                    here |= word.bit;
                 }
                 next = word.next;
             }
+            let mut near = (before << 1) & here;
+            self.near_words |= near;
+            while near != 0 {
+                self.near[near.trailing_zeros() as usize].0 += 1.0;
+                near &= near - 1;
+            }
+            before = here;
         }
         for &(words, reading) in &lookup.sequences {
             let is_here = |window: &[TermOrdinal]| {
@@ -174,20 +224,32 @@ impl<'a> Scorer<'a> {
             let count = std::mem::take(&mut self.counts[reading as usize]);
             self.occurrences[reading as usize] += count * occurrence;
         }
+        let mut words = self.near_words;
+        while words != 0 {
+            let (count, occurrences) = &mut self.near[words.trailing_zeros() as usize];
+            *occurrences += std::mem::take(count) * occurrence;
+            words &= words - 1;
+        }
     }
 
     fn sum(&self) -> Scored {
         let mut scored = Scored::default();
         let mut rest = self.lookup.readings.list.iter().zip(&self.occurrences).peekable();
         while let Some((reading, &occurrences)) = rest.next() {
-            let mut best = reading.worth * saturated(occurrences);
+            let mut best = reading.worth * self.formula.saturated(occurrences);
             while let Some((other, &occurrences)) = rest.next_if(|(other, _)| other.term == reading.term) {
-                best = best.max(other.worth * saturated(occurrences));
+                best = best.max(other.worth * self.formula.saturated(occurrences));
             }
             if best > 0.0 {
                 scored.score += best;
                 scored.matching += 1;
             }
+        }
+        let mut words = self.near_words;
+        while words != 0 {
+            let word = words.trailing_zeros() as usize;
+            scored.score += self.lookup.readings.near[word] * self.formula.saturated(self.near[word].1);
+            words &= words - 1;
         }
         scored
     }

@@ -5,13 +5,9 @@ use rayon::prelude::*;
 
 use crate::id::FieldId;
 use crate::index::Snapshot;
+use crate::index::settings::{Bm25, lineage};
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::segment::FieldLengths;
-
-/// How soon more of the same word stops to count.
-pub(crate) const K1: f64 = 1.2;
-/// How much the length of a field counts.
-pub(crate) const B: f64 = 0.75;
 
 /// Rare words say more than their logarithm: in a whole question, most words are frequent and say nothing, and
 /// together they outweigh the few that it is about. Does what a list of stop words does, in any language.
@@ -21,6 +17,7 @@ const SHARPNESS: f64 = 1.25;
 #[derive(Clone, Debug)]
 pub(crate) struct Statistics {
     documents: u64,
+    formula: Formula,
     fields: Vec<Field>,
 }
 
@@ -38,12 +35,22 @@ impl Statistics {
         let of_segments: Vec<FieldLengths> = snapshot.segments.par_iter().map(|view| view.field_lengths()).collect();
         of_segments.iter().for_each(|of_segment| lengths.add(of_segment));
         let documents = snapshot.readable_count();
-        let field = |id: usize| {
+        let weights = &snapshot.settings.searchable_attributes_weights;
+        let field = |(id, name): (usize, &str)| {
             let id = FieldId::try_from(id).expect("ids of fields are as many");
             let length = lengths.get(id);
-            Field { weight: field_weight(options, id), average: length.tokens as f64 / documents.max(1) as f64 }
+            let own = field_weight(options, id);
+            let set = if weights.is_empty() { None } else { lineage(name).find_map(|name| weights.get(name)) };
+            let weight = set.copied().filter(|_| own > 0.0).unwrap_or(own);
+            Field { weight, average: length.tokens as f64 / documents.max(1) as f64 }
         };
-        Statistics { documents, fields: (0..options.weights.len()).map(field).collect() }
+        let fields = snapshot.fields.names().enumerate().take(options.weights.len()).map(field).collect();
+        Statistics { documents, formula: Formula(snapshot.settings.bm25), fields }
+    }
+
+    /// What follows from the settings alone.
+    pub(crate) fn formula(&self) -> Formula {
+        self.formula
     }
 
     /// Live documents.
@@ -66,7 +73,7 @@ impl Statistics {
     /// What one occurrence in a field of so many tokens counts; 0 in a field that is not searched.
     pub(crate) fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
         match self.field(field) {
-            Some((weight, average)) => weight / (1.0 - B + B * tokens as f64 / average),
+            Some((weight, average)) => self.formula.occurrence(weight, average, tokens),
             None => 0.0,
         }
     }
@@ -81,45 +88,68 @@ fn field_weight(options: &QueryOptions, field: FieldId) -> f64 {
     }
 }
 
-/// Weighted occurrences to what they count: the first the most, `K1 + 1` at most.
-pub(crate) fn saturated(occurrences: f64) -> f64 {
-    occurrences * (K1 + 1.0) / (occurrences + K1)
-}
+/// The formula with the constants of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Formula(Bm25);
 
-/// Maps a score onto 0..=1, keeping the order. `words`: what the words of the query are worth together: a document that
-/// holds each of them once, in fields of average length, has about that score, and none has `K1 + 1` times it.
-///
-/// A score that boosts have multiplied has no end: above the share 1 it comes ever nearer to 1 then.
-pub(crate) fn normalized(score: f64, words: f64, is_boosted: bool) -> f64 {
-    if words <= 0.0 {
-        return 0.0;
+impl Formula {
+    /// What saturated occurrences can be at most, and never are.
+    pub(crate) fn most(self) -> f64 {
+        self.0.k1 + 1.0
     }
-    let share = score / words;
-    let stretched = |share: f64| share / (share + 1.0) * (K1 + 2.0) / (K1 + 1.0);
-    if is_boosted && share > 1.0 {
-        // The rest up to 1, with the slope that the curve has where it is left.
-        let rest = 1.0 - stretched(1.0);
-        return 1.0 - rest * boosted_reach() / (share - 1.0 + boosted_reach());
-    }
-    stretched(share).min(1.0)
-}
 
-/// How far above the share 1 half of what is missing to 1 is reached.
-fn boosted_reach() -> f64 {
-    let scale = (K1 + 2.0) / (K1 + 1.0);
-    (1.0 - scale / 2.0) / (scale / 4.0)
-}
-
-/// A score that is not above any whose normalised form is at least `normal`.
-pub(super) fn score_at(normal: f64, words: f64, is_boosted: bool) -> f64 {
-    let at_one = (K1 + 2.0) / (K1 + 1.0) / 2.0;
-    if is_boosted && normal > at_one {
-        let left = ((1.0 - normal) / (1.0 - at_one)).max(1e-9);
-        return words * (1.0 + boosted_reach() * (1.0 / left - 1.0)) * (1.0 - 1e-9);
+    /// What one occurrence counts in a field of so many tokens.
+    pub(super) fn occurrence(self, weight: f64, average: f64, tokens: usize) -> f64 {
+        let Bm25 { b, .. } = self.0;
+        weight / (1.0 - b + b * tokens as f64 / average)
     }
-    let part = (normal * (K1 + 1.0) / (K1 + 2.0)).clamp(0.0, 0.999);
-    // Rounding must not cut what is exactly on the threshold.
-    words * part / (1.0 - part) * (1.0 - 1e-9)
+
+    /// Weighted occurrences to what they count: the first the most, [`Self::most`] at most.
+    pub(crate) fn saturated(self, occurrences: f64) -> f64 {
+        // Without any, a constant of 0 would divide by 0.
+        if occurrences > 0.0 { occurrences * self.most() / (occurrences + self.0.k1) } else { 0.0 }
+    }
+
+    /// Maps a score onto 0..=1, keeping the order. `words`: what the words of the query are worth together: a document that
+    /// holds each of them once, in fields of average length, has about that score, and none has [`Self::most`] times it.
+    ///
+    /// A score that boosts have multiplied has no end: above the share 1 it comes ever nearer to 1 then.
+    pub(crate) fn normalized(self, score: f64, words: f64, is_boosted: bool) -> f64 {
+        if words <= 0.0 {
+            return 0.0;
+        }
+        let share = score / words;
+        let stretched = |share: f64| share / (share + 1.0) * (self.most() + 1.0) / self.most();
+        if is_boosted && share > 1.0 {
+            // The rest up to 1, with the slope that the curve has where it is left.
+            let (rest, reach) = (1.0 - stretched(1.0), self.boosted_reach());
+            return 1.0 - rest * reach / (share - 1.0 + reach);
+        }
+        stretched(share).min(1.0)
+    }
+
+    /// How far above the share 1 half of what is missing to 1 is reached.
+    fn boosted_reach(self) -> f64 {
+        let scale = (self.most() + 1.0) / self.most();
+        (1.0 - scale / 2.0) / (scale / 4.0)
+    }
+
+    /// A score that is not above any whose normalised form is at least `normal`.
+    pub(super) fn score_at(self, normal: f64, words: f64, is_boosted: bool) -> f64 {
+        let at_one = (self.most() + 1.0) / self.most() / 2.0;
+        if is_boosted && normal > at_one {
+            let left = ((1.0 - normal) / (1.0 - at_one)).max(1e-9);
+            return words * (1.0 + self.boosted_reach() * (1.0 / left - 1.0)) * (1.0 - 1e-9);
+        }
+        let part = (normal * self.most() / (self.most() + 1.0)).clamp(0.0, 0.999);
+        // Rounding must not cut what is exactly on the threshold.
+        words * part / (1.0 - part) * (1.0 - 1e-9)
+    }
+
+    /// The constants as bits, to know them again.
+    pub(super) fn bits(self) -> [u64; 2] {
+        [self.0.k1, self.0.b].map(f64::to_bits)
+    }
 }
 
 #[cfg(test)]
@@ -128,33 +158,38 @@ mod tests {
 
     #[test]
     fn scores_are_mapped_in_order_onto_the_unit_interval() {
-        let shares = [0.0, 0.1, 0.5, 1.0, 2.0, K1 + 1.0];
-        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0, false)).collect();
-        assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
-        assert!(mapped[0] == 0.0 && (mapped[5] - 1.0).abs() < 1e-12);
-        for share in shares {
-            let back = score_at(normalized(share * 7.0, 7.0, false), 7.0, false);
-            assert!(back <= share * 7.0 && back > share * 7.0 - 1e-6, "{share} became {back}");
+        for formula in [Bm25::default(), Bm25 { k1: 0.0, b: 0.0 }, Bm25 { k1: 20.0, b: 1.0 }].map(Formula) {
+            let most = formula.most();
+            let shares = [0.0, 0.1 * most, 0.3 * most, 0.7 * most, most];
+            let mapped: Vec<f64> = shares.iter().map(|share| formula.normalized(share * 7.0, 7.0, false)).collect();
+            assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
+            assert!(mapped[0] == 0.0 && (mapped[4] - 1.0).abs() < 1e-12);
+            for share in shares {
+                let back = formula.score_at(formula.normalized(share * 7.0, 7.0, false), 7.0, false);
+                assert!(back <= share * 7.0 && back > share * 7.0 - 1e-5, "{share} became {back}");
+            }
+            assert!(formula.saturated(1e9) <= most && (formula.saturated(1.0) - 1.0).abs() < 1e-12);
+            assert!(formula.saturated(0.0) == 0.0);
         }
-        assert!(saturated(1e9) < K1 + 1.0 && (saturated(1.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn boosted_scores_are_mapped_in_order_without_an_end() {
+        let formula = Formula::default();
         let shares = [0.0, 0.5, 0.999, 1.0, 1.001, 2.2, 10.0, 1e4];
-        let mapped: Vec<f64> = shares.iter().map(|share| normalized(share * 7.0, 7.0, true)).collect();
+        let mapped: Vec<f64> = shares.iter().map(|share| formula.normalized(share * 7.0, 7.0, true)).collect();
         assert!(mapped.is_sorted_by(|one, next| one < next) && mapped.iter().all(|score| *score < 1.0), "{mapped:?}");
-        assert_eq!(mapped[1], normalized(3.5, 7.0, false));
+        assert_eq!(mapped[1], formula.normalized(3.5, 7.0, false));
         assert!((mapped[4] - mapped[3]) / (mapped[3] - mapped[2]) > 0.99, "no step: {mapped:?}");
         for share in shares {
-            let back = score_at(normalized(share * 7.0, 7.0, true), 7.0, true);
+            let back = formula.score_at(formula.normalized(share * 7.0, 7.0, true), 7.0, true);
             assert!(back <= share * 7.0 && back > share * 7.0 * (1.0 - 1e-4) - 1e-6, "{share} became {back}");
         }
     }
 
     #[test]
     fn rare_words_weigh_more_and_none_weighs_nothing() {
-        let statistics = Statistics { documents: 100, fields: Vec::new() };
+        let statistics = Statistics { documents: 100, formula: Formula::default(), fields: Vec::new() };
         let idf: Vec<f64> = [0, 1, 50, 99, 100].iter().map(|&docs| statistics.idf(docs)).collect();
         assert!(idf.is_sorted_by(|one, next| one > next) && idf[4] > 0.0, "{idf:?}");
     }

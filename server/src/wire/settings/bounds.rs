@@ -76,6 +76,20 @@ pub(super) fn typo_tolerance(at: &At<'_>) -> ApiResult<()> {
     texts(at)
 }
 
+pub(super) fn word_forms(at: &At<'_>) -> ApiResult<()> {
+    let value = at.value();
+    count(at, "attributes", elements(&value["disableOnAttributes"]), ATTRIBUTES_MAX)?;
+    count(at, "words", elements(&value["exceptions"]), WORDS_MAX)?;
+    let dictionary = &value["dictionary"];
+    count(at, "words with their forms", members(dictionary) + elements(dictionary), WORDS_MAX)?;
+    texts(at)
+}
+
+pub(super) fn weights(at: &At<'_>) -> ApiResult<()> {
+    count(at, "attributes", members(at.value()), ATTRIBUTES_MAX)?;
+    texts(at)
+}
+
 pub(super) fn faceting(at: &At<'_>) -> ApiResult<()> {
     count(at, "attributes", members(&at.value()["sortFacetValuesBy"]), ATTRIBUTES_MAX)?;
     texts(at)

@@ -4,8 +4,8 @@ use lamina_engine::index::settings::SettingId;
 
 use super::kind::SettingKind;
 use super::{
-    attributes, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized, pagination, ranking_rules,
-    searching, synonyms, typo_tolerance, words,
+    attributes, bm25, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized, pagination,
+    ranking_rules, searching, synonyms, typo_tolerance, word_forms, words,
 };
 
 /// What the protocol has of a setting.
@@ -34,6 +34,9 @@ fn kind_of(setting: SettingId) -> &'static SettingKind {
         SettingId::MatchingStrategy => &searching::MATCHING_STRATEGY,
         SettingId::ExpiryAttribute => &expiry::EXPIRY_ATTRIBUTE,
         SettingId::ForeignKeys => &foreign_keys::FOREIGN_KEYS,
+        SettingId::WordForms => &word_forms::WORD_FORMS,
+        SettingId::Bm25 => &bm25::BM25,
+        SettingId::SearchableAttributesWeights => &bm25::WEIGHTS,
     }
 }
 

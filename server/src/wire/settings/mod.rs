@@ -5,6 +5,7 @@
 //! refused at once; what depends on the stored values is checked by [`merged`] when the task runs.
 
 mod attributes;
+mod bm25;
 mod bounds;
 mod distinct;
 mod embedder;
@@ -27,6 +28,7 @@ mod synonyms;
 mod tests;
 mod typo_tolerance;
 mod values;
+mod word_forms;
 mod words;
 
 use lamina_engine::index::{Settings, SettingsPatch};

@@ -30,7 +30,8 @@ fn the_table_has_the_keys_of_the_settings_object_in_order() {
     for setting in SettingKind::all() {
         assert!(SettingKind::by_route(setting.route).is_some());
         assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));
-        let merged = ["typo-tolerance", "faceting", "pagination", "embedders"].contains(&setting.route);
+        let merged =
+            ["typo-tolerance", "faceting", "pagination", "embedders", "word-forms", "bm25"].contains(&setting.route);
         assert_eq!(setting.verb == WriteVerb::Patch, merged, "{}", setting.route);
     }
 }
@@ -62,10 +63,12 @@ fn null_resets_every_setting_and_absent_keys_are_left_alone() {
         let mut alone = Map::from_iter([(setting.key.to_owned(), reset.clone())]);
         expected[setting.key] = reset;
         // Those that the protocol does not know are shown once they are set.
-        alone.retain(|key, _| !["matchingStrategy", "expiryAttribute"].contains(&key.as_str()));
+        if setting.presence == Presence::WhenSet {
+            alone.clear();
+        }
         assert_eq!(details(&setting.reset()), alone);
     }
-    expected.retain(|key, _| !["matchingStrategy", "expiryAttribute"].contains(&key.as_str()));
+    expected.retain(|key, _| SettingKind::all().any(|kind| kind.key == key && kind.presence != Presence::WhenSet));
     assert_eq!(details(&SettingsPatch::reset_all()), expected);
 }
 
@@ -406,4 +409,59 @@ fn secrets_are_masked_by_length() {
         super::secrets::redact(&mut configuration);
         assert_eq!(configuration["apiKey"], masked);
     }
+}
+
+#[test]
+fn forms_of_words() {
+    for (wrong, place) in [
+        (json!({"enabled": 1}), ".wordForms.enabled"),
+        (json!({"languages": ["jpn"]}), ".wordForms.languages[0]"),
+        (json!({"languages": ["xx"]}), ".wordForms.languages[0]"),
+        (json!({"languages": "eng"}), ".wordForms.languages"),
+        (json!({"disableOnAttributes": 1}), ".wordForms.disableOnAttributes"),
+        (json!({"exceptions": ["two words"]}), ".wordForms.exceptions[0]"),
+        (json!({"exceptions": [" "]}), ".wordForms.exceptions[0]"),
+        (json!({"dictionary": ["mice"]}), ".wordForms.dictionary"),
+        (json!({"dictionary": {"a mouse": ["mice"]}}), ".wordForms.dictionary.a mouse"),
+        (json!({"dictionary": {"mouse": ["two mice"]}}), ".wordForms.dictionary.mouse[0]"),
+        (json!({"inPhrases": "yes"}), ".wordForms.inPhrases"),
+    ] {
+        let (code, message) = refused(json!({ "wordForms": wrong }));
+        assert_eq!(code, Code::InvalidSettingsWordForms);
+        assert!(message.contains(place), "{message}");
+    }
+    let (_, message) = refused(json!({"wordForms": {"languages": ["jpn"]}}));
+    assert!(message.contains("`eng`") && !message.contains("`zho`"), "{message}");
+    let sent = json!({"wordForms": {"enabled": false, "languages": ["en"], "exceptions": null}});
+    let merged = merged(&Settings::default(), &read(&sent).unwrap()).unwrap();
+    let shown = json!({
+        "enabled": false, "languages": ["eng"], "disableOnAttributes": [], "exceptions": [], "dictionary": {},
+        "inPhrases": false,
+    });
+    assert_eq!(show(&merged, &|_| true)["wordForms"], shown);
+    assert_eq!(show(&Settings::default(), &|_| true).get("wordForms"), None);
+}
+
+#[test]
+fn constants_and_weights_of_questions() {
+    for (key, wrong, place) in [
+        ("bm25", json!({"k1": -0.1}), ".bm25.k1"),
+        ("bm25", json!({"k1": 1001}), ".bm25.k1"),
+        ("bm25", json!({"k1": "1"}), ".bm25.k1"),
+        ("bm25", json!({"b": 1.1}), ".bm25.b"),
+        ("bm25", json!({"b": -1}), ".bm25.b"),
+        ("bm25", json!({"delta": 1}), ".bm25"),
+        ("searchableAttributesWeights", json!({"title": 0}), ".searchableAttributesWeights.title"),
+        ("searchableAttributesWeights", json!({"title": 1000.5}), ".searchableAttributesWeights.title"),
+        ("searchableAttributesWeights", json!({"title": null}), ".searchableAttributesWeights.title"),
+        ("searchableAttributesWeights", json!(["title"]), ".searchableAttributesWeights"),
+    ] {
+        let (code, message) = refused(json!({ key: wrong }));
+        assert!([Code::InvalidSettingsBm25, Code::InvalidSettingsSearchableAttributesWeights].contains(&code));
+        assert!(message.contains(place), "{message}");
+    }
+    let sent = json!({"bm25": {"k1": 0}, "searchableAttributesWeights": {"title": 2}});
+    let merged = merged(&Settings::default(), &read(&sent).unwrap()).unwrap();
+    assert_eq!(show(&merged, &|_| true)["bm25"], json!({"k1": 0.0, "b": 0.75}));
+    assert_eq!(show(&merged, &|_| true)["searchableAttributesWeights"], json!({"title": 2.0}));
 }
