@@ -160,7 +160,7 @@ mod tests {
     fn a_damaged_file_leaves_everything_off() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("experimental-features.json"), "{").unwrap();
-        assert_eq!(Features::open(folder.path(), &[]).show().len(), 15);
+        assert_eq!(Features::open(folder.path(), &[]).show().len(), 16);
         assert_eq!(
             fs::read_dir(folder.path().join("quarantine")).unwrap().count(),
             1,

@@ -43,6 +43,7 @@ pub mod repair;
 pub mod replication;
 pub mod requests;
 pub mod routes;
+pub mod rules;
 pub mod run;
 pub mod scrub;
 pub mod search;

@@ -123,6 +123,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode, options.secrets());
+    options.removed_notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     options::twin_notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     let open_files = raise_open_files();
     // Documents, keys and dumps are private to the user of the process, wherever the folders are.
@@ -247,6 +248,7 @@ async fn serve_requests(
         scheduler.is_to_stop();
         // Its reader would go on for ever.
         logs::stop_listening(None);
+        state.queue.close_feed();
         // A second signal means: now. Whatever is under way is carried out again at the next start.
         tokio::spawn(async move {
             stop.wait().await;

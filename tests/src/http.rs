@@ -179,8 +179,7 @@ fn the_page_is_for_development() {
 fn features_that_are_not_there_say_so_whatever_their_switches_say() {
     let server = Server::with_options(&["--master-key", "a key of sixteen bytes"]).with_key("a key of sixteen bytes");
     for is_on in [false, true] {
-        let switches =
-            json!({"chatCompletions": is_on, "dynamicSearchRules": is_on, "renderRoute": is_on, "network": is_on});
+        let switches = json!({"chatCompletions": is_on, "renderRoute": is_on, "network": is_on});
         assert_eq!(server.patch("/experimental-features", switches.clone()).ok()["renderRoute"], is_on);
         for (method, path) in [
             ("GET", "/chats"),
@@ -189,8 +188,6 @@ fn features_that_are_not_there_say_so_whatever_their_switches_say() {
             ("POST", "/chats/a/chat/completions"),
             ("GET", "/indexes/films/settings/chat"),
             ("PUT", "/indexes/films/settings/chat"),
-            ("POST", "/dynamic-search-rules"),
-            ("PATCH", "/dynamic-search-rules/a"),
             ("POST", "/render-template"),
         ] {
             let answer = server.send(server.request(method.parse().unwrap(), path));

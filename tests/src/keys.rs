@@ -255,6 +255,8 @@ const ROUTES: &[(&str, &str, &[&str])] = &[
     ("POST", "/multi-search", &["search", "*.get"]),
     ("GET", "/tasks", &["tasks.get", "tasks.*", "*.get"]),
     ("GET", "/tasks/0", &["tasks.get", "tasks.*", "*.get"]),
+    ("GET", "/tasks/stream", &["tasks.get", "tasks.*", "*.get"]),
+    ("GET", "/batches/stream", &["tasks.get", "tasks.*", "*.get"]),
     ("GET", "/batches", &["tasks.get", "tasks.*", "*.get"]),
     ("GET", "/batches/0", &["tasks.get", "tasks.*", "*.get"]),
     ("GET", "/tasks/0/documents", &["tasks.get", "tasks.*", "*.get"]),
@@ -295,6 +297,8 @@ const ROUTES: &[(&str, &str, &[&str])] = &[
     ("POST", "/dynamic-search-rules", &["dynamicSearchRules.get", "dynamicSearchRules.*", "*.get"]),
     ("PATCH", "/dynamic-search-rules/r", &["dynamicSearchRules.update", "dynamicSearchRules.*"]),
     ("DELETE", "/dynamic-search-rules/r", &["dynamicSearchRules.delete", "dynamicSearchRules.*"]),
+    ("GET", "/dynamic-search-rules/r", &["dynamicSearchRules.get", "dynamicSearchRules.*", "*.get"]),
+    ("DELETE", "/dynamic-search-rules", &["dynamicSearchRules.delete", "dynamicSearchRules.*"]),
 ];
 
 /// Every route: open to its action, to the wildcards above it and to the master key; closed to all other actions.

@@ -3,6 +3,8 @@
 //! Each scored rule gives a rank `r` of `m` (`r = m` is best). Rules are combined in their order as the digits of a
 //! number in a mixed base, so the score sorts like the ranking itself: earlier rules dominate.
 
+use std::sync::Arc;
+
 use crate::id::DocId;
 pub use crate::sort::SortedValue;
 use crate::sort::{SegmentSort, SortTarget};
@@ -109,6 +111,13 @@ pub enum ScoreDetail {
         /// The score is multiplied by it; otherwise it is a rule by itself.
         is_multiplied: bool,
     },
+    /// In place of all rules: the hit was put to its place.
+    Pin {
+        /// The place that was asked for, from 0.
+        position: u32,
+        /// Who asked for it.
+        by: Arc<str>,
+    },
     /// The time budget ended before this rule was applied.
     Skipped,
 }
@@ -198,6 +207,7 @@ impl ScoreDetail {
             | ScoreDetail::Bm25 { .. }
             | ScoreDetail::Vector(_)
             | ScoreDetail::Boost { .. }
+            | ScoreDetail::Pin { .. }
             | ScoreDetail::Fusion { .. } => [None, None],
         }
     }

@@ -1,5 +1,6 @@
 //! The filter of a search, evaluated within its time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,8 +8,10 @@ use super::{SearchError, SearchRequest};
 use crate::bits::DocSet;
 use crate::boost::{Boosts, SegmentBoosts};
 use crate::condition::{PreparedFilter, TimeLimit};
+use crate::id::DocId;
 use crate::index::settings::RankingRule;
 use crate::index::{SegmentView, Snapshot};
+use crate::segment::SegmentReader;
 
 /// A filter gets at least this long, however short the time budget: what has few conditions is then always evaluated, also
 /// when the search has waited for its turn.
@@ -19,6 +22,8 @@ const TIME_MIN: Duration = Duration::from_millis(200);
 pub(super) struct Filtering {
     filter: Option<PreparedFilter>,
     boosts: Boosts,
+    /// Documents that do not pass whatever the filter says.
+    except: Vec<(Arc<SegmentReader>, DocId)>,
     limit: TimeLimit<'static>,
     is_late: AtomicBool,
 }
@@ -38,7 +43,9 @@ impl Filtering {
             Some(filter) => Some(PreparedFilter::new(filter, &snapshot.settings, &snapshot.fields)?),
             None => None,
         };
-        Ok(Filtering { filter, boosts: Boosts::default(), limit, is_late: AtomicBool::new(false) })
+        let except = request.except.iter();
+        let except = except.map(|at| (Arc::clone(&snapshot.segments[at.segment as usize].reader), at.doc)).collect();
+        Ok(Filtering { filter, boosts: Boosts::default(), except, limit, is_late: AtomicBool::new(false) })
     }
 
     /// The same with the boosts among `rules`.
@@ -60,11 +67,19 @@ impl Filtering {
 
     /// The live documents of a segment that pass; none when the time is up.
     pub(super) fn passing(&self, view: &SegmentView) -> DocSet {
-        let Some(filter) = &self.filter else { return view.live_set() };
-        filter.evaluate(view, self.limit).unwrap_or_else(|_| {
-            self.is_late.store(true, Ordering::Relaxed);
-            DocSet::empty()
-        })
+        let mut passing = match &self.filter {
+            None => view.live_set(),
+            Some(filter) => filter.evaluate(view, self.limit).unwrap_or_else(|_| {
+                self.is_late.store(true, Ordering::Relaxed);
+                DocSet::empty()
+            }),
+        };
+        let own = |(reader, doc): &(Arc<SegmentReader>, DocId)| Arc::ptr_eq(reader, &view.reader).then_some(*doc);
+        let except: Vec<DocId> = self.except.iter().filter_map(own).collect();
+        if !except.is_empty() {
+            passing.and_not_assign(&except.into_iter().collect());
+        }
+        passing
     }
 
     /// Whether the filter was not evaluated for all segments. Then no document is a hit: those that passed elsewhere would

@@ -14,6 +14,7 @@ mod near;
 #[cfg(test)]
 mod scan_tests;
 mod semantic;
+mod settled;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ pub use fusion::{DEFAULT_RRF_K, Fusion};
 pub use hybrid::{HybridResult, search_hybrid};
 pub use near::{search_semantic, search_similar};
 pub use semantic::{SemanticQuery, dimensions};
+pub use settled::{Admitted, QueryWords, query_words};
 pub use suggest::{Completion, complete, corrected};
 
 /// Documents of segments in which words are looked up about as long as a thread takes to wake up.
@@ -80,6 +82,8 @@ pub struct SearchRequest {
     /// `attributesToSearchOn`: names or patterns; `None` searches every searchable attribute.
     pub search_on: Option<Vec<String>>,
     pub filter: Option<Filter>,
+    /// Documents that are no hits: the caller has settled their places.
+    pub except: Vec<DocumentAddress>,
     pub sort: Vec<SortCriterion>,
     /// In place of the boosts of the settings.
     pub boosts: Option<Vec<BoostRule>>,
@@ -114,6 +118,7 @@ impl Default for SearchRequest {
             matching: MatchingStrategy::Last,
             search_on: None,
             filter: None,
+            except: Vec::new(),
             sort: Vec::new(),
             boosts: None,
             distinct: None,

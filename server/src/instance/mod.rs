@@ -49,6 +49,7 @@ pub(crate) use version::{VERSION, check_version};
 use crate::aliases::Aliases;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::process_limits::open_indexes_max;
+use crate::rules::Rules;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::{IndexChange, Store, StoreError};
 
@@ -61,6 +62,7 @@ pub struct Instance {
     /// Never locked while `indexes` is waited for.
     aliases: RwLock<Arc<Aliases>>,
     open: OpenIndexes,
+    rules: Rules,
     options: IndexOptions,
     /// The older version that wrote the folder.
     older: Option<String>,
@@ -96,6 +98,7 @@ impl Instance {
             indexes,
             aliases,
             open: OpenIndexes::new(open_indexes_max()),
+            rules: Rules::open(&store)?,
             options,
             older,
             tasks_were_lost,
@@ -109,6 +112,11 @@ impl Instance {
     #[must_use]
     pub fn keeping_open(self, count: usize) -> Instance {
         Instance { open: OpenIndexes::new(count), ..self }
+    }
+
+    /// The dynamic search rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// How many indexes are kept open when nothing uses them.
@@ -139,6 +147,7 @@ impl Instance {
             indexes: closed(named),
             aliases: RwLock::default(),
             open: OpenIndexes::new(open_indexes_max()),
+            rules: Rules::default(),
             // Who looks gives nothing up.
             options: IndexOptions { locks_folder: false, keep: Duration::MAX, ..options },
             older: None,

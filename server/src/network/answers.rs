@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::search::federated::{
-    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, Weighted, agree, distinct_values,
-    merged_facets, paging,
+    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, Places, Weighted,
+    agree, distinct_values, merged_facets, paging,
 };
 use crate::wire::multi_search::Federation;
 
@@ -18,6 +18,8 @@ pub(super) struct Part {
     positions: Vec<usize>,
     /// Best first, each with what it is compared by.
     hits: std::iter::Peekable<std::vec::IntoIter<(Weighted, Value)>>,
+    /// Hits that are pinned, with the places that they are given.
+    pinned: Vec<(u32, Value)>,
     rest: Map<String, Value>,
 }
 
@@ -75,9 +77,17 @@ impl Part {
             if let Some(server) = &server {
                 federation["remote"] = server.clone().into();
             }
-            Some((weighted, hit))
+            let position = federation.as_object_mut().and_then(|federation| federation.remove(PINNED_POSITION));
+            let position = position.and_then(|position| u32::try_from(position.as_u64()?).ok());
+            Some((position, weighted, hit))
         };
-        let hits: Vec<(Weighted, Value)> = hits.into_iter().filter_map(place).collect();
+        let (mut ranked, mut pinned) = (Vec::new(), Vec::new());
+        for (position, weighted, hit) in hits.into_iter().filter_map(place) {
+            match position {
+                Some(position) => pinned.push((position, hit)),
+                None => ranked.push((weighted, hit)),
+            }
+        }
         let given = rest.get_mut("explanations").and_then(Value::as_array_mut).into_iter().flatten();
         for explanation in given.filter_map(Value::as_object_mut) {
             if !is_placed {
@@ -88,11 +98,12 @@ impl Part {
                 explanation.insert("remote".into(), server.clone().into());
             }
         }
-        Part { positions: positions.to_vec(), hits: hits.into_iter().peekable(), rest, server }
+        Part { positions: positions.to_vec(), hits: ranked.into_iter().peekable(), pinned, rest, server }
     }
 
     fn empty() -> Part {
-        Part { server: None, positions: Vec::new(), hits: Vec::new().into_iter().peekable(), rest: Map::new() }
+        let hits = Vec::new().into_iter().peekable();
+        Part { server: None, positions: Vec::new(), hits, pinned: Vec::new(), rest: Map::new() }
     }
 
     fn total(&self) -> u64 {
@@ -148,47 +159,91 @@ struct Explained {
     not_distinct: BTreeSet<(usize, u64)>,
 }
 
+/// A hit of the merged list, and the queries that ask to explain it.
+type Explicable = (Value, Vec<(usize, u64)>);
+
 fn hits(parts: &mut [Part], federation: &Federation, explained: &mut Explained) -> Vec<Value> {
     let (offset, limit) = federation.window.bounds(usize::MAX);
+    let pinned = pinned(parts);
+    let places = Places::new(pinned.iter().map(|(position, _)| *position));
+    let (from, to) = places.ranked_between(offset, offset.saturating_add(limit));
     let mut used = DistinctValues::default();
-    let (mut place, mut merged) = (0, Vec::new());
-    while merged.len() < limit {
-        let mut best: Option<usize> = None;
-        for index in 0..parts.len() {
-            let Some((weighted, _)) = parts[index].hits.peek().map(|(weighted, hit)| (weighted.clone(), hit)) else {
-                continue;
-            };
-            let wins = match best {
-                None => true,
-                Some(best) => {
-                    parts[best].hits.peek().is_some_and(|(known, _)| weighted.compare(known) == Ordering::Less)
-                }
-            };
-            if wins {
-                best = Some(index);
-            }
-        }
-        let Some(part) = best else { break };
-        let Some((_, mut hit)) = parts[part].hits.next() else { break };
-        let asking = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(EXPLAINED));
-        let asking = asking.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_u64);
-        let asking: Vec<(usize, u64)> = asking.map(|position| (part, position)).collect();
+    let (mut place, mut ranked, mut is_all) = (0, Vec::new(), false);
+    while ranked.len() < to - from {
+        let Some((part, mut hit)) = next_hit(parts) else {
+            is_all = true;
+            break;
+        };
+        let asking = asking(part, &mut hit);
         if let Some(attribute) = &federation.distinct {
             // Servers of another make send no values: what they show of the hit counts.
-            let given = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
-            let values = given.and_then(|given| serde_json::from_value(given).ok());
-            if !used.admit(values.unwrap_or_else(|| distinct_values(&hit, attribute))) {
+            let given = distinct_values_sent(&mut hit);
+            if !used.admit(given.unwrap_or_else(|| distinct_values(&hit, attribute))) {
                 explained.not_distinct.extend(asking);
                 continue;
             }
         }
-        if place >= offset {
-            explained.shown.extend(asking);
-            merged.push(hit);
+        if place >= from {
+            ranked.push((hit, asking));
         }
         place += 1;
     }
-    merged
+    let places = if is_all { places.among(place) } else { places };
+    let mut pinned: Vec<Option<Explicable>> = pinned.into_iter().map(|(_, hit)| Some(hit)).collect();
+    let joined =
+        places.joined(offset..offset.saturating_add(limit), ranked, |pin| pinned[pin].take().unwrap_or_default());
+    let shown = joined.into_iter().map(|(hit, asking)| {
+        explained.shown.extend(asking);
+        hit
+    });
+    shown.collect()
+}
+
+/// The best of the next hits of all parts, and whose it is; of equals that of the first.
+fn next_hit(parts: &mut [Part]) -> Option<(usize, Value)> {
+    let mut best: Option<(usize, Weighted)> = None;
+    for (index, part) in parts.iter_mut().enumerate() {
+        let Some((weighted, _)) = part.hits.peek() else { continue };
+        let wins = best.as_ref().is_none_or(|(_, known)| weighted.compare(known) == Ordering::Less);
+        if wins {
+            best = Some((index, weighted.clone()));
+        }
+    }
+    let (part, _) = best?;
+    let (_, hit) = parts[part].hits.next()?;
+    Some((part, hit))
+}
+
+/// The pinned hits of all parts by their places, those of one place by index and query.
+fn pinned(parts: &mut [Part]) -> Vec<(u32, Explicable)> {
+    let mut all = Vec::new();
+    for (index, part) in parts.iter_mut().enumerate() {
+        for (position, mut hit) in std::mem::take(&mut part.pinned) {
+            let asking = asking(index, &mut hit);
+            // It is left in and leaves others in, whatever its values.
+            distinct_values_sent(&mut hit);
+            all.push((position, (hit, asking)));
+        }
+    }
+    all.sort_by_cached_key(|(position, (hit, _))| {
+        let federation = &hit["_federation"];
+        let uid = federation["indexUid"].as_str().unwrap_or_default().to_owned();
+        (*position, uid, federation["queriesPosition"].as_u64())
+    });
+    all
+}
+
+/// Takes from a hit which queries ask to explain it.
+fn asking(part: usize, hit: &mut Value) -> Vec<(usize, u64)> {
+    let asking = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(EXPLAINED));
+    let asking = asking.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_u64);
+    asking.map(|position| (part, position)).collect()
+}
+
+/// Takes from a hit the values that it was sent with.
+fn distinct_values_sent(hit: &mut Value) -> Option<Vec<String>> {
+    let given = hit["_federation"].as_object_mut().and_then(|federation| federation.remove(DISTINCT_VALUES));
+    given.and_then(|given| serde_json::from_value(given).ok())
 }
 
 /// Counts of the same index on several servers are added. Names of the facets of which values were left out are added to

@@ -19,6 +19,7 @@ macro_rules! features {
 features! {
     Metrics = "metrics",
     LogsRoute = "logsRoute",
+    TasksStreamingRoute = "tasksStreamingRoute",
     EditDocumentsByFunction = "editDocumentsByFunction",
     ContainsFilter = "containsFilter",
     DynamicSearchRules = "dynamicSearchRules",

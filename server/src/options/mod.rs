@@ -12,6 +12,7 @@ mod memory;
 mod object_storage;
 mod outbound;
 mod replication;
+mod rules_fuel;
 mod scrubbing;
 mod searching;
 mod service;
@@ -38,6 +39,7 @@ pub use memory::usable_memory_bytes;
 pub use object_storage::ObjectStorageOptions;
 pub use outbound::{OutboundRequests, RateLimits};
 pub use replication::{Replication, StoreAddress};
+pub use rules_fuel::RulesFuel;
 pub use scrubbing::Scrubbing;
 pub use searching::Searching;
 pub use service::{AllowedOrigins, Environment, Service, Unprotected};
@@ -76,6 +78,9 @@ pub struct Options {
     /// How many searches at once.
     #[command(flatten)]
     pub searching: Searching,
+    /// What a search may do for rules.
+    #[command(flatten)]
+    pub rules_fuel: RulesFuel,
     /// Checks of files in the background.
     #[command(flatten)]
     pub scrubbing: Scrubbing,
@@ -112,6 +117,15 @@ impl Options {
         let of_store = [&store.s3_access_key, &store.s3_secret_key, &store.s3_session_token];
         let all = of_store.into_iter().chain([&self.service.master_key]).flatten().cloned();
         all.chain(self.outbound.secrets()).collect()
+    }
+
+    /// What the start has to say about options that newer versions of the protocol do not have.
+    pub(crate) fn removed_notices(&self) -> Vec<String> {
+        const REMOVED: [&str; 2] = ["experimental_no_edition_2024_for_dumps", "experimental_no_snapshot_compaction"];
+        let given = REMOVED.iter().filter(|name| self.specified.contains(**name));
+        let option =
+            |name: &&str| format!("`--{}` changes nothing, and newer servers do not know it", name.replace('_', "-"));
+        given.map(option).collect()
     }
 
     /// An option that was given and that this server has nothing for, and what it stands for.

@@ -19,10 +19,12 @@ mod multi_search;
 mod network;
 mod openapi;
 mod page;
+mod rules;
 mod search;
 mod settings;
 mod stats;
 mod table;
+mod task_streams;
 mod tasks;
 mod unavailable;
 mod unreadable;
@@ -53,7 +55,8 @@ pub type Routes = BoxedFilter<(Response,)>;
 
 /// Every route of the server, the most frequent ones first; never rejects.
 pub fn routes(state: &Arc<AppState>) -> Routes {
-    let frequent = search::routes(state).or(documents::routes(state)).unify().or(tasks::routes(state)).unify();
+    let queue = task_streams::routes(state).or(tasks::routes(state)).unify();
+    let frequent = search::routes(state).or(documents::routes(state)).unify().or(queue).unify();
     let searches = frequent.or(multi_search::routes(state)).unify();
     let indexes = indexes::routes(state).or(settings::routes(state)).unify().or(stats::routes(state)).unify();
     let indexes = indexes.or(fields::routes(state)).unify().or(aliases::routes(state)).unify();
@@ -63,6 +66,7 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
     let rest =
         rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
+    let rest = rest.or(rules::routes(state)).unify();
     let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
     let rest = rest.or(unavailable::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();

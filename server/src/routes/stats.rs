@@ -93,7 +93,12 @@ fn index_stats(
         stats["damagedSegments"] = summary.damaged.iter().map(damaged_segment).collect();
     }
     if parameters.internal_sizes {
-        add_internal_sizes(&mut stats, &state.instance.index(uid)?.report(), parameters);
+        let report = state.instance.index(uid)?.report();
+        let used: u64 = report.segments.iter().flat_map(|segment| &segment.sections).map(|(_, bytes)| *bytes).sum();
+        let (used, all) = (used + report.manifest_bytes, summary.disk_bytes + report.manifest_bytes);
+        stats["indexSize"] = size(all, parameters);
+        stats["usedIndexSize"] = size(used.min(all), parameters);
+        add_internal_sizes(&mut stats, &report, parameters);
     }
     Ok(stats)
 }

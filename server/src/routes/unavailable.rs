@@ -31,7 +31,6 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 
 fn missing(method: &str, path: &str) -> Option<Missing> {
     const CHATS: &str = "chat completions";
-    const RULES: &str = "dynamic search rules";
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let (action, feature) = match (method, segments.as_slice()) {
         ("GET", ["chats"]) => ("Listing the chat workspaces", CHATS),
@@ -40,10 +39,6 @@ fn missing(method: &str, path: &str) -> Option<Missing> {
         ("POST", ["chats", _, "chat", "completions"]) => ("Using the `/chats` routes", CHATS),
         ("GET" | "PUT" | "PATCH" | "DELETE", ["indexes", _, "settings", "chat"]) => {
             ("Using `chat` of the index settings", CHATS)
-        }
-        ("GET" | "POST" | "DELETE", ["dynamic-search-rules"])
-        | ("GET" | "PATCH" | "DELETE", ["dynamic-search-rules", _]) => {
-            ("Using the `/dynamic-search-rules` routes", RULES)
         }
         ("POST", ["render-template"]) => ("Calling the `/render-template` route", "render_route"),
         ("POST", ["network", "control"]) => return Some(Missing::Sharding),
@@ -71,7 +66,6 @@ mod tests {
     fn routes_of_the_protocol_are_distinguished_from_unknown_ones() {
         assert!(matches!(missing("GET", "/chats"), Some(Missing::Feature(_, "chat completions"))));
         assert!(missing("POST", "/chats/a/chat/completions").is_some());
-        assert!(missing("PATCH", "/dynamic-search-rules/a").is_some());
         assert_eq!(missing("POST", "/network/control"), Some(Missing::Sharding));
         assert_eq!(missing("GET", "/chats/a/b/c"), None);
         assert_eq!(missing("GET", "/render-template"), None);

@@ -98,6 +98,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ScoreDetail::Vector(similarity) => ("vectorSort".into(), object(json!({ "similarity": similarity }))),
         ScoreDetail::Fusion { score, words, nearness } => ("fusion".into(), fusion(*score, [words, nearness])),
         ScoreDetail::Boost { name, field, factor, .. } => boost(name, field.as_deref(), *factor, displayed, order),
+        ScoreDetail::Pin { position, .. } => ("pin".into(), object(json!({ "position": position }))),
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
 }

@@ -3,22 +3,27 @@
 use std::time::Duration;
 
 use lamina_engine::index::settings::AttributeList;
-use lamina_engine::rank::{AppliedRule, RuleCandidates};
+use lamina_engine::rank::{AppliedRule, RuleCandidates, ScoreDetail};
 use lamina_engine::search::{
     DocumentExplanation, Explanation, Hit, MatchKind, Stage, Standing, TermMatch, WordMatches,
 };
 use lamina_engine::sort::{SortCriterion, SortTarget};
 use serde_json::{Map, Value, json};
 
+use super::pins::Pinned;
 use super::{Found, SEARCH, Target, details};
 
 /// What an answer says of a hit; nothing unless it was asked for.
 pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &AttributeList) -> Option<Value> {
     let words = explanation?.matches.get(&hit.address);
-    Some(json!({
+    let mut shown = json!({
         "words": words.map(|words| words_of(words, displayed)),
         "rules": details::details(&hit.details, displayed),
-    }))
+    });
+    if let [ScoreDetail::Pin { by, .. }] = hit.details.as_slice() {
+        shown["pinnedBy"] = json!(**by);
+    }
+    Some(shown)
 }
 
 /// What an answer says of the search as a whole. `reason` says what becomes of the document that was asked for, if it is among
@@ -31,6 +36,9 @@ pub(super) fn of_search(target: Target<'_>, found: &Found, reason: impl Fn(u64) 
         fields.insert("words".into(), json!(explanation.words));
         fields.insert("stages".into(), stages(&found.steps, &explanation.stages));
         fields.insert("rules".into(), explanation.rules.iter().map(|seen| of_rules(seen, displayed)).collect());
+    }
+    if !found.pinned.is_empty() {
+        fields.insert("pins".into(), found.pinned.iter().map(Pinned::shown).collect());
     }
     fields.insert("limits".into(), json!(found.cuts()));
     if let Some(document) = explanation.and_then(|explanation| explanation.document.as_ref()) {

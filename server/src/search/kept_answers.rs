@@ -11,7 +11,7 @@ use lamina_engine::index::settings::BoostRule;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::{Answer, Context, Metadata, Target, WrittenAnswer, run};
+use super::{Answer, Context, Metadata, RulesInForce, Target, WrittenAnswer, run};
 use crate::budget::AnswerBudget;
 use crate::error::ApiResult;
 use crate::timestamp::Timestamp;
@@ -156,8 +156,9 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     };
     // What is near to now is another second a little further away.
     let second = depends_on_time.then(|| Timestamp::now().nanos() / 1_000_000_000);
-    let switches =
-        (context.contains_filter, form.names_index, target.snapshot.is_degraded(), unexpired(target.snapshot));
+    let rules = context.rules.as_ref().map(RulesInForce::state);
+    let is_degraded = target.snapshot.is_degraded();
+    let switches = (context.contains_filter, form.names_index, is_degraded, unexpired(target.snapshot), rules);
     // Whatever fields a query gets, they are part of its `Debug` form.
     write!(
         key,

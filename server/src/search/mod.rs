@@ -18,6 +18,8 @@ mod kept_answers;
 mod meaning;
 mod measures;
 mod multi;
+mod pins;
+mod places;
 mod refusal;
 mod request;
 mod similar;
@@ -47,6 +49,7 @@ pub use hits::HitWriter;
 pub use kept_answers::{Answered, Form, KeptAnswers, unexpired};
 pub(crate) use multi::at_query;
 pub use multi::{Written, run_multi};
+pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, filter_time, parse_own_filter};
 pub use similar::run_similar;
@@ -60,6 +63,8 @@ use crate::instance::Instance;
 use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
 use meaning::{Searched, check_embedder, embedding_took, search_by_kind};
+use pins::Pinned;
+use places::Places;
 
 /// The index that is searched.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +92,8 @@ pub struct Context {
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
     pub embedded: EmbeddedTexts,
+    /// Rules that pin documents, when that feature is on and there are any.
+    pub rules: Option<RulesInForce>,
     /// What was answered before.
     pub kept: Arc<KeptAnswers>,
     /// The memory of the answer.
@@ -104,6 +111,7 @@ impl Context {
             values_wanted: None,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
+            rules: None,
             kept: Arc::new(KeptAnswers::new(0)),
             budget: AnswerBudget::UNLIMITED,
         }
@@ -142,6 +150,8 @@ pub struct Found {
     pub did_you_mean: Option<DidYouMean>,
     /// How long each step took, in their order.
     pub steps: Vec<(&'static str, Duration)>,
+    /// Documents that rules pin, by their places.
+    pinned: Vec<Pinned>,
     /// Which hits were asked for, and how far `maxTotalHits` lets them go.
     pub window: Reach,
     /// The memory of all this.
@@ -184,7 +194,8 @@ pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiRes
     let total_max = target.snapshot.settings.pagination.max_total_hits;
     let is_scored =
         query.show_ranking_score || query.show_ranking_score_details || query.did_you_mean || query.explain.is_some();
-    run_for(target, query, context, Reach::new(query.window(), total_max), is_scored || context.proxied)
+    let how = How { scores: is_scored || context.proxied, places_pins: true };
+    run_for(target, query, context, Reach::new(query.window(), total_max), how)
 }
 
 /// How many of the hits `found` in an index an answer counts. Pages are counted only as far as they can be reached, so
@@ -206,29 +217,40 @@ impl Reach {
     }
 }
 
-/// As [`run`], for the hits of `window` instead of those that the query asks for, with their scores.
+/// As [`run`], for the hits of `window` instead of those that the query asks for, with their scores. Pinned documents are not
+/// among them, but counted.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_window(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach) -> ApiResult<Found> {
-    run_for(target, query, context, window, true)
+    run_for(target, query, context, window, How { scores: true, places_pins: false })
 }
 
-fn run_for(
-    target: Target<'_>,
-    query: &SearchQuery,
-    context: &Context,
-    window: Reach,
+/// What a search is run for.
+#[derive(Clone, Copy)]
+struct How {
+    /// Hits have scores.
     scores: bool,
-) -> ApiResult<Found> {
+    /// Pinned documents are put to their places. They belong to another list otherwise.
+    places_pins: bool,
+}
+
+fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach, how: How) -> ApiResult<Found> {
     check_embedder(target, query)?;
     let request = engine_request(target, query, context)?;
-    let request = SearchRequest { offset: window.offset, limit: window.limit, scores, ..request };
+    let request = SearchRequest { offset: window.offset, limit: window.limit, scores: how.scores, ..request };
+    let pinned = pins::pinned(target, query, &request, context)?;
+    let places = Places::new(pinned.iter().map(|pin| pin.position).filter(|_| how.places_pins));
+    let request = pins::beside(request, window, &places, &pinned);
     let held = context.budget.hold(hits_bytes(target.snapshot, &request))?;
     // A text was embedded before the search took its thread.
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     let start = Instant::now();
-    let Searched { result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
+    let Searched { mut result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
+    if how.places_pins && !pinned.is_empty() {
+        pins::place(&mut result, &request, window, &places, &pinned);
+    }
+    pins::count(&mut result, &pinned);
     steps.push((SEARCH, start.elapsed()));
     let facets = match &query.facets {
         // An empty list is no list.
@@ -242,8 +264,19 @@ fn run_for(
     };
     let measured = measures::run(target.snapshot, &result.candidates, &query.measures, &context.budget, &mut steps)?;
     let sort = request.sort.clone();
-    let mut found =
-        Found { result, sort, facets, measured, semantic_hit_count, vector, did_you_mean: None, steps, window, held };
+    let mut found = Found {
+        result,
+        sort,
+        facets,
+        measured,
+        semantic_hit_count,
+        vector,
+        did_you_mean: None,
+        steps,
+        pinned,
+        window,
+        held,
+    };
     if query.did_you_mean {
         let start = Instant::now();
         found.did_you_mean = suggestions::did_you_mean(target, query, context, &request, &found)?;

@@ -61,6 +61,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         matching: query.matching_strategy.or(settings.matching_strategy).unwrap_or_default(),
         search_on: query.attributes_to_search_on.clone(),
         filter,
+        except: Vec::new(),
         sort,
         boosts: query.boosts.clone(),
         distinct: query.distinct.clone(),

@@ -109,6 +109,7 @@ fn find(
         semantic_hit_count: None,
         vector: None,
         did_you_mean: None,
+        pinned: Vec::new(),
         steps: Vec::new(),
         window,
         held,

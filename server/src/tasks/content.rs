@@ -9,6 +9,7 @@ use super::uid_set::UidSet;
 use crate::aliases::AliasMoves;
 use crate::stored_names::PayloadName;
 use crate::wire;
+use crate::wire::rules::RulePatch;
 
 /// The work of a task, with everything that the request said about it. Stored as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,15 @@ pub enum Content {
         /// The tasks that matched.
         tasks: UidSet,
     },
+    /// Change a dynamic search rule, or make it.
+    UpdateRule {
+        /// Its uid.
+        uid: String,
+        /// `None` removes it.
+        patch: Option<Box<RulePatch>>,
+    },
+    /// Remove all dynamic search rules.
+    ClearRules,
 }
 
 /// Documents to add or change.
@@ -254,6 +264,8 @@ impl Content {
             Content::Export(_) => Kind::Export,
             Content::CancelTasks { .. } => Kind::TaskCancelation,
             Content::DeleteTasks { .. } => Kind::TaskDeletion,
+            Content::UpdateRule { .. } => Kind::DsrUpdate,
+            Content::ClearRules => Kind::DsrClear,
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
             "function": edit.function,
             "originalFilter": edit.filter.as_ref().map(Value::to_string),
         }),
-        Content::Clear | Content::DeleteIndex => json!({ "deletedDocuments": progress.count() }),
+        Content::Clear | Content::DeleteIndex | Content::ClearRules => json!({ "deletedDocuments": progress.count() }),
         Content::Settings { patch, .. } => Value::Object(crate::wire::settings::details(patch)),
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
@@ -66,6 +66,8 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::UpgradeDatabase { from, to } => {
             json!({ "upgradeFrom": format!("v{from}"), "upgradeTo": format!("v{to}") })
         }
+        Content::UpdateRule { patch: Some(patch), .. } => json!({ "rule": patch, "updatedRules": progress.count() }),
+        Content::UpdateRule { patch: None, .. } => json!({ "updatedRules": progress.count() }),
         Content::CreateDump { .. } => json!({ "dumpUid": null }),
         Content::Export(asked) => export(asked),
         Content::CompactIndex | Content::CreateSnapshot => return Map::new(),
@@ -110,9 +112,14 @@ fn swap(swap: &Swap) -> Value {
 }
 
 /// Adds the details of one more task to those of its batch: integers add up, filters are joined with `&`, the
-/// settings of later tasks win, otherwise the first value stays.
+/// settings of later tasks win, otherwise the first value stays. Of several rules none is shown.
 pub(crate) fn merge_into(batch: &mut Map<String, Value>, task: &Map<String, Value>, is_settings: bool) {
-    for (name, value) in task {
+    const RULE: &str = "rule";
+    let is_one_of_several = batch.contains_key("updatedRules");
+    if is_one_of_several {
+        batch.shift_remove(RULE);
+    }
+    for (name, value) in task.iter().filter(|(name, _)| !(is_one_of_several && *name == RULE)) {
         match batch.get_mut(name) {
             None => {
                 batch.insert(name.clone(), value.clone());

@@ -3,6 +3,7 @@
 pub(crate) mod content;
 pub(crate) mod delay;
 pub(crate) mod details;
+pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod kind;
 pub(crate) mod live;
@@ -17,6 +18,7 @@ pub(crate) mod uploads;
 pub(crate) mod write_stats;
 
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
+pub use feed::{Follower, Happening, Mark, Missed, Remembered};
 pub use filter::TaskFilter;
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
@@ -24,8 +26,8 @@ pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file}
 pub use queue::{NewTask, TaskQueue};
 pub use steps::{Step, Steps};
 pub use store::{
-    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RowReport, Store, StoreError,
-    TaskCounts, TransferredBatch, TransferredTask, check_log,
+    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RowReport, RuleChange, Store,
+    StoreError, StoredRule, TaskCounts, TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{
     FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases,

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::content::Content;
 use super::delay::{self, Delay};
+use super::feed::{Feed, Follower, Happening, Mark, Missed};
 use super::filter::TaskFilter;
 use super::live::LiveBatch;
 use super::store::{Batch, Page, Store, StoreError};
@@ -53,6 +54,7 @@ pub struct TaskQueue {
     live: RwLock<Option<Arc<LiveBatch>>>,
     signal: Signal,
     ends: Ends,
+    feed: Feed,
     traces: RecentTraces,
     uploads: Uploads,
     delay: Delay,
@@ -111,6 +113,7 @@ impl TaskQueue {
             live: RwLock::default(),
             signal: Signal::default(),
             ends: Ends::default(),
+            feed: Feed::default(),
             traces: RecentTraces::default(),
             uploads: Uploads::default(),
             delay: Delay::default(),
@@ -170,6 +173,7 @@ impl TaskQueue {
         if let (Some(cancelation), Some(live)) = (cancelation, self.live()) {
             live.cancel_if_named(&cancelation);
         }
+        self.feed.tell(Happening::Registered(Arc::new(task.clone())));
         self.signal.raise();
         Ok(task)
     }
@@ -293,8 +297,29 @@ impl TaskQueue {
 
     /// The end of a batch is stored.
     pub(crate) fn batch_ended(&self, uid: u32) {
+        self.feed.tell(Happening::Ended(uid));
         self.ends.count.send_modify(|count| *count += 1);
         self.ends.listeners.read().iter().for_each(|listener| listener(uid));
+    }
+
+    /// Begins to listen to what happens; `None` when there are as many listeners as may be.
+    pub fn listen(&self) -> Option<Follower> {
+        self.feed.listen()
+    }
+
+    /// What happened behind a mark, up to another one.
+    pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
+        self.feed.missed(mark, until)
+    }
+
+    /// Lets all listeners go: the server stops.
+    pub fn close_feed(&self) {
+        self.feed.close();
+    }
+
+    /// Whether listeners are to go.
+    pub fn is_closing(&self) -> bool {
+        self.feed.is_closed()
     }
 
     /// A payload of some size is about to be received.
@@ -317,7 +342,11 @@ impl TaskQueue {
     }
 
     pub(crate) fn set_live(&self, live: Option<Arc<LiveBatch>>) {
+        let begun = live.clone();
         *self.live.write() = live;
+        if let Some(live) = begun {
+            self.feed.tell(Happening::Begun(live));
+        }
     }
 
     /// Blocks until there may be work, or `timeout`.

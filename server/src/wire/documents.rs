@@ -245,7 +245,7 @@ impl ListQuery {
     }
 }
 
-/// The parameters of GET for one document.
+/// The parameters of GET for one document. Each server answers with its own, whatever `useNetwork` says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetParameters {
     /// `None`: all.
@@ -263,10 +263,11 @@ impl GetParameters {
     /// The first problem in the order of the text.
     pub fn from_query(query: &QueryString) -> ApiResult<GetParameters> {
         let mut read = GetParameters::default();
-        query.parameters(&["fields", "retrieveVectors", "at"], |name, parameter| {
+        query.parameters(&["fields", "retrieveVectors", "at", "useNetwork"], |name, parameter| {
             match name {
                 "fields" => read.fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
                 "at" => read.at = Some(generations::state_parameter(&parameter.code(Code::InvalidDocumentAt))?),
+                "useNetwork" => drop(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?),
                 _ => read.retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?,
             }
             Ok(())

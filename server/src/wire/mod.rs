@@ -22,6 +22,7 @@ pub mod multi_search;
 pub mod network;
 pub mod point_in_time;
 pub mod query_string;
+pub mod rules;
 pub mod schema;
 pub mod search;
 pub mod settings;

@@ -66,6 +66,8 @@ pub(super) enum Strategy {
     FilterAfterDocuments { uid: u32 },
     /// Settings, then documents.
     DocumentsAfterSettings { uid: u32 },
+    /// Changes of rules, then the removal of all.
+    RulesCleared { uid: u32 },
     /// The server ended unexpectedly, maybe because of a task: each is carried out alone.
     AfterCrash { uid: u32 },
 }
@@ -133,6 +135,9 @@ impl Strategy {
             Strategy::IndexDeletion { uid } => {
                 write!(f, "stopped after task with id {uid} because it deletes the index")
             }
+            Strategy::RulesCleared { uid } => {
+                write!(f, "stopped after task with id {uid} because it removes all dynamic search rules")
+            }
             Strategy::SettingsAfterDocuments { uid } => write!(
                 f,
                 "stopped before task with id {uid} because it is a settings change which cannot be batched with \
@@ -168,6 +173,8 @@ enum Shape {
     Settings,
     /// Changes of settings and deletions of everything.
     SettingsCleared,
+    /// Changes of dynamic search rules.
+    Rules,
 }
 
 /// A batch that grows.
@@ -207,6 +214,8 @@ impl<'a> Growing<'a> {
             Content::DeleteByFilter { .. } | Content::DeleteExpired => Shape::Filters,
             Content::Clear => Shape::Cleared,
             Content::Settings { .. } => Shape::Settings,
+            Content::UpdateRule { .. } => Shape::Rules,
+            Content::ClearRules => return Err(Strategy::RulesCleared { uid: first.uid }),
             Content::DeleteIndex => return Err(Strategy::IndexDeletion { uid: first.uid }),
             other => return Err(Strategy::Alone { uid: first.uid, kind: other.kind() }),
         };
@@ -244,6 +253,9 @@ impl<'a> Growing<'a> {
         }
         self.shape = next;
         self.admit(&task.content);
+        if matches!(task.content, Content::ClearRules) {
+            return Offer::JoinedLast(Strategy::RulesCleared { uid: task.uid });
+        }
         if matches!(task.content, Content::DeleteIndex) {
             return Offer::JoinedLast(Strategy::IndexDeletion { uid: task.uid });
         }
@@ -261,6 +273,8 @@ impl<'a> Growing<'a> {
             return Err(Strategy::CreationRights { uid });
         }
         match (&task.content, self.shape) {
+            // No index is called as the rules are.
+            (Content::UpdateRule { .. } | Content::ClearRules, _) => Ok(Shape::Rules),
             (Content::DeleteIndex, shape) => Ok(shape),
             (Content::Clear, Shape::Settings | Shape::SettingsCleared) => Ok(Shape::SettingsCleared),
             (Content::Clear, _) => Ok(Shape::Cleared),

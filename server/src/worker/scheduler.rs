@@ -405,9 +405,10 @@ impl Worker {
         }
     }
 
-    /// Shows what the batch did to the names of the indexes: before its tasks are seen as finished, so that a client
+    /// Shows what the batch did to rules and to the names of the indexes: before its tasks are seen as finished, so that a client
     /// which sees its task finished also sees what it did. Returns the folders that no name leads to any more.
     fn publish(&self, done: &Done) -> Vec<FolderName> {
+        self.instance.rules().follow(&done.batch.rule_changes);
         done.batch.index_changes.iter().filter_map(|change| self.instance.follow(change, &done.created)).collect()
     }
 

@@ -44,7 +44,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     // The JSON of the protocol.
     &["edition", "wire"],
     &["tasks"],
-    &["access", "object_storage", "payload", "telemetry", "webhooks"],
+    &["access", "object_storage", "payload", "rules", "telemetry", "webhooks"],
     &["instance", "observe", "points_in_time"],
     &["export", "features", "replication", "scrub"],
     &["search"],

@@ -7,8 +7,8 @@
 mod attribute_list;
 mod attribute_pattern;
 mod available;
-mod boost;
 mod bm25;
+mod boost;
 mod change;
 mod definition;
 mod distinct;
@@ -43,11 +43,11 @@ use thiserror::Error;
 pub use attribute_list::{AttributeList, covers, lineage};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
+pub use bm25::{Bm25, Bm25Patch};
 pub use boost::{
     BOOSTS_MAX, Boost, BoostFunction, BoostRule, Decay, DecayFunction, FieldBoost, FilterBoost, InvalidBoost, Origin,
     decay_functions, functions,
 };
-pub use bm25::{Bm25, Bm25Patch};
 pub(crate) use change::SettingsChange;
 pub use definition::{Definition, Effect};
 pub use embedder::{

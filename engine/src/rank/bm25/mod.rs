@@ -78,7 +78,8 @@ pub(crate) struct Bm25Search<'a> {
 impl Bm25Search<'_> {
     /// Lower scores are no hits. `worth`: of all words.
     fn floor(&self, worth: f64) -> f64 {
-        self.score_threshold.map_or(0.0, |threshold| self.statistics.formula().score_at(threshold, worth, !self.boosts.is_empty()))
+        self.score_threshold
+            .map_or(0.0, |threshold| self.statistics.formula().score_at(threshold, worth, !self.boosts.is_empty()))
     }
 }
 

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::foreign::ForeignTask;
 use super::layout::{
     ALIASES, AliasLine, BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
-    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
@@ -27,6 +27,7 @@ use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::network::{self, Topology};
+use crate::rules::import_rules;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::{Content, PayloadPlace, Status, Store, StoreError, Task, TransferredBatch, TransferredTask};
 use crate::webhooks::{WebhookFile, import_webhooks};
@@ -116,6 +117,9 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
     import_keys(store.connect()?, keys)?;
     store.import_aliases(&dump.aliases(&indexes)?)?;
+    let rules: Vec<Value> =
+        dump.lines(&format!("{RULES}/{DOCUMENTS}"))?.map(|line| Ok(line?.value)).collect::<Result<_, DumpError>>()?;
+    import_rules(&store, rules.into_iter())?;
     if let Some(text) = dump.text(WEBHOOKS)? {
         let file: WebhookFile = serde_json::from_str(&text).map_err(|error| content_error(WEBHOOKS, None, error))?;
         import_webhooks(store.connect()?, file).map_err(|error| content_error(WEBHOOKS, None, error))?;
@@ -174,11 +178,12 @@ impl Unpacked<'_> {
     /// The lines of a file; none when it is absent.
     fn lines<T: DeserializeOwned>(
         &self,
-        file: &'static str,
+        file: &str,
     ) -> Result<impl Iterator<Item = Result<Line<T>, DumpError>> + use<T>, DumpError> {
-        let path = self.root.join(file);
+        let file = file.to_owned();
+        let path = self.root.join(&file);
         let lines: Option<Lines<BufReader<File>>> = match File::open(&path) {
-            Ok(file) => Some(BufReader::new(file).lines()),
+            Ok(opened) => Some(BufReader::new(opened).lines()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(DumpError::Io { path, source }),
         };
@@ -187,9 +192,9 @@ impl Unpacked<'_> {
             Ok(line) => Some(
                 serde_json::from_str(&line)
                     .map(|value| Line { number, value })
-                    .map_err(|error| content_error(file, Some(number), error)),
+                    .map_err(|error| content_error(&file, Some(number), error)),
             ),
-            Err(error) => Some(Err(content_error(file, Some(number), error))),
+            Err(error) => Some(Err(content_error(&file, Some(number), error))),
         }))
     }
 
@@ -229,6 +234,9 @@ impl Unpacked<'_> {
                 continue;
             };
             let folder = format!("{INDEXES}/{name}");
+            if folder == RULES {
+                continue;
+            }
             let metadata: IndexMetadata = self.json(&format!("{folder}/{INDEX_METADATA}"))?;
             identifier::check_index_uid(&metadata.uid)
                 .map_err(|reason| content_error(&format!("{folder}/{INDEX_METADATA}"), None, reason))?;

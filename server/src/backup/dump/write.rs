@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use super::archive::Archive;
 use super::layout::{
     ALIASES, AliasLine, BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata,
-    KEYS, METADATA, Metadata, NETWORK, PAYLOADS, SETTINGS, TASKS, VERSION, WEBHOOKS,
+    KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
 use crate::aliases::Alias;
@@ -21,12 +21,14 @@ use crate::backup::{BackupError, BackupPlaces};
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
+use crate::rules::settings_of_rules;
 use crate::tasks::{
     Content, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
     check_payload_file,
 };
 use crate::timestamp::stamp;
 use crate::webhooks::export_webhooks;
+use crate::wire::rules::RULES_UID;
 use crate::wire::settings::written;
 
 /// Longest name of a file or folder.
@@ -91,6 +93,7 @@ pub(crate) fn create(
         add_index(&mut archive, &index_folder(uid, number), uid, &snapshot, live)?;
         live.steps.leave_inner(2);
     }
+    add_rules(&mut archive, instance, live)?;
     live.steps.enter("writing tasks", 2, 4);
     add_queue(&mut archive, instance, store, task, live)?;
     live.steps.enter("making the archive durable", 3, 4);
@@ -138,6 +141,23 @@ fn index_folder(uid: &str, number: usize) -> String {
         return format!("{INDEXES}/{uid}");
     }
     format!("{INDEXES}/{}~{number}", cut(uid, NAME_BYTES_MAX - 20))
+}
+
+/// Rules, as the documents of an index, if there are any.
+fn add_rules(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Result<(), BackupError> {
+    let rules = instance.rules().all();
+    let Some(newest) = rules.iter().map(|rule| rule.last_updated_at).max() else { return Ok(()) };
+    let metadata = IndexMetadata {
+        uid: RULES_UID.to_owned(),
+        primary_key: Some("uid".to_owned()),
+        created_at: live.started_at,
+        updated_at: newest,
+    };
+    archive.add_text(&format!("{RULES}/{INDEX_METADATA}"), &json_text(&metadata))?;
+    archive.add_text(&format!("{RULES}/{SETTINGS}"), &settings_of_rules().to_string())?;
+    let mut lines = archive.lines()?;
+    rules.iter().try_for_each(|rule| lines.push(&**rule))?;
+    archive.add_lines(&format!("{RULES}/{DOCUMENTS}"), lines)
 }
 
 fn add_index(

@@ -96,6 +96,8 @@ fn indexes() -> Vec<(&'static str, Value)> {
             ("numberOfEmbeddings", count()),
             ("numberOfEmbeddedDocuments", count()),
             ("fieldDistribution", map_of(count())),
+            ("indexSize", named("Size")),
+            ("usedIndexSize", named("Size")),
             ("internalDatabaseSizes", map_of(named("Size"))),
             ("segments", list(json!({ "type": "object" }))),
             ("damagedSegments", list(json!({ "type": "object" }))),
@@ -331,6 +333,8 @@ fn pages() -> Vec<(&'static str, Value)> {
         ("FieldPage", page("Field")),
         ("KeyPage", page("Key")),
         ("WebhookPage", page("Webhook")),
+        ("SearchRule", crate::wire::rules::answer()),
+        ("SearchRulePage", page("SearchRule")),
         ("TaskPage", queue_page("Task")),
         ("BatchPage", queue_page("Batch")),
     ]

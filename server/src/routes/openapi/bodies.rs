@@ -10,7 +10,7 @@ use crate::wire::schema::{
     anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
     state, text, texts,
 };
-use crate::wire::{documents, search};
+use crate::wire::{documents, rules, search};
 
 /// The schema of the JSON body of a route.
 pub(super) fn body_of(method: &str, pattern: &str) -> Value {
@@ -57,6 +57,8 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("POST", "/webhooks") => exactly([("url", url()), ("headers", or_null(headers()))], &["url"]),
         ("PATCH", "/webhooks/{uuid}") => exactly([("url", url()), ("headers", or_null(headers()))], &[]),
         ("PATCH", "/network") => network(),
+        ("POST", "/dynamic-search-rules") => rules::list_schema(),
+        ("PATCH", "/dynamic-search-rules/{ruleUid}") => rules::patch_schema(),
         ("POST", "/logs/stream") => {
             let fields = [
                 ("target", log_target()),
@@ -215,7 +217,7 @@ fn commas(value: &str) -> Value {
 /// The schema of a part of a path.
 pub(super) fn in_path(name: &str) -> Value {
     match name {
-        "indexUid" | "alias" => index_uid(),
+        "indexUid" | "alias" | "ruleUid" => index_uid(),
         "taskUid" | "batchUid" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         "uuid" => json!({ "type": "string", "format": "uuid" }),
         _ => json!({ "type": "string", "minLength": 1 }),

@@ -29,6 +29,8 @@ pub(super) enum Answer {
     Page,
     /// 200 with a JSON object a line.
     Lines,
+    /// 200 with server-sent events.
+    Events,
 }
 
 pub(super) struct Description {
@@ -129,7 +131,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
             ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
         }
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
-            ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors", "at"])
+            ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors", "useNetwork", "at"])
         }
         ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => ("Delete a document", Body::None, Task(202), &[]),
         _ => return None,
@@ -161,7 +163,7 @@ fn of_searches(method: &str, pattern: &str) -> Option<Row> {
 
 /// Routes of tasks and batches.
 fn of_tasks(method: &str, pattern: &str) -> Option<Row> {
-    use Answer::{Lines, Ok, Task};
+    use Answer::{Events, Lines, Ok, Task};
     Some(match (method, pattern) {
         ("GET", "/tasks") => ("List tasks", Body::None, Ok("TaskPage"), TASK_LIST),
         ("DELETE", "/tasks") => ("Delete finished tasks", Body::None, Task(200), TASK_FILTERS),
@@ -179,6 +181,12 @@ fn of_tasks(method: &str, pattern: &str) -> Option<Row> {
             Lines,
             &[],
         ),
+        ("GET", "/tasks/stream") => {
+            ("Read what happens to tasks; feature `tasksStreamingRoute`", Body::None, Events, &[])
+        }
+        ("GET", "/batches/stream") => {
+            ("Read what happens to batches; feature `tasksStreamingRoute`", Body::None, Events, &[])
+        }
         ("GET", "/batches") => ("List batches", Body::None, Ok("BatchPage"), TASK_LIST),
         ("GET", "/batches/{batchUid}") => ("Get a batch", Body::None, Ok("Batch"), &[]),
         _ => return None,
@@ -206,6 +214,15 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
         ("GET", "/keys/{key}") => ("Get an API key by its uid or value", Body::None, Ok("Key"), &[]),
         ("PATCH", "/keys/{key}") => ("Change name or description of an API key", Body::Json, Ok("Key"), &[]),
         ("DELETE", "/keys/{key}") => ("Delete an API key", Body::None, Nothing, &[]),
+        ("POST", "/dynamic-search-rules") => {
+            ("List dynamic search rules; feature `dynamicSearchRules`", Body::Json, Ok("SearchRulePage"), &[])
+        }
+        ("DELETE", "/dynamic-search-rules") => ("Remove all dynamic search rules", Body::None, Task(202), &[]),
+        ("GET", "/dynamic-search-rules/{ruleUid}") => ("Get a dynamic search rule", Body::None, Ok("SearchRule"), &[]),
+        ("PATCH", "/dynamic-search-rules/{ruleUid}") => {
+            ("Make or change a dynamic search rule", Body::Json, Task(202), &[])
+        }
+        ("DELETE", "/dynamic-search-rules/{ruleUid}") => ("Remove a dynamic search rule", Body::None, Task(202), &[]),
         ("GET", "/webhooks") => ("List webhooks", Body::None, Ok("WebhookPage"), PAGE),
         ("POST", "/webhooks") => ("Create a webhook", Body::Json, Created("Webhook"), &[]),
         ("GET", "/webhooks/{uuid}") => ("Get a webhook", Body::None, Ok("Webhook"), &[]),

@@ -112,6 +112,7 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
             answer["content"]["application/json"] = json!({ "schema": schema::named("Greeting") });
             (200, answer)
         }
+        Answer::Events => (200, text_answer("A JSON object an event", "text/event-stream")),
         Answer::Lines => (200, text_answer("A JSON object a line", "application/x-ndjson")),
     };
     let mut responses = Map::new();

@@ -19,10 +19,13 @@ use crate::observe::Seen;
 use crate::points_in_time::View;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
+use crate::rules::Fuel;
 use crate::search::{
-    CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
+    CompletionQuery, Context, FacetSearch, RulesInForce, Target, Written, run_completions, run_facet_search,
+    run_similar,
 };
 use crate::telemetry::Facts;
+use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
@@ -74,7 +77,19 @@ pub(super) fn context(request: &Request) -> Context {
     let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
     let kept = Arc::clone(&request.state().kept_answers);
     let budget = request.state().budgets.answer();
-    Context { contains_filter, foreign, rights: request.rights().clone(), kept, budget, ..Context::now() }
+    let rules = rules_in_force(request.state());
+    Context { contains_filter, foreign, rights: request.rights().clone(), rules, kept, budget, ..Context::now() }
+}
+
+/// The rules that may act in a search that comes in now.
+fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
+    let rules = state.instance.rules();
+    let is_on = state.features.is_on(Feature::DynamicSearchRules) && !rules.is_empty();
+    is_on.then(|| RulesInForce {
+        set: rules.set(),
+        fuel: Fuel::from(&state.options.rules_fuel),
+        now: Timestamp::now().nanos(),
+    })
 }
 
 /// Whether the search may look at the state that it names.

@@ -19,7 +19,7 @@ use crate::routes::embed::{embed, wanted};
 use crate::routes::limits::report_limits;
 use crate::routes::multi_search::search_network;
 use crate::routes::report;
-use crate::search::{Answered, Context, Form, Target, unexpired};
+use crate::search::{Answered, Context, Form, RulesInForce, Target, unexpired};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
@@ -182,8 +182,9 @@ impl Search {
         let left = unexpired(snapshot).unwrap_or(u64::MAX);
         let state = [created_at.to_le_bytes(), snapshot.generation.to_le_bytes(), left.to_le_bytes()].concat();
         let switches = [u8::from(self.context.contains_filter), u8::from(self.form.with_metadata)];
+        let rules = format!("{:?}", self.context.rules.as_ref().map(RulesInForce::state));
         let version = env!("CARGO_PKG_VERSION").as_bytes();
-        EntityTag::of(&[version, &state, &switches, validators.asked.as_bytes()])
+        EntityTag::of(&[version, &state, &switches, rules.as_bytes(), validators.asked.as_bytes()])
     }
 
     /// Whether the client has some answer (`*`): whether there is one, the search has to show.

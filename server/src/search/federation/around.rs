@@ -36,7 +36,7 @@ impl Around<'_> {
         fields.insert("processingTimeMs".into(), json!(millis));
         paging(self.federation.window, usize::MAX, self.total(ran, merged), &mut fields);
         if ran.iter().any(|one| one.found.semantic_hit_count.is_some()) {
-            let is_semantic = |merged: &&MergedHit| ran[merged.query].semantic[merged.hit];
+            let is_semantic = |merged: &&MergedHit| ran[merged.query].semantic.get(merged.hit) == Some(&true);
             fields.insert("semanticHitCount".into(), json!(merged.hits.iter().filter(is_semantic).count()));
         }
         self.put_facets(counted, out, &mut fields)?;

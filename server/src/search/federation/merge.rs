@@ -9,6 +9,8 @@ use lamina_engine::facet::UsedValues;
 use lamina_engine::id::DocId;
 use lamina_engine::index::DocumentAddress;
 
+use super::super::pins::add;
+use super::super::places::Places;
 use super::Ran;
 use crate::search::total_of;
 use crate::wire::search::Window;
@@ -49,15 +51,23 @@ pub(super) fn merge<'a>(
     window: Window,
 ) -> Merged<'a> {
     let (offset, limit) = window.bounds(usize::MAX);
+    let pinned = pinned(ran);
+    let places = Places::new(pinned.iter().map(|(position, _)| *position));
+    let (from, to) = places.ranked_between(offset, offset.saturating_add(limit));
     let mut next = vec![0; ran.len()];
-    let mut seen: HashSet<Place<'_>> = HashSet::new();
+    // What is pinned is no other hit as well.
+    let mut seen: HashSet<Place<'a>> = pinned.iter().map(|(_, pin)| pin.place(ran)).collect();
+    let settled: Vec<Place<'a>> = seen.iter().copied().collect();
     let (is_explained, mut not_distinct) = (ran.iter().any(|one| one.query.explain.is_some()), HashSet::new());
     let mut used = UsedValues::default();
     let mut left = left_of_each(ran, window);
     let mut kept = distinct.filter(|_| ran.iter().all(|one| one.is_complete)).map(|_| Kept::of_none(ran));
-    let (mut place, mut hits) = (0, Vec::new());
-    while hits.len() < limit || kept.is_some() {
-        let Some(query) = best(ran, &next) else { break };
+    let (mut place, mut hits, mut is_all) = (0, Vec::new(), false);
+    while !is_all && (hits.len() < to - from || kept.is_some()) {
+        let Some(query) = best(ran, &next) else {
+            is_all = true;
+            continue;
+        };
         let hit = next[query];
         next[query] += 1;
         let one = &ran[query];
@@ -80,17 +90,61 @@ pub(super) fn merge<'a>(
             }
             *left -= 1;
         }
-        if place >= offset && hits.len() < limit {
+        if place >= from && hits.len() < to - from {
             hits.push(MergedHit { query, hit });
         }
         place += 1;
     }
+    let places = if is_all { places.among(place) } else { places };
+    let hits = places.joined(offset..offset.saturating_add(limit), hits, |pin| pinned[pin].1);
     let candidates = match (kept, distinct) {
-        (Some(kept), _) => kept.into_candidates(),
-        (None, Some(attribute)) => first_of_each(ran, candidates, attribute),
+        (Some(kept), _) => with(kept.into_candidates(), &settled),
+        (None, Some(attribute)) => with(first_of_each(ran, without(candidates, &settled), attribute), &settled),
         (None, None) => candidates,
     };
     Merged { hits, candidates, not_distinct }
+}
+
+/// The pinned documents of all queries with the places that they are given, ascending: each document once.
+fn pinned(ran: &[Ran<'_>]) -> Vec<(u32, MergedHit)> {
+    let mut all: Vec<(u32, &str, MergedHit)> = Vec::new();
+    for (query, one) in ran.iter().enumerate() {
+        for (number, pin) in one.found.pinned.iter().enumerate() {
+            all.push((pin.position, one.target.uid, MergedHit { query, hit: one.weighted.len() + number }));
+        }
+    }
+    // Each query has its own in the order of their places already.
+    all.sort_by(|one, other| (one.0, one.1).cmp(&(other.0, other.1)));
+    let mut seen = HashSet::new();
+    all.retain(|(_, _, pin)| seen.insert(pin.place(ran)));
+    all.into_iter().map(|(position, _, pin)| (position, pin)).collect()
+}
+
+impl MergedHit {
+    fn place<'a>(self, ran: &[Ran<'a>]) -> Place<'a> {
+        let one = &ran[self.query];
+        (one.target.uid, one.found.result.hits[self.hit].address)
+    }
+}
+
+/// Candidates but those at `places`.
+fn without<'a>(mut candidates: Candidates<'a>, places: &[Place<'a>]) -> Candidates<'a> {
+    for (uid, at) in places {
+        if let Some(docs) = candidates.get_mut(*uid).and_then(|segments| segments.get_mut(at.segment as usize)) {
+            docs.and_not_assign(&DocSet::from_sorted(vec![at.doc]));
+        }
+    }
+    candidates
+}
+
+/// Candidates and those at `places`.
+fn with<'a>(mut candidates: Candidates<'a>, places: &[Place<'a>]) -> Candidates<'a> {
+    for (uid, at) in places {
+        if let Some(segments) = candidates.get_mut(*uid) {
+            add(segments, std::iter::once(*at));
+        }
+    }
+    candidates
 }
 
 /// How many hits each index gives, whatever the number of its queries; no entry where no total stops there.

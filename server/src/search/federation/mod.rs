@@ -18,6 +18,8 @@ use serde_json::json;
 pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
     pub(crate) use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE};
+    pub(crate) use super::super::places::Places;
+    pub(crate) use super::PINNED_POSITION;
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
     pub(crate) use super::explain::EXPLAINED;
     pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
@@ -32,12 +34,16 @@ use self::facets::{count_by_index, unused_note};
 use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
 use super::multi::{Written, at_query, target};
+use super::pins::{self, Pinned};
 use super::{Context, Found, HitWriter, Reach, Target, refusal, run_window};
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::{Federation, IndexQuery};
 use crate::wire::search::{SearchQuery, Window};
+
+/// The member of `_federation` in which a server says to another one to which place a hit is pinned.
+pub(crate) const PINNED_POSITION: &str = "pinnedPosition";
 
 /// With `distinct`, queries of up to this many hits give all of them, so that the total of the merged list is exact
 /// whatever values documents have. A hybrid search gives what it is asked for: its hits depend on their number.
@@ -54,7 +60,7 @@ struct Ran<'a> {
     position: Option<usize>,
     weight: f64,
     found: Found,
-    /// What each hit is compared by.
+    /// What each hit is compared by; pinned ones, which come behind the others, are not compared.
     weighted: Vec<Weighted>,
     /// Whether its list is all that the query matches.
     is_complete: bool,
@@ -119,7 +125,10 @@ fn run_each<'a>(
     around: Around<'_>,
 ) -> ApiResult<(Vec<Ran<'a>>, Candidates<'a>)> {
     let (offset, limit) = around.federation.window.bounds(usize::MAX);
-    let wanted = offset.saturating_add(limit);
+    // What one query pins is passed over among the hits of another.
+    let rules = around.context.rules.as_ref().filter(|_| queries.len() > 1);
+    let passed_over = rules.map_or(0, |rules| rules.fuel.pin_actions);
+    let wanted = offset.saturating_add(limit).saturating_add(passed_over);
     let mut ran = Vec::with_capacity(queries.len());
     let mut candidates = Candidates::new();
     for (position, (asked, &target)) in queries.iter().zip(targets).enumerate() {
@@ -158,8 +167,9 @@ fn one<'a>(
         None => run_window(target, &asked.query, context, window)?,
     };
     let weight = asked.options.unwrap_or_default().weight;
+    let listed = (found.result.hits.len() + found.pinned.len()) as u64;
     let result = &mut found.result;
-    let is_complete = result.hits.len() as u64 == result.total && !result.degraded;
+    let is_complete = listed == result.total && !result.degraded;
     let weighted: Vec<Weighted> = result.hits.iter().map(|hit| Weighted::new(hit, weight)).collect();
     let is_semantic = |hit: &Hit| hit.details.iter().any(is_by_vectors);
     let semantic = result.hits.iter().map(is_semantic).collect();
@@ -168,6 +178,11 @@ fn one<'a>(
         result.hits.iter_mut().for_each(|hit| hit.details = Vec::new());
         result.hits.shrink_to_fit();
         found.held.shrink(weighted.iter().map(Weighted::heap_bytes).sum::<usize>() + KEY_BYTES * weighted.len());
+    }
+    found.result.hits.extend(found.pinned.iter().map(Pinned::hit));
+    if let Some(document) = found.result.explanation.as_mut().and_then(|explanation| explanation.document.as_mut()) {
+        // The place that it was given; that of others is the one in the list of this query.
+        pins::explain(document, &found.pinned, |pin| found.pinned[pin].position as usize, |rank| rank);
     }
     Ok(Ran {
         target,
@@ -219,7 +234,14 @@ fn written(
         "weightedRankingScore": hit.score * one.weight,
     });
     if context.proxied {
-        federation_fields["weightedScoreValues"] = one.weighted[merged.hit].to_json();
+        let pin = merged.hit.checked_sub(one.weighted.len()).map(|pin| &one.found.pinned[pin]);
+        match pin {
+            Some(pin) => {
+                federation_fields["weightedScoreValues"] = Weighted::new(hit, one.weight).to_json();
+                federation_fields[PINNED_POSITION] = pin.position.into();
+            }
+            None => federation_fields["weightedScoreValues"] = one.weighted[merged.hit].to_json(),
+        }
         let asking = explain::asking(ran, (one.target.uid, hit.address));
         if !asking.is_empty() {
             federation_fields[EXPLAINED] = asking.into();

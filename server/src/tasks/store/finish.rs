@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Store, StoreError, aliases, listing, rows};
+use super::{RuleChange, Store, StoreError, aliases, listing, rows, rules};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -31,6 +31,9 @@ pub struct FinishedBatch {
     /// What happens to the names of the indexes, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index_changes: Vec<IndexChange>,
+    /// What happens to dynamic search rules, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rule_changes: Vec<RuleChange>,
     /// Tasks that the batch cancels, and the cancelation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canceled: Option<(u32, UidSet)>,
@@ -64,6 +67,7 @@ impl FinishedBatch {
             strategy,
             tasks,
             index_changes: Vec::new(),
+            rule_changes: Vec::new(),
             canceled: None,
             written: Vec::new(),
             deleted: Vec::new(),
@@ -163,6 +167,9 @@ impl Store {
         }
         for change in &batch.index_changes {
             change_indexes(&transaction, change)?;
+        }
+        for change in &batch.rule_changes {
+            rules::change(&transaction, change)?;
         }
         summary.store(&transaction, batch)?;
         if let Some(marks) = &mut writer.marks {

@@ -20,6 +20,7 @@ mod recovery;
 mod room;
 mod rows;
 mod rows_check;
+mod rules;
 mod schedule;
 mod schema;
 mod transfer;
@@ -55,6 +56,7 @@ pub use mark::{MarkFile, Marks};
 pub use recovery::Check;
 pub(crate) use recovery::{check_database, open_to_read};
 pub use rows_check::RowReport;
+pub use rules::{RuleChange, StoredRule};
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::mark::{Given, MarkFile, Marks};
-use super::{Store, StoreError, rows, schema};
+use super::{Store, StoreError, rows, rules, schema};
 use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
 use crate::tasks::kind::Status;
@@ -47,7 +47,8 @@ pub enum Check {
 }
 
 pub(super) fn create_tables(connection: &Connection) -> Result<(), StoreError> {
-    Ok(connection.execute_batch(TABLES)?)
+    connection.execute_batch(TABLES)?;
+    Ok(connection.execute_batch(rules::TABLE)?)
 }
 
 /// Uids below are given or passed over.

@@ -11,6 +11,7 @@ mod exports;
 mod indexes;
 mod record;
 mod restorations;
+mod rules;
 mod snapshots;
 
 use std::sync::Arc;
@@ -82,6 +83,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::UpdateAliases { moves } => Some(aliases::change(context, first.uid, moves)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),
         Content::DeleteTasks { .. } => Some(delete(context, tasks)),
+        Content::UpdateRule { .. } | Content::ClearRules => rules::change(context, tasks),
         Content::Upsert(_)
         | Content::DeleteIds { .. }
         | Content::DeleteByFilter { .. }

@@ -1,0 +1,110 @@
+//! A list in which some items have places of their own, and the others come between them in their order.
+
+use std::ops::Range;
+
+/// The places of pinned items in a list, ascending. An item comes to the place it was given, or behind the pinned ones that are
+/// there already, or right behind the end of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places(Vec<usize>);
+
+impl Places {
+    /// Of pinned items in the order of `positions`, which ascend, among others without end.
+    pub(crate) fn new(positions: impl Iterator<Item = u32>) -> Places {
+        let mut places: Vec<usize> = Vec::new();
+        for position in positions {
+            let free = places.last().map_or(0, |last| last + 1);
+            places.push(free.max(position as usize));
+        }
+        Places(places)
+    }
+
+    /// The same among `count` others.
+    pub(crate) fn among(&self, count: usize) -> Places {
+        Places(self.0.iter().enumerate().map(|(number, place)| (*place).min(count.saturating_add(number))).collect())
+    }
+
+    /// Pinned items before a place.
+    fn before(&self, place: usize) -> usize {
+        self.0.partition_point(|pinned| *pinned < place)
+    }
+
+    /// Which of the others are in a window, among others without end.
+    pub(crate) fn ranked_between(&self, from: usize, to: usize) -> (usize, usize) {
+        (from - self.before(from), to.max(from) - self.before(to.max(from)))
+    }
+
+    /// The place of a pinned item.
+    pub(crate) fn of_pin(&self, number: usize) -> usize {
+        self.0[number]
+    }
+
+    /// The place of one of the others.
+    pub(crate) fn of_ranked(&self, rank: usize) -> usize {
+        self.0.iter().fold(rank, |place, pinned| if *pinned <= place { place.saturating_add(1) } else { place })
+    }
+
+    /// The items of a window: `ranked` are the others that belong there, `pin` makes a pinned one.
+    pub(crate) fn joined<T>(&self, window: Range<usize>, ranked: Vec<T>, mut pin: impl FnMut(usize) -> T) -> Vec<T> {
+        let (mut place, mut number) = (window.start, self.before(window.start));
+        let mut ranked = ranked.into_iter();
+        let mut joined = Vec::new();
+        while place < window.end {
+            if self.0.get(number) == Some(&place) {
+                joined.push(pin(number));
+                number += 1;
+            } else {
+                let Some(next) = ranked.next() else { break };
+                joined.push(next);
+            }
+            place += 1;
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// As the protocol says it: place by place.
+    fn whole_list(positions: &[u32], ranked: usize) -> Vec<Result<usize, usize>> {
+        let (mut list, mut pins, mut others) = (Vec::new(), (0..positions.len()).peekable(), 0..ranked);
+        loop {
+            let is_due = pins.peek().is_some_and(|pin| positions[*pin] as usize <= list.len());
+            let next = if is_due { None } else { others.next() };
+            match next.map(Ok).or_else(|| pins.next().map(Err)).or_else(|| others.next().map(Ok)) {
+                Some(item) => list.push(item),
+                None => return list,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_window_is_a_part_of_the_whole_list(
+            mut positions in prop::collection::vec(0u32..20, 0..6), ranked in 0usize..12, from in 0usize..25, limit in 0usize..25
+        ) {
+            positions.sort_unstable();
+            let whole = whole_list(&positions, ranked);
+            let places = Places::new(positions.iter().copied());
+            let (first, last) = places.ranked_between(from, from + limit);
+            let found: Vec<Result<usize, usize>> = (first..last.min(ranked)).map(Ok).collect();
+            let places = if found.len() < last - first { places.among(ranked) } else { places };
+            let joined = places.joined(from..from + limit, found, Err);
+            let expected: Vec<_> = whole.iter().skip(from).take(limit).copied().collect();
+            prop_assert_eq!(joined, expected);
+            let places = Places::new(positions.iter().copied()).among(ranked);
+            for (place, item) in whole.iter().enumerate() {
+                prop_assert_eq!(place, match item { Ok(rank) => places.of_ranked(*rank), Err(pin) => places.of_pin(*pin) });
+            }
+        }
+    }
+
+    #[test]
+    fn windows_without_end_are_no_trouble() {
+        let places = Places::new([0, 0, u32::MAX].into_iter());
+        assert_eq!(places.ranked_between(0, usize::MAX), (0, usize::MAX - 3));
+        assert_eq!(places.among(1).joined(0..usize::MAX, vec!['a'], |_| 'p'), ['p', 'p', 'a', 'p']);
+    }
+}
