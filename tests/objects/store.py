@@ -1,4 +1,4 @@
-"""Snapshots through an object store that checks signatures as AWS's own library computes them.
+"""Snapshots and replicas through an object store that checks signatures as AWS's own library computes them.
 
 usage: store.py BINARY
 The store is moto's, in this process; AWS's client fetches from it what the server sent. Says what it found, or fails.
@@ -138,6 +138,21 @@ def main():
         [second] = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
         assert second["Size"] < found["Size"], "an empty database takes the place of the other"
         print("the keys of a role are accepted")
+
+        group = [*bucket, f"--s3-access-key={access}", f"--s3-secret-key={secret}"]
+        publisher = Server(binary, *group, f"--publish=s3://{BUCKET}/replicas of é")
+        servers.append(publisher)
+        replica = Server(binary, *group, f"--follow=s3://{BUCKET}/replicas of é")
+        servers.append(replica)
+        # One file in parts, and small ones.
+        for some in (documents * 6)[: 5 * len(documents)], documents[:10]:
+            some = [{**document, "id": id} for id, document in enumerate(some)]
+            task = publisher.task(ask(publisher.url + "/indexes/films/documents", "POST", some))
+            assert task["status"] == "succeeded", task
+            reached = ask(f"{replica.url}/indexes/films/stats?minGeneration={task['batchUid']}")
+            assert reached["numberOfDocuments"] == 5 * len(documents), reached
+        assert replica.contents() == publisher.contents()
+        print("a replica has what was published")
     finally:
         for server in servers:
             server.stop()

@@ -160,7 +160,9 @@ fn the_description_lists_nothing_that_is_not_there() {
                 .replace("{taskUid}", "0")
                 .replace("{batchUid}", "0")
                 .replace("{key}", "some-key")
-                .replace("{uuid}", "some-uuid");
+                .replace("{uuid}", "some-uuid")
+                .replace("{alias}", "some-alias")
+                .replace("{ruleUid}", "some-rule");
             let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap();
             let answer = server.send(server.request(method.clone(), &filled));
             assert_ne!(answer.status, 405, "{method} {path}");

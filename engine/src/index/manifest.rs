@@ -337,7 +337,14 @@ mod tests {
         assert_eq!(manifest.body.name.as_deref(), Some("films"));
         assert_eq!(manifest.body.settings_version, 0);
         // What came later has its default.
-        let expected = Settings { expiry_attribute: None, ..super::super::settings::tests::every_setting() };
+        let default = Settings::default();
+        let expected = Settings {
+            expiry_attribute: default.expiry_attribute,
+            word_forms: default.word_forms,
+            bm25: default.bm25,
+            searchable_attributes_weights: default.searchable_attributes_weights,
+            ..super::super::settings::tests::every_setting()
+        };
         assert_eq!(*manifest.body.settings, expected);
     }
 

@@ -30,6 +30,9 @@ pub(super) struct Fused {
     pub(super) is_semantic: bool,
 }
 
+/// What hits of the merged list are ordered by: whether a field is the query, the fused score, the better rank of both lists.
+type Standing = (bool, f64, Option<u32>);
+
 /// Merges both lists. `None` when sorts come before relevancy, by which the hits are to be merged then. The order of the
 /// first hits does not depend on how many more there are, so pages fit together.
 /// `whole`: hits of which a field is the query. They score 1 and come first, whatever is near.
@@ -73,7 +76,7 @@ pub(super) fn fuse(
         let place = words.into_iter().chain(nearness).map(|arm| arm.rank).min();
         ((is_whole, sum, place), Fused { hit, is_semantic: of_nearness > of_words || words.is_none() })
     });
-    let mut fused: Vec<((bool, f64, Option<u32>), Fused)> = fused.collect();
+    let mut fused: Vec<(Standing, Fused)> = fused.collect();
     fused.sort_by(|((one_whole, one, one_place), _), ((other_whole, other, other_place), _)| {
         other_whole.cmp(one_whole).then_with(|| other.total_cmp(one)).then_with(|| one_place.cmp(other_place))
     });

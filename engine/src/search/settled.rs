@@ -8,7 +8,7 @@ use super::{SearchError, SearchRequest};
 use crate::bits::DocSet;
 use crate::index::{DocumentAddress, Snapshot};
 use crate::query::resolve::{query_languages, resolve};
-use crate::query::{QueryOptions, TermKind, parse_query};
+use crate::query::{ParseOptions, QueryOptions, TermKind, parse_query};
 
 /// Looks up documents that a search may show. The filter is evaluated once for each segment that has one of them.
 #[derive(Debug)]
@@ -65,7 +65,14 @@ pub fn query_words(snapshot: &Snapshot, request: &SearchRequest, terms_max: usiz
         }
         (named, _) => named.to_vec(),
     };
-    let parsed = parse_query(text, &resolved.tokenizer, &languages, &resolved.stop_words, false, terms_max);
+    let asked = ParseOptions {
+        languages: &languages,
+        stop_words: &resolved.stop_words,
+        prefix_search: false,
+        possessives: false,
+        terms_max,
+    };
+    let parsed = parse_query(text, &resolved.tokenizer, &asked);
     let word = |kind: TermKind| match kind {
         TermKind::Word { text, .. } => Some(text),
         TermKind::Phrase(mut words) if words.len() == 1 => words.pop(),

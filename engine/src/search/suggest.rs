@@ -11,7 +11,7 @@ use crate::index::Snapshot;
 use crate::query::options::NOT_SEARCHED;
 use crate::query::parser::TERMS_MAX;
 use crate::query::resolve::{query_languages, resolve};
-use crate::query::{Node, QueryGraph, QueryOptions, SegmentQuery, TermKind, parse_query};
+use crate::query::{Node, ParseOptions, QueryGraph, QueryOptions, SegmentQuery, TermKind, parse_query};
 use crate::text::Token;
 
 /// Words of a segment that are looked at for one beginning, in alphabetical order: single letters have more, and say little.
@@ -73,7 +73,14 @@ impl<'a> Words<'a> {
         };
         let text = request.query.as_deref().unwrap_or_default();
         let tokenizer = &snapshot.resolved_settings().tokenizer;
-        let parsed = parse_query(text, tokenizer, &languages, &options.stop_words, true, TERMS_MAX);
+        let asked = ParseOptions {
+            languages: &languages,
+            stop_words: &options.stop_words,
+            prefix_search: true,
+            possessives: false,
+            terms_max: TERMS_MAX,
+        };
+        let parsed = parse_query(text, tokenizer, &asked);
         let mut graph = QueryGraph::new(parsed.terms, &options);
         graph.nodes.retain(|node| !node.is_ngram());
         Ok(Words { text, tokens: tokenizer.tokens(text, &languages), graph, options, filtering })

@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 60] = [
+const VALUES: [(&str, &str); 65] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -55,6 +55,11 @@ const VALUES: [(&str, &str); 60] = [
     ("ssl_key_path", "key.pem"),
     ("ssl_auth_path", "roots.pem"),
     ("ssl_ocsp_path", "ocsp.der"),
+    ("publish", "file:///there/feed"),
+    ("follow", "file:///there/feed"),
+    ("publish_interval", "5s"),
+    ("public_url", "https://search.example.org"),
+    ("max_lag", "30s"),
     ("experimental_search_queue_size", "12"),
     ("experimental_nb_searches_per_core", "9"),
     ("experimental_drop_search_after", "3m"),

@@ -117,7 +117,7 @@ const SIZE: [&str; 2] = ["is not a size: expected bytes, or a number with a unit
 const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
 const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
 /// Options that take numbers, with what they say of others.
-const NUMBERS: [(&str, [&str; 2]); 29] = [
+const NUMBERS: [(&str, [&str; 2]); 39] = [
     ("http-payload-size-limit", SIZE),
     ("max-indexing-memory", SIZE),
     ("experimental-limit-batched-tasks-total-size", SIZE),
@@ -129,6 +129,8 @@ const NUMBERS: [(&str, [&str; 2]); 29] = [
     ("scrub-rate", SIZE),
     ("scrub-interval", TIME),
     ("keep", TIME),
+    ("publish-interval", TIME),
+    ("max-lag", TIME),
     ("client-timeout", TIME),
     ("shutdown-timeout", TIME),
     ("experimental-drop-search-after", TIME),
@@ -147,6 +149,14 @@ const NUMBERS: [(&str, [&str; 2]); 29] = [
     ("experimental-embedding-cache-entries", COUNT),
     ("embedder-requests-per-minute", COUNT),
     ("embedder-tokens-per-minute", COUNT),
+    ("experimental-dsr-fuel-max-counted-words", COUNT),
+    ("experimental-dsr-fuel-max-active-rules", COUNT),
+    ("experimental-dsr-fuel-max-pin-actions", COUNT),
+    ("experimental-dsr-fuel-word-fuel", COUNT),
+    ("experimental-dsr-fuel-filter-fuel", COUNT),
+    ("experimental-dsr-fuel-filter-or-fuel", COUNT),
+    ("experimental-dsr-fuel-filter-and-fuel", COUNT),
+    ("experimental-dsr-fuel-filter-depth-fuel", COUNT),
 ];
 
 /// With one of these words, each option that takes a number says which it is, what it was given, and what it takes.

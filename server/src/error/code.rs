@@ -427,7 +427,11 @@ mod tests {
              dynamic_search_rule_not_found generation_not_found index_not_found point_in_time_not_found render_document_not_found \
              task_file_not_found task_not_found webhook_not_found"
         );
-        assert_eq!(of(409), "alias_already_exists api_key_already_exists dump_already_processing index_already_exists");
+        assert_eq!(
+            of(409),
+            "alias_already_exists api_key_already_exists dump_already_processing generation_not_reached \
+             index_already_exists"
+        );
         assert_eq!(
             of(412),
             "import_task_already_received import_task_unknown_remote network_version_mismatch \
@@ -435,6 +439,7 @@ mod tests {
         );
         assert_eq!(of(413), "payload_too_large");
         assert_eq!(of(415), "invalid_content_type missing_content_type unsupported_media_type");
+        assert_eq!(of(421), "replica_takes_no_writes");
         assert_eq!(of(422), "io_error no_space_left_on_device too_many_open_files");
         assert_eq!(of(429), "too_many_points_in_time");
         assert_eq!(of(451), "requires_enterprise_edition");

@@ -195,7 +195,7 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "3 queries, 10 hits each");
         assert!(
-            lines[2].starts_with("before   0.3333  0.0000-0.5000   0.3333     1.0000   0.1000           1"),
+            lines[2].starts_with("before   0.3333    0.0000-0.5000   0.3333     1.0000   0.1000           1"),
             "{table}"
         );
         assert!(

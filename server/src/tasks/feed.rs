@@ -108,7 +108,7 @@ impl Default for Feed {
 
 impl Feed {
     /// Lets listeners know, in the order of the calls.
-    pub(crate) fn tell(&self, happening: Happening) {
+    pub(crate) fn note(&self, happening: Happening) {
         let kept = match &happening {
             Happening::Registered(task) => Remembered::Registered(task.uid),
             Happening::Begun(live) => Remembered::Begun(live.uid),
@@ -166,7 +166,7 @@ mod tests {
         let feed = Feed::default();
         let listener = feed.listen().unwrap();
         for batch in 0..5 {
-            feed.tell(Happening::Ended(batch));
+            feed.note(Happening::Ended(batch));
         }
         let marks: Vec<Mark> = feed.remembered.lock().iter().map(|(mark, _)| *mark).collect();
         assert_eq!(Mark::parse(&marks[1].to_string()), Some(marks[1]));
@@ -176,7 +176,7 @@ mod tests {
         let before = Mark { start: 1, ..marks[0] };
         assert_eq!(feed.missed(before, marks[4]), Missed::Since(Timestamp::from_nanos(before.at)));
         for batch in 0..REMEMBERED_MAX as u32 {
-            feed.tell(Happening::Ended(batch));
+            feed.note(Happening::Ended(batch));
         }
         assert!(matches!(feed.missed(marks[1], marks[4]), Missed::Since(_)));
         drop(listener);

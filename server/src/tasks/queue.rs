@@ -173,7 +173,7 @@ impl TaskQueue {
         if let (Some(cancelation), Some(live)) = (cancelation, self.live()) {
             live.cancel_if_named(&cancelation);
         }
-        self.feed.tell(Happening::Registered(Arc::new(task.clone())));
+        self.feed.note(Happening::Registered(Arc::new(task.clone())));
         self.signal.raise();
         Ok(task)
     }
@@ -297,7 +297,7 @@ impl TaskQueue {
 
     /// The end of a batch is stored.
     pub(crate) fn batch_ended(&self, uid: u32) {
-        self.feed.tell(Happening::Ended(uid));
+        self.feed.note(Happening::Ended(uid));
         self.ends.count.send_modify(|count| *count += 1);
         self.ends.listeners.read().iter().for_each(|listener| listener(uid));
     }
@@ -345,7 +345,7 @@ impl TaskQueue {
         let begun = live.clone();
         *self.live.write() = live;
         if let Some(live) = begun {
-            self.feed.tell(Happening::Begun(live));
+            self.feed.note(Happening::Begun(live));
         }
     }
 

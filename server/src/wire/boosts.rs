@@ -67,7 +67,9 @@ fn some_filter() -> Value {
 pub fn schema() -> Value {
     let field = || json!({ "type": "string", "pattern": r"[\s\S]" });
     let weight = || json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000 });
-    let extent = || json!({ "type": ["string", "number"] });
+    // A number with a unit; times and distances have theirs.
+    let amount = r"^\d+(\.\d+)?(s|m|h|d|w|km|mi)$";
+    let extent = || json!({ "type": ["string", "number"], "pattern": amount });
     let point = exactly(
         [
             ("lat", json!({ "type": "number", "minimum": -90, "maximum": 90 })),
@@ -78,9 +80,12 @@ pub fn schema() -> Value {
     let boost = [("field", field()), ("function", one_of(&functions())), ("weight", weight())];
     let decay = [
         ("field", field()),
-        ("origin", json!({ "anyOf": [{ "type": ["string", "number"] }, point] })),
+        (
+            "origin",
+            json!({ "anyOf": [{ "type": ["string", "number"], "pattern": r"^(now|\d{4}-\d{2}-\d{2})" }, point] }),
+        ),
         ("scale", extent()),
-        ("offset", json!({ "type": ["string", "number", "null"] })),
+        ("offset", json!({ "type": ["string", "number", "null"], "pattern": amount })),
         ("function", one_of(&decay_functions())),
         ("decay", json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 })),
         ("weight", weight()),
