@@ -64,7 +64,7 @@ codes! {
     ReplicaTakesNoWrites = "replica_takes_no_writes", InvalidRequest, 421;
     GenerationNotReached = "generation_not_reached", InvalidRequest, 409;
     InvalidMinGeneration = "invalid_min_generation", InvalidRequest, 400;
-    // Keys, once more.
+    // Keys of this server and of others.
     RemoteInvalidApiKey = "remote_invalid_api_key", Auth, 403;
     ApiKeyNotFound = "api_key_not_found", InvalidRequest, 404;
     ApiKeyAlreadyExists = "api_key_already_exists", InvalidRequest, 409;
