@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::access::{Access, KeyStore};
 use crate::budget::{AnswerBudget, Budgets};
+use crate::chat::Chats;
 use crate::embedders::Embedders;
 use crate::error::{ApiResult, ErrorDocs};
 use crate::features::Features;
@@ -54,6 +55,8 @@ pub struct AppState {
     pub telemetry: Telemetry,
     /// Servers that searches can be spread over.
     pub network: Network,
+    /// Workspaces of conversations.
+    pub chats: Chats,
     /// Where finished batches are announced.
     pub webhooks: Arc<Webhooks>,
     /// What compares files with their checksums.
@@ -92,6 +95,7 @@ impl AppState {
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
             network: Network::open(&options.service.db_path),
+            chats: Chats::open(&options.service.db_path),
             scrubber: Arc::default(),
             replication: Arc::new(Replication::new(Role::of(&options.replication))),
             observations: Observations::default(),

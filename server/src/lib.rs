@@ -11,6 +11,7 @@ mod banner;
 pub mod budget;
 pub mod bus_error;
 mod cancellation;
+pub mod chat;
 mod client;
 pub mod command_line;
 pub mod commands;

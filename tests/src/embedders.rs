@@ -3,6 +3,7 @@
 mod fragments;
 mod interrupted;
 mod model;
+mod rendering;
 
 use model::Manner;
 pub(crate) use model::Model;

@@ -176,20 +176,21 @@ fn the_page_is_for_development() {
 }
 
 #[test]
-fn features_that_are_not_there_say_so_whatever_their_switches_say() {
+fn features_that_are_off_or_not_there_say_so() {
     let server = Server::with_options(&["--master-key", "a key of sixteen bytes"]).with_key("a key of sixteen bytes");
+    for (method, path) in [
+        ("GET", "/chats"),
+        ("DELETE", "/chats/a"),
+        ("PATCH", "/chats/a/settings"),
+        ("POST", "/chats/a/chat/completions"),
+        ("POST", "/render-template"),
+    ] {
+        server.send(server.request(method.parse().unwrap(), path)).refused(400, "feature_not_enabled");
+    }
     for is_on in [false, true] {
-        let switches = json!({"chatCompletions": is_on, "renderRoute": is_on, "network": is_on});
-        assert_eq!(server.patch("/experimental-features", switches.clone()).ok()["renderRoute"], is_on);
-        for (method, path) in [
-            ("GET", "/chats"),
-            ("DELETE", "/chats/a"),
-            ("PATCH", "/chats/a/settings"),
-            ("POST", "/chats/a/chat/completions"),
-            ("GET", "/indexes/films/settings/chat"),
-            ("PUT", "/indexes/films/settings/chat"),
-            ("POST", "/render-template"),
-        ] {
+        let switches = json!({"chatCompletions": is_on, "network": is_on});
+        assert_eq!(server.patch("/experimental-features", switches.clone()).ok()["chatCompletions"], is_on);
+        for (method, path) in [("GET", "/indexes/films/settings/chat"), ("PUT", "/indexes/films/settings/chat")] {
             let answer = server.send(server.request(method.parse().unwrap(), path));
             answer.refused(400, "feature_not_enabled");
         }
@@ -197,6 +198,7 @@ fn features_that_are_not_there_say_so_whatever_their_switches_say() {
         let expected = if is_on { (451, "requires_enterprise_edition") } else { (400, "feature_not_enabled") };
         control.refused(expected.0, expected.1);
     }
+    server.patch("/experimental-features", json!({"chatCompletions": false})).ok();
     // With any key that has the rights for them.
     let made = server.post("/keys", json!({"actions": ["*"], "indexes": ["*"], "expiresAt": null})).body;
     let server = server.with_key(made["key"].as_str().unwrap());

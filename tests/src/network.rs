@@ -377,3 +377,52 @@ fn a_plain_search_asks_all_servers_when_asked_to() {
     near.patch("/experimental-features", json!({"network": false})).ok();
     near.post("/indexes/films/search", query).refused(400, "feature_not_enabled");
 }
+
+#[test]
+fn documents_are_read_from_all_servers() {
+    let (near, far, _whole) = halves();
+    let of = |path: &str| near.get(&format!("/indexes/films/documents{path}"));
+    // 5 to 9 are far.
+    of("/7").refused(404, "document_not_found");
+    of("/7?useNetwork=true").refused(403, "remote_invalid_api_key");
+    let key = keys::value(&keys::make(&far, &["search", "documents.get"], &["films"]));
+    near.patch("/network", json!({"remotes": {"far": {"searchApiKey": key}}})).ok();
+    assert_eq!(of("/7?useNetwork=true&fields=id").ok(), json!({"id": 7}));
+    assert_eq!(of("/1?useNetwork=true&fields=id").ok(), json!({"id": 1}));
+    of("/7?useNetwork=false").refused(404, "document_not_found");
+    of("/999?useNetwork=true").refused(404, "document_not_found");
+    of("/7?useNetwork=maybe").refused(400, "invalid_document_use_network");
+    of("?useNetwork=true&sort=year:asc").refused(400, "invalid_document_sort");
+    of("/7?useNetwork=true&at=1").refused(400, "invalid_document_at");
+
+    let fetch = |body: Value| near.post("/indexes/films/documents/fetch", body);
+    let ids = |list: &Value| -> Vec<u64> {
+        list["results"].as_array().unwrap().iter().map(|document| document["id"].as_u64().unwrap()).collect()
+    };
+    let list = |offset: u64, limit: u64| {
+        let list = fetch(json!({"useNetwork": true, "offset": offset, "limit": limit, "fields": ["id"]})).ok();
+        assert_eq!((&list["offset"], &list["limit"], &list["total"]), (&json!(offset), &json!(limit), &json!(60)));
+        ids(&list)
+    };
+    let all = list(0, 100);
+    let own: Vec<u64> = (0..60).filter(|id| id / 5 % 2 == 0).collect();
+    let others: Vec<u64> = (0..60).filter(|id| id / 5 % 2 == 1).collect();
+    assert_eq!(all, [own, others].concat());
+    for (offset, limit) in [(0, 0), (0, 7), (25, 10), (30, 4), (55, 10), (70, 3)] {
+        let expected: Vec<u64> = all.iter().copied().skip(offset).take(limit).collect();
+        assert_eq!(list(offset as u64, limit as u64), expected, "{offset} {limit}");
+    }
+    let some = fetch(json!({"useNetwork": true, "filter": "year < 1960", "ids": [0, 5, 6, 26]})).ok();
+    assert_eq!((ids(&some), &some["total"]), (vec![0, 26], &json!(2)), "{some}");
+    assert_eq!(ids(&of("?useNetwork=true&ids=5,1&fields=id").ok()), [1, 5]);
+    assert_eq!(fetch(json!({"useNetwork": false})).ok()["total"], 30);
+    fetch(json!({"useNetwork": 1})).refused(400, "invalid_document_use_network");
+
+    near.patch("/network", json!({"remotes": {"gone": {"url": UNREACHABLE}}})).ok();
+    let refused = fetch(json!({"useNetwork": true}));
+    assert_eq!(refused.body["code"], "remote_could_not_send_request", "{refused:?}");
+    assert!(refused.body["message"].as_str().unwrap().starts_with("Remote `gone`: "), "{refused:?}");
+    near.patch("/experimental-features", json!({"network": false})).ok();
+    fetch(json!({"useNetwork": true})).refused(400, "feature_not_enabled");
+    of("/1?useNetwork=true").refused(400, "feature_not_enabled");
+}

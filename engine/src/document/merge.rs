@@ -65,6 +65,21 @@ pub(super) fn key_text(object: &[u8], key: RawString) -> Result<Cow<'_, str>, Do
     text.map(Cow::Borrowed).map_err(|error| DocumentError::Utf8 { at: key.start + error.valid_up_to() })
 }
 
+/// The value of a top-level field as it is written; of a key that comes twice the last one.
+///
+/// # Errors
+/// `document` is no JSON object.
+pub fn top_level_value<'d>(document: &'d [u8], name: &str) -> Result<Option<&'d [u8]>, DocumentError> {
+    let mut found = None;
+    fields(document, |key, value| {
+        if key_text(document, key)? == name {
+            found = Some(&document[value]);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
+}
+
 /// `old` with the top-level fields of `new` put over it, as one line. Fields keep the order of `old`; those that are
 /// new follow in the order of `new`. Nested objects are replaced, not merged; values keep their bytes.
 pub fn merge_documents(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentError> {

@@ -20,7 +20,7 @@ mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
 pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
-pub use merge::merge_documents;
+pub use merge::{merge_documents, top_level_value};
 pub use number::Number;
 pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};

@@ -1,6 +1,6 @@
 //! What became of documents between two states of an index.
 //!
-//! Segments that both states have differ in their deleted documents only, which takes a look at two bitmaps. Documents of
+//! Segments that both states have differ in their deleted documents, which takes a look at two bitmaps, and in what documents got. Documents of
 //! other segments are new, or were moved by a merge: they are read, and compared with those of the same key.
 
 use super::error::IndexError;
@@ -59,16 +59,21 @@ impl Snapshot {
     fn not_in<'a>(&'a self, other: &'a Snapshot) -> impl Iterator<Item = DocumentAddress> + 'a {
         self.segments.iter().zip(0..).flat_map(move |(view, segment)| {
             let same = other.segments.iter().find(|candidate| candidate.id() == view.id());
-            let docs = 0..if has_same_deletions(view, same) { 0 } else { view.reader.doc_count() };
-            let differs = move |doc: &u32| view.is_live(*doc) && !same.is_some_and(|same| same.is_live(*doc));
+            let docs = 0..if is_equal(view, same) { 0 } else { view.reader.doc_count() };
+            let is_same =
+                move |doc: u32| same.is_some_and(|same| same.is_live(doc) && !view.is_patched_otherwise(same, doc));
+            let differs = move |doc: &u32| view.is_live(*doc) && !is_same(*doc);
             docs.filter(differs).map(move |doc| DocumentAddress { segment, doc })
         })
     }
 }
 
 /// Nothing has to be looked at then.
-fn has_same_deletions(view: &SegmentView, same: Option<&SegmentView>) -> bool {
+fn is_equal(view: &SegmentView, same: Option<&SegmentView>) -> bool {
     let Some(same) = same else { return false };
+    if view.reader.meta().patch_file() != same.reader.meta().patch_file() {
+        return false;
+    }
     match (&view.deleted, &same.deleted) {
         (None, None) => true,
         (Some(one), Some(other)) => one.bitmap() == other.bitmap(),

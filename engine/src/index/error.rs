@@ -128,6 +128,15 @@ pub enum OperationError {
     Id(#[from] IdError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// A line of [`Operation::UpdateValues`](super::Operation::UpdateValues) that says no update.
+    #[error("this is no update of values: {line}")]
+    NoUpdate { line: String },
+    /// What is to be incremented is none; `value` is JSON.
+    #[error("field `{field}` of document {document_id} is no number that can be incremented: {value}")]
+    NotANumber { document_id: String, field: String, value: String },
+    /// The primary key of a document can't change.
+    #[error("`{field}` holds the primary key")]
+    KeyUpdate { field: String },
     /// Only clearing an index is possible while a segment is damaged: what is written might be in it already.
     #[error("nothing can be written: {0}")]
     Damaged(#[source] Box<IndexError>),

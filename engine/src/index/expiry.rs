@@ -28,8 +28,11 @@ pub(super) struct View {
     /// What readers see.
     pub(super) snapshot: Arc<Snapshot>,
     field: Option<FieldId>,
-    dates: HashMap<SegmentId, Arc<Dates>>,
+    dates: HashMap<Segment, Arc<Dates>>,
 }
+
+/// A segment, and the file with what its documents got since.
+type Segment = (SegmentId, Option<String>);
 
 /// The texts of a column that are date-times, ascending in time.
 #[derive(Debug)]
@@ -56,11 +59,12 @@ impl View {
         let mut has_expired = false;
         for segment in &mut segments {
             let Some(column) = segment.reader.columns().get(field) else { continue };
-            let dates = known.and_then(|known| known.dates.get(&segment.id())).cloned();
+            let key = (segment.id(), segment.reader.meta().patch_file().map(str::to_owned));
+            let dates = known.and_then(|known| known.dates.get(&key)).cloned();
             let dates = dates.unwrap_or_else(|| Arc::new(Dates::of(&column)));
             let (expired, next) = dates.expired(&column, now);
             view.until = [view.until, next].into_iter().flatten().min();
-            view.dates.insert(segment.id(), dates);
+            view.dates.insert(key, dates);
             has_expired |= hide(segment, &expired);
         }
         if has_expired {

@@ -1,7 +1,5 @@
 //! What writers did to segments while these were written anew.
 
-use std::sync::Arc;
-
 use roaring::RoaringBitmap;
 
 use super::snapshot::{SegmentView, Snapshot};
@@ -10,7 +8,7 @@ use super::snapshot::{SegmentView, Snapshot};
 pub(super) fn current_views<'a>(now: &'a Snapshot, sources: &[SegmentView]) -> Option<Vec<&'a SegmentView>> {
     sources
         .iter()
-        .map(|source| now.segments.iter().find(|segment| Arc::ptr_eq(&segment.reader, &source.reader)))
+        .map(|source| now.segments.iter().find(|segment| segment.reader.is_same_but_for_patches(&source.reader)))
         .collect()
 }
 

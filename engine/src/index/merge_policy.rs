@@ -16,6 +16,8 @@ pub struct SegmentSize {
     pub id: SegmentId,
     pub doc_count: u32,
     pub deleted_count: u32,
+    /// Documents that got values since the segment was written.
+    pub patched_count: u32,
     pub bytes: u64,
 }
 
@@ -41,7 +43,7 @@ const MERGE_COUNT_MAX: usize = 32;
 const RUN_GROWTH: u64 = 3;
 /// A run is at most this part of the largest merge: it has to be worth its time.
 const RUN_BYTES_DIVISOR: u64 = 8;
-/// A segment is rewritten alone once deleted documents are more than one in this many.
+/// A segment is rewritten alone once documents that are deleted or got values since are more than one in this many.
 const DELETED_SHARE_DIVISOR: u32 = 3;
 
 impl Default for MergePolicy {
@@ -70,8 +72,13 @@ impl SegmentSize {
         live * BYTES_PER_DOCUMENT + self.live_bytes() / BYTES_DIVISOR
     }
 
-    fn is_mostly_deleted(&self) -> bool {
-        self.deleted_count > self.doc_count / DELETED_SHARE_DIVISOR
+    /// Of the documents, those that a rewrite would drop, or write with what they got since.
+    fn changed_count(&self) -> u32 {
+        self.deleted_count.saturating_add(self.patched_count)
+    }
+
+    fn is_mostly_changed(&self) -> bool {
+        self.changed_count() > self.doc_count / DELETED_SHARE_DIVISOR
     }
 }
 
@@ -110,11 +117,11 @@ impl MergePolicy {
                 return Some(chosen);
             }
         }
-        // The largest share of deleted documents first.
+        // The largest share of changed documents first.
         segments
             .iter()
-            .filter(|segment| segment.is_mostly_deleted())
-            .max_by_key(|segment| u64::from(segment.deleted_count) * 1000 / u64::from(segment.doc_count.max(1)))
+            .filter(|segment| segment.is_mostly_changed())
+            .max_by_key(|segment| u64::from(segment.changed_count()) * 1000 / u64::from(segment.doc_count.max(1)))
             .map(|segment| vec![segment.id])
     }
 
@@ -192,7 +199,13 @@ mod tests {
 
         fn add(&mut self, doc_count: u32) {
             let bytes = u64::from(doc_count) * DOCUMENT_BYTES;
-            self.segments.push(SegmentSize { id: SegmentId(self.next_id), doc_count, deleted_count: 0, bytes });
+            self.segments.push(SegmentSize {
+                id: SegmentId(self.next_id),
+                doc_count,
+                deleted_count: 0,
+                patched_count: 0,
+                bytes,
+            });
             self.next_id += 1;
         }
 
@@ -243,7 +256,8 @@ mod tests {
     #[test]
     fn deleted_documents_are_reclaimed() {
         let policy = MergePolicy::default();
-        let mut segment = SegmentSize { id: SegmentId(7), doc_count: 900, deleted_count: 300, bytes: 1 << 20 };
+        let mut segment =
+            SegmentSize { id: SegmentId(7), doc_count: 900, deleted_count: 300, patched_count: 0, bytes: 1 << 20 };
         assert_eq!(policy.choose(&[segment]), None);
         segment.deleted_count = 301;
         assert_eq!(policy.choose(&[segment]), Some(vec![SegmentId(7)]));
@@ -282,7 +296,13 @@ mod tests {
     #[test]
     fn what_a_bulk_load_leaves_is_one_run() {
         let policy = MergePolicy::default();
-        let size = |id: u64, bytes: u64| SegmentSize { id: SegmentId(id), doc_count: 9, deleted_count: 0, bytes };
+        let size = |id: u64, bytes: u64| SegmentSize {
+            id: SegmentId(id),
+            doc_count: 9,
+            deleted_count: 0,
+            patched_count: 0,
+            bytes,
+        };
         let ids = |runs: &[&[u64]]| -> Vec<Vec<SegmentId>> {
             runs.iter().map(|run| run.iter().map(|&id| SegmentId(id)).collect()).collect()
         };
@@ -319,7 +339,7 @@ mod tests {
     fn an_empty_or_single_segment_needs_no_merge() {
         let policy = MergePolicy::default();
         assert_eq!(policy.choose(&[]), None);
-        let segment = SegmentSize { id: SegmentId(0), doc_count: 1, deleted_count: 0, bytes: 10 };
+        let segment = SegmentSize { id: SegmentId(0), doc_count: 1, deleted_count: 0, patched_count: 0, bytes: 10 };
         assert_eq!(policy.choose(&[segment]), None);
     }
 }

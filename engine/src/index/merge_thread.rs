@@ -23,13 +23,15 @@ use super::meanwhile::{current_views, deleted_since};
 use super::merge_control::{MergeControl, State};
 use super::merge_policy::SegmentSize;
 use super::options::MergeReason;
+use super::patching::{join, patched_since};
 use super::recut;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
+use super::transaction::text_fields;
 use crate::id::{FieldId, SegmentId};
 use crate::runtime::stay_behind;
-use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, SegmentError, SegmentReader, merge};
+use crate::segment::{MergeInput, MergeOptions, MergeWatch, Merged, NewPatches, SegmentError, SegmentReader, merge};
 
 /// After a failure (a full disk, most likely) commits start no merge for this long.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
@@ -211,6 +213,7 @@ fn sizes(snapshot: &Snapshot) -> Vec<SegmentSize> {
         id: segment.id(),
         doc_count: segment.reader.doc_count(),
         deleted_count: segment.deleted_count(),
+        patched_count: segment.patched_count(),
         bytes: segment.reader.meta().total_bytes(),
     };
     snapshot.segments.iter().map(size).collect()
@@ -235,7 +238,7 @@ impl<'a> Merging<'a> {
             let snapshot = self.shared.snapshot();
             let is_compact = match &*snapshot.segments {
                 [] => true,
-                [only] => only.deleted_count() == 0,
+                [only] => only.deleted_count() + only.patched_count() == 0,
                 _ => false,
             };
             let all: Vec<SegmentId> = snapshot.segments.iter().map(SegmentView::id).collect();
@@ -325,15 +328,19 @@ impl<'a> Merging<'a> {
         let Some(current) = current_views(&now, &sources) else {
             return Ok(false);
         };
-        let mut deleted = RoaringBitmap::new();
+        let (mut deleted, mut patches) = (RoaringBitmap::new(), NewPatches::new());
         for ((source, current), doc_map) in sources.iter().zip(current).zip(&doc_maps) {
             deleted.extend(deleted_since(source, current).into_iter().filter_map(|doc| doc_map.get(doc)));
+            join(&mut patches, patched_since(source, current, |doc| doc_map.get(doc)));
         }
         let mut new = (*now).clone();
         new.generation += 1;
         let position = now.segments.iter().position(|segment| chosen.contains(&segment.id())).unwrap_or(0);
         new.segments.retain(|segment| !chosen.contains(&segment.id()));
         if let Some(mut merged) = merged {
+            if !patches.is_empty() {
+                merged = merged.with_patches(&shared.directory, &patches)?;
+            }
             if !deleted.is_empty() {
                 merged.deleted = Some(Arc::new(Tombstones::new(deleted)));
             }
@@ -367,6 +374,7 @@ impl<'a> Merging<'a> {
             drop_columns: unused,
             drop_geo: !before.settings.uses_geo(),
             drop_shapes: !before.settings.uses_shapes(),
+            text_fields: text_fields(&before.settings),
             list_thresholds: self.shared.options.list_thresholds,
         };
         let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));

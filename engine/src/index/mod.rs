@@ -28,6 +28,7 @@ mod merge_thread;
 mod naming;
 mod operation;
 mod options;
+mod patching;
 mod progress;
 mod recovery;
 mod recut;

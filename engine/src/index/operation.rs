@@ -15,6 +15,9 @@ use crate::bits::DocSet;
 #[non_exhaustive]
 pub enum Operation {
     Upsert(Upsert),
+    /// Changes numbers and truth values of single top-level fields of documents that are there. Lines of
+    /// `{"id": "1", "increment": {"views": 1}, "set": {"inStock": true}}`. The outcome is [`Outcome::Upserted`].
+    UpdateValues(Payload),
     /// Ids as text; unknown ones are ignored.
     DeleteIds(Vec<String>),
     DeleteMatching(Selector),

@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::error::IndexError;
 use super::meanwhile::{current_views, deleted_since};
+use super::patching::patched_since;
 use super::progress::Progress;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
@@ -73,6 +74,11 @@ pub(super) fn publish(
         let gone: RoaringBitmap = deleted.iter().filter_map(|&id| segment.reader.doc_of_internal_id(id)).collect();
         if !gone.is_empty() {
             segment.deleted = Some(Arc::new(Tombstones::new(gone)));
+        }
+        let renumber = |doc| segment.reader.doc_of_internal_id(source.reader.internal_id(doc));
+        let patches = patched_since(source, current, renumber);
+        if !patches.is_empty() {
+            *segment = segment.with_patches(&shared.directory, &patches)?;
         }
     }
     let mut new = (*now).clone();

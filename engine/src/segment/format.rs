@@ -88,6 +88,8 @@ pub(crate) enum SectionKind {
     Keys = 24,
     /// Bloom filter of the keys.
     KeyFilter = 25,
+    /// Values that documents got after the segment was written.
+    Patches = 26,
     /// Vectors of one embedder; the parameter is its number within the file.
     Vectors = 32,
     /// Short codes of the vectors of one embedder; the parameter is that of the vectors, in the same file.
@@ -99,7 +101,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 27] = [
+    pub(crate) const ALL: [SectionKind; 28] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -123,6 +125,7 @@ impl SectionKind {
         SectionKind::StorePieces,
         SectionKind::Keys,
         SectionKind::KeyFilter,
+        SectionKind::Patches,
         SectionKind::Vectors,
         SectionKind::VectorCodes,
         SectionKind::VectorSums,
@@ -154,6 +157,7 @@ impl SectionKind {
             SectionKind::StorePieces => "store pieces",
             SectionKind::Keys => "keys",
             SectionKind::KeyFilter => "key filter",
+            SectionKind::Patches => "patches",
             SectionKind::Vectors => "vectors",
             SectionKind::VectorCodes => "vector codes",
             SectionKind::VectorSums => "vector checksums",
@@ -177,6 +181,7 @@ impl SectionKind {
             | SectionKind::StorePieces
             | SectionKind::Keys
             | SectionKind::KeyFilter
+            | SectionKind::Patches
             | SectionKind::VectorSums
             | SectionKind::VectorCodeSums => true,
             SectionKind::Postings

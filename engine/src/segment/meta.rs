@@ -52,6 +52,16 @@ pub struct ColumnFileMeta {
     /// Embedders whose vectors it holds; they replace those of the same embedders in the segment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedders: Vec<String>,
+    /// Whether it holds what documents got since; it replaces an earlier one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub patches: bool,
+}
+
+impl ColumnFileMeta {
+    /// Of a file of which no more is known.
+    pub(crate) fn of(file: FileMeta) -> ColumnFileMeta {
+        ColumnFileMeta { file, fields: Vec::new(), geo: false, shapes: false, embedders: Vec::new(), patches: false }
+    }
 }
 
 /// A segment as the manifest names it.
@@ -103,6 +113,19 @@ impl SegmentMeta {
     /// Whether the segment has the shapes.
     pub fn has_shapes(&self) -> bool {
         self.shapes || self.column_files.iter().any(|f| f.shapes)
+    }
+
+    /// The same segment, with this file of patches.
+    pub(crate) fn with_patch_file(&self, file: ColumnFileMeta) -> SegmentMeta {
+        let mut meta = self.clone();
+        meta.column_files.retain(|earlier| !earlier.patches);
+        meta.column_files.push(file);
+        meta
+    }
+
+    /// Name of the file of patches.
+    pub fn patch_file(&self) -> Option<&str> {
+        self.column_files.iter().find(|file| file.patches).map(|file| file.file.name.as_str())
     }
 
     /// Every file of the segment.

@@ -9,6 +9,7 @@
 //! | which vectors has a document | vectors | [`Vectors`] |
 //! | which vectors may be near another one | vector codes | [`VectorCodes`] |
 //! | what was the document | store | [`Store`] |
+//! | what did it get since | patches | [`Patches`] |
 //! | which document has this primary key | keys | [`Keys`] |
 //!
 //! [`SegmentWriter`] gathers documents in memory and writes the file once; [`SegmentReader`] is a view over the mapped
@@ -38,6 +39,7 @@ mod keys;
 mod merge;
 mod meta;
 mod neighbours;
+mod patches;
 mod postings;
 mod reader;
 mod salvage;
@@ -61,7 +63,7 @@ pub(crate) use format::COMPARED_AT_OPENING_MAX;
 pub(crate) use damage_tests::sections;
 
 pub use boxes::{BoxRelation, GeoBox};
-pub use columns::{Column, ColumnFileWriter, Columns, write_vector_file};
+pub use columns::{Column, ColumnFileWriter, Columns, write_patch_file, write_vector_file};
 pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};
 pub use error::SegmentError;
 pub use geo::Geo;
@@ -70,6 +72,7 @@ pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub(crate) use neighbours::Known;
+pub use patches::{NewPatches, PatchValue, Patches};
 pub(crate) use postings::{BlockCodes, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};
 pub use reader::{SegmentReader, store_bytes_of_file};

@@ -1,163 +1,25 @@
 //! A view over the mapped file of a segment.
 
+mod opening;
+
 use std::sync::{Arc, OnceLock};
 
-use super::checked_blocks::CheckedBlocks;
-use super::columns::Column;
 use super::comparison::Comparison;
 use super::error::Damage;
-use super::format::{COMPARED_AT_OPENING_MAX, DOCS_MAX, SectionKind, SectionTable, WHOLE_FILE};
+use super::format::{COMPARED_AT_OPENING_MAX, SectionKind, SectionTable, WHOLE_FILE};
 use super::health::Health;
-use super::info::Info;
 use super::neighbours::StoredNeighbours;
-use super::store::StoreSections;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
 use super::{
-    Columns, Damaged, FileMeta, Geo, Keys, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TextFields,
-    TokenColumn, VectorCodes,
+    ColumnFileMeta, Columns, Damaged, FileMeta, Geo, Keys, Patches, Postings, SegmentError, SegmentMeta, Shapes, Store,
+    Terms, TextFields, TokenColumn,
 };
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
-
-fn open_file(directory: &dyn Directory, meta: &FileMeta, bytes_max: u64) -> Result<SectionTable, SegmentError> {
-    let file = SectionTable::open(directory, meta)?;
-    // The fst crate trusts its bytes, and what is small costs little.
-    file.verify_at_opening(bytes_max)?;
-    Ok(file)
-}
-
-/// Damage as an error that names the file and the section.
-fn damaged(file: &SectionTable, kind: SectionKind) -> impl Fn(Damage) -> SegmentError {
-    move |damage| damage.at(file.name(), kind.name())
-}
-
-fn open_info(file: &SectionTable, meta: &SegmentMeta) -> Result<Info, SegmentError> {
-    let info = Info::decode(&file.required(SectionKind::Info)?);
-    info.filter(|info| info.doc_count == meta.doc_count && (1..=DOCS_MAX).contains(&info.doc_count))
-        .ok_or_else(|| damaged(file, SectionKind::Info)(Damage("its counts are not those of the manifest")))
-}
-
-fn open_internal_ids(file: &SectionTable, doc_count: u32) -> Result<(OwnedBytes, Monotone), SegmentError> {
-    let bytes = file.required(SectionKind::InternalIds)?;
-    let shape = Monotone::open(&bytes)
-        .filter(|ids| ids.len() == doc_count as usize)
-        .ok_or_else(|| damaged(file, SectionKind::InternalIds)(Damage("it is cut")))?;
-    Ok((bytes, shape))
-}
-
-fn open_store(file: &SectionTable, doc_count: u32) -> Result<Store, SegmentError> {
-    let (blocks, index) = (file.required(SectionKind::Store)?, file.required(SectionKind::StoreIndex)?);
-    let dictionaries = &file.required(SectionKind::StoreDictionaries)?;
-    let pieces = file.optional(SectionKind::StorePieces);
-    let has_block_sums = file.has_block_sums();
-    let sections = StoreSections { blocks, index, dictionaries, pieces: pieces.as_ref(), has_block_sums };
-    Store::open(file.name(), sections, doc_count).map_err(damaged(file, SectionKind::StoreIndex))
-}
-
-/// The words of a segment, with what leads to their documents and back.
-struct Text {
-    terms: Terms,
-    postings: Postings,
-    tokens: TokenColumn,
-    neighbours: StoredNeighbours,
-}
-
-impl Text {
-    fn open(file: &SectionTable, info: &Info) -> Result<Text, SegmentError> {
-        let section = |kind| file.required(kind);
-        let doc_count = info.doc_count;
-        let terms = Terms::open(section(SectionKind::Terms)?).map_err(damaged(file, SectionKind::Terms))?;
-        if terms.len() != info.term_count {
-            let reason = Damage("the number of terms is not the recorded one");
-            return Err(damaged(file, SectionKind::Terms)(reason));
-        }
-        let postings = Postings::open(
-            section(SectionKind::TermInfos)?,
-            section(SectionKind::Postings)?,
-            &section(SectionKind::FieldSets)?,
-            section(SectionKind::PrefixUnions)?,
-            doc_count,
-            terms.len(),
-        )
-        .map_err(damaged(file, SectionKind::Postings))?;
-        let tokens = TokenColumn::open(
-            section(SectionKind::Tokens)?,
-            section(SectionKind::TokenOffsets)?,
-            section(SectionKind::TokenCodes)?,
-            doc_count,
-            FIRST_TERM + terms.len(),
-        )
-        .map_err(damaged(file, SectionKind::Tokens))?;
-        let neighbours = StoredNeighbours::open(|kind| file.optional(kind), doc_count)
-            .map_err(|(damage, kind)| damaged(file, kind)(damage))?;
-        Ok(Text { terms, postings, tokens, neighbours })
-    }
-}
-
-/// The values of documents. Those of a later file take the place of earlier ones.
-#[derive(Default)]
-struct Values {
-    columns: Columns,
-    geo: Option<Geo>,
-    shapes: Option<Shapes>,
-    vectors: Vec<Vectors>,
-}
-
-impl Values {
-    fn open(files: &[SectionTable], doc_count: u32, health: &Arc<Health>) -> Result<Values, SegmentError> {
-        let mut values = Values::default();
-        for file in files {
-            for (field, bytes) in file.all(SectionKind::Column) {
-                let column = Column::open(bytes, doc_count).map_err(damaged(file, SectionKind::Column))?;
-                values.columns.insert(field, column);
-            }
-            if let Some(bytes) = file.optional(SectionKind::Geo) {
-                values.geo = Some(Geo::open(bytes, doc_count).map_err(damaged(file, SectionKind::Geo))?);
-            }
-            if let Some(bytes) = file.optional(SectionKind::Shapes) {
-                values.shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(file, SectionKind::Shapes))?);
-            }
-            for (number, bytes) in file.all(SectionKind::Vectors) {
-                let added = open_vectors(file, number, bytes, doc_count, health)?;
-                values.vectors.retain(|earlier| earlier.name() != added.name());
-                values.vectors.push(added);
-            }
-        }
-        Ok(values)
-    }
-}
-
-/// The vectors with number `number` of a file, with their codes, and what compares both.
-fn open_vectors(
-    file: &SectionTable,
-    number: u16,
-    bytes: OwnedBytes,
-    doc_count: u32,
-    health: &Arc<Health>,
-) -> Result<Vectors, SegmentError> {
-    let damaged = |kind| damaged(file, kind);
-    let of_number = |kind| file.all(kind).find(|(param, _)| *param == number).map(|(_, bytes)| bytes);
-    let checked = |kind: SectionKind, sums: SectionKind, bytes: &OwnedBytes| {
-        let sums_bytes = of_number(sums).ok_or_else(|| damaged(sums)(Damage("it is missing")))?;
-        let blocks = CheckedBlocks::new(bytes.clone(), sums_bytes, Arc::clone(health), file.name(), kind.name());
-        blocks.map_err(damaged(sums))
-    };
-    let mut vectors = Vectors::open(bytes.clone(), doc_count).map_err(damaged(SectionKind::Vectors))?;
-    if file.has_block_sums() {
-        vectors.add_sums(checked(SectionKind::Vectors, SectionKind::VectorSums, &bytes)?)?;
-    }
-    if let Some(bytes) = of_number(SectionKind::VectorCodes) {
-        let mut codes = VectorCodes::open(bytes.clone(), &vectors).map_err(damaged(SectionKind::VectorCodes))?;
-        if file.has_block_sums() {
-            codes.add_sums(checked(SectionKind::VectorCodes, SectionKind::VectorCodeSums, &bytes)?)?;
-        }
-        vectors.add_codes(codes);
-    }
-    Ok(vectors)
-}
+use opening::{Text, Values, damaged, open_file, open_info, open_internal_ids, open_store};
 
 /// The sections that hold what clients have sent.
 const SOURCES: [SectionKind; 5] = [
@@ -168,23 +30,30 @@ const SOURCES: [SectionKind; 5] = [
     SectionKind::Vectors,
 ];
 
-/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes.
+/// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and what documents got since.
 #[derive(Debug)]
 pub struct SegmentReader {
     meta: SegmentMeta,
     /// The segment file, then the files with added columns.
-    files: Vec<SectionTable>,
+    files: Vec<Arc<SectionTable>>,
+    columns: Columns,
+    store: Store,
+    patches: Option<Arc<Patches>>,
+    written: Arc<Written>,
+}
+
+/// What never changes while a segment is open.
+#[derive(Debug)]
+struct Written {
     internal_ids: OwnedBytes,
     internal_ids_shape: Monotone,
     terms: Terms,
     postings: Postings,
     tokens: TokenColumn,
     neighbours: StoredNeighbours,
-    columns: Columns,
     geo: Option<Geo>,
     shapes: Option<Shapes>,
     vectors: Vec<Vectors>,
-    store: Store,
     keys: Keys,
     field_lengths: OnceLock<FieldLengths>,
     health: Arc<Health>,
@@ -213,31 +82,81 @@ impl SegmentReader {
         let store = open_store(&file, doc_count)?;
         let keys = Keys::open(file.required(SectionKind::Keys)?, file.required(SectionKind::KeyFilter)?, doc_count)
             .map_err(damaged(&file, SectionKind::Keys))?;
-        let mut files = vec![file];
+        let mut files = vec![Arc::new(file)];
         for column_file in &meta.column_files {
-            files.push(open_file(directory, &column_file.file, bytes_max)?);
+            files.push(Arc::new(open_file(directory, &column_file.file, bytes_max)?));
         }
         let health = Arc::<Health>::default();
-        let Values { columns, geo, shapes, vectors } = Values::open(&files, doc_count, &health)?;
-        Ok(SegmentReader {
-            meta: meta.clone(),
-            files,
+        let Values { columns, geo, shapes, vectors, patches } = Values::open(&files, doc_count, &health)?;
+        let written = Written {
             internal_ids,
             internal_ids_shape,
             terms,
             postings,
             tokens,
             neighbours,
-            columns,
             geo,
             shapes,
             vectors,
-            store,
             keys,
             field_lengths: OnceLock::new(),
             health,
             compared_sources: OnceLock::new(),
+        };
+        let reader =
+            SegmentReader { meta: meta.clone(), files, columns, store, patches: None, written: Arc::new(written) };
+        Ok(match patches {
+            Some(patches) => reader.reading(Arc::new(patches)),
+            None => reader,
         })
+    }
+
+    /// The same, with these patches.
+    fn reading(self, patches: Arc<Patches>) -> SegmentReader {
+        SegmentReader {
+            columns: self.columns.with_patches(&patches),
+            store: self.store.with_patches(&patches),
+            patches: Some(patches),
+            ..self
+        }
+    }
+
+    /// The segment with what documents got since it was written: `file` holds these patches and was just written. What is open
+    /// stays open.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn with_patches(
+        &self,
+        directory: &dyn Directory,
+        file: ColumnFileMeta,
+        patches: Patches,
+    ) -> Result<SegmentReader, SegmentError> {
+        let meta = self.meta.with_patch_file(file);
+        let open = |named: &FileMeta| match self.files.iter().find(|open| open.name() == named.name) {
+            Some(open) => Ok(Arc::clone(open)),
+            None => open_file(directory, named, COMPARED_AT_OPENING_MAX).map(Arc::new),
+        };
+        let files = meta.files().map(open).collect::<Result<_, _>>()?;
+        let patches = Arc::new(patches);
+        Ok(SegmentReader {
+            files,
+            columns: self.columns.with_patches(&patches),
+            store: self.store.with_patches(&patches),
+            patches: Some(patches),
+            written: Arc::clone(&self.written),
+            meta,
+        })
+    }
+
+    /// What documents got since the segment was written.
+    pub fn patches(&self) -> Option<&Patches> {
+        self.patches.as_deref()
+    }
+
+    /// Whether both are the same segment, but for what documents got since.
+    pub(crate) fn is_same_but_for_patches(&self, other: &SegmentReader) -> bool {
+        Arc::ptr_eq(&self.written, &other.written)
     }
 
     /// What the manifest says.
@@ -247,12 +166,12 @@ impl SegmentReader {
 
     /// Documents of neighbouring frequent words.
     pub(crate) fn neighbours(&self) -> &StoredNeighbours {
-        &self.neighbours
+        &self.written.neighbours
     }
 
     /// Enters the files into the tables of the process, where they have at most so many bytes together; else nothing.
     pub(crate) fn populate(&self, bytes_max: usize) {
-        let files = || self.files.iter().map(SectionTable::bytes);
+        let files = || self.files.iter().map(|file| file.bytes());
         if files().map(|bytes| bytes.len()).sum::<usize>() <= bytes_max {
             files().for_each(OwnedBytes::populate);
         }
@@ -261,7 +180,7 @@ impl SegmentReader {
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every
     /// document the first time (some 30 nanoseconds each), and keeps the sums.
     pub fn field_lengths(&self) -> &FieldLengths {
-        self.field_lengths.get_or_init(|| FieldLengths::of(&self.tokens, 0..self.doc_count()))
+        self.written.field_lengths.get_or_init(|| FieldLengths::of(&self.written.tokens, 0..self.doc_count()))
     }
 
     /// Number of documents, deleted ones included.
@@ -277,7 +196,7 @@ impl SegmentReader {
     /// Internal id of a document; ascends with the document.
     #[inline]
     pub fn internal_id(&self, doc: DocId) -> InternalId {
-        self.internal_ids_shape.get(&self.internal_ids, doc as usize)
+        self.written.internal_ids_shape.get(&self.written.internal_ids, doc as usize)
     }
 
     /// The document with this internal id.
@@ -288,22 +207,22 @@ impl SegmentReader {
 
     /// The first document whose internal id is not below `id`; the document count when there is none.
     pub fn first_doc_from(&self, id: InternalId) -> DocId {
-        self.internal_ids_shape.partition_point(&self.internal_ids, |found| found < id) as DocId
+        self.written.internal_ids_shape.partition_point(&self.written.internal_ids, |found| found < id) as DocId
     }
 
     /// The term dictionary.
     pub fn terms(&self) -> &Terms {
-        &self.terms
+        &self.written.terms
     }
 
     /// Documents by term.
     pub fn postings(&self) -> &Postings {
-        &self.postings
+        &self.written.postings
     }
 
     /// Terms by document.
     pub fn tokens(&self) -> &TokenColumn {
-        &self.tokens
+        &self.written.tokens
     }
 
     /// Values by field.
@@ -313,22 +232,22 @@ impl SegmentReader {
 
     /// The geo column, when the segment was written with one.
     pub fn geo(&self) -> Option<&Geo> {
-        self.geo.as_ref()
+        self.written.geo.as_ref()
     }
 
     /// The shapes, when the segment was written with them.
     pub fn shapes(&self) -> Option<&Shapes> {
-        self.shapes.as_ref()
+        self.written.shapes.as_ref()
     }
 
     /// The vectors of every embedder that has any, also of some that the settings do not know any more.
     pub fn vectors(&self) -> &[Vectors] {
-        &self.vectors
+        &self.written.vectors
     }
 
     /// The vectors of an embedder. Without them no document has any.
     pub fn vectors_of(&self, embedder: &str) -> Option<&Vectors> {
-        self.vectors.iter().find(|vectors| vectors.name() == embedder)
+        self.written.vectors.iter().find(|vectors| vectors.name() == embedder)
     }
 
     /// The documents.
@@ -338,7 +257,7 @@ impl SegmentReader {
 
     /// Documents by primary key.
     pub fn keys(&self) -> &Keys {
-        &self.keys
+        &self.written.keys
     }
 
     /// Compares all checksums, and asks `go_on` before each megabyte: what is written anew from damaged bytes would pass for
@@ -368,13 +287,13 @@ impl SegmentReader {
         let is_harmless =
             damaged.section == WHOLE_FILE || (damaged.section == SectionKind::Store.name() && has_block_sums());
         if !is_harmless {
-            self.health.mark(damaged);
+            self.written.health.mark(damaged);
         }
     }
 
     /// What is known of the damage of this segment.
     pub fn health(&self) -> &Health {
-        &self.health
+        &self.written.health
     }
 
     /// Compares the checksums of what documents are written anew from, their JSON and their vectors: what is written from
@@ -384,11 +303,11 @@ impl SegmentReader {
     /// # Errors
     /// [`SegmentError::Checksum`]; the segment is marked as damaged then.
     pub fn check_sources(&self) -> Result<(), SegmentError> {
-        let damaged = self.compared_sources.get_or_init(|| {
+        let damaged = self.written.compared_sources.get_or_init(|| {
             let without_sums = || self.files.iter().filter(|file| !file.has_block_sums());
             let compared = |kind| without_sums().try_for_each(|file| file.verify_kind(kind));
             let damaged = Damaged::of(&SOURCES.into_iter().try_for_each(compared).err()?)?;
-            self.health.mark(damaged.clone());
+            self.written.health.mark(damaged.clone());
             Some(damaged)
         });
         damaged.as_ref().map_or(Ok(()), |damaged| Err(damaged.into()))
@@ -405,7 +324,7 @@ impl SegmentReader {
         }
         self.store.check(doc)?;
         if with_vectors {
-            self.vectors.iter().try_for_each(|vectors| vectors.get(doc).map(drop))?;
+            self.written.vectors.iter().try_for_each(|vectors| vectors.get(doc).map(drop))?;
         }
         Ok(())
     }
@@ -425,42 +344,42 @@ impl SegmentReader {
         if !ascend || self.internal_id(0) != self.meta.first_internal_id {
             return Err(at(SectionKind::InternalIds)(Damage("internal ids do not ascend from the recorded one")));
         }
-        self.terms.validate().map_err(at(SectionKind::Terms))?;
-        self.postings.validate().map_err(at(SectionKind::Postings))?;
-        self.tokens.validate().map_err(at(SectionKind::Tokens))?;
-        let neighbours = self.neighbours.validate(FIRST_TERM + self.terms.len());
+        self.written.terms.validate().map_err(at(SectionKind::Terms))?;
+        self.written.postings.validate().map_err(at(SectionKind::Postings))?;
+        self.written.tokens.validate().map_err(at(SectionKind::Tokens))?;
+        let neighbours = self.written.neighbours.validate(FIRST_TERM + self.written.terms.len());
         neighbours.map_err(|(damage, section)| at(section)(damage))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;
-        if let Some(geo) = &self.geo {
+        if let Some(geo) = &self.written.geo {
             geo.validate().map_err(at(SectionKind::Geo))?;
         }
-        if let Some(shapes) = &self.shapes {
+        if let Some(shapes) = &self.written.shapes {
             shapes.validate().map_err(at(SectionKind::Shapes))?;
         }
-        for vectors in &self.vectors {
+        for vectors in &self.written.vectors {
             vectors.validate().map_err(at(SectionKind::Vectors))?;
             let codes = vectors.codes().map_or(Ok(()), |codes| codes.validate(vectors));
             codes.map_err(at(SectionKind::VectorCodes))?;
         }
         self.store.validate()?;
-        self.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
+        self.written.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
     }
 
     /// Bytes of the section that holds the documents.
     pub fn store_bytes(&self) -> u64 {
-        self.files.iter().map(bytes_of_store).sum()
+        self.files.iter().map(|file| bytes_of_store(file)).sum()
     }
 
     /// Kind and length in bytes of each section; a kind may come several times.
     pub fn bytes_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.files.iter().flat_map(SectionTable::list).map(|(kind, _, bytes)| (kind.name(), bytes))
+        self.files.iter().flat_map(|file| file.list()).map(|(kind, _, bytes)| (kind.name(), bytes))
     }
 
     /// Name and length in bytes of each section, for `inspect`.
     pub fn sections(&self) -> Vec<(String, u64)> {
-        let all = self.files.iter().flat_map(SectionTable::list);
+        let all = self.files.iter().flat_map(|file| file.list());
         all.map(|(kind, param, bytes)| match kind {
             SectionKind::Column => (format!("{} of field {param}", kind.name()), bytes),
             _ => (kind.name().to_owned(), bytes),

@@ -4,10 +4,11 @@
 use super::format::{SectionKind, SectionTable};
 use super::info::Info;
 use super::store::{StoreSections, walked_index};
-use super::{FileMeta, Keys, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn, Vectors};
+use super::{FileMeta, Keys, Patches, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn, Vectors};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, FieldId, InternalId};
 use crate::storage::{Directory, OwnedBytes};
+use std::sync::Arc;
 
 /// A segment with damage. Cost of opening it: a look at every byte.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ impl Salvage {
         }
         let file = &files[0];
         let doc_count = meta.doc_count;
+        let patches = sound_patches(&files, doc_count);
         let (vectors, mut lost_embedders) = sound_vectors(&files, doc_count);
         for named in meta.column_files.iter().flat_map(|file| &file.embedders) {
             if !vectors.iter().any(|vectors| vectors.name() == named) && !lost_embedders.contains(named) {
@@ -51,8 +53,12 @@ impl Salvage {
         }
         Ok(Salvage {
             doc_count,
-            store: open_store(file, doc_count),
-            is_store_sound: STORE_SECTIONS.into_iter().all(|kind| is_sound(file, kind, None)),
+            store: open_store(file, doc_count).map(|store| match &patches {
+                Some(patches) => store.with_patches(patches),
+                None => store,
+            }),
+            is_store_sound: STORE_SECTIONS.into_iter().all(|kind| is_sound(file, kind, None))
+                && patches.is_some() == meta.patch_file().is_some(),
             internal_ids: sound_internal_ids(file, doc_count),
             keys: sound_keys(file, doc_count),
             text: sound_text(file, doc_count),
@@ -177,6 +183,12 @@ fn sound_text(file: &SectionTable, doc_count: u32) -> Option<(Terms, TokenColumn
     Some((terms, tokens.ok()?))
 }
 
+/// What documents got since the segment was written: the last that can be read.
+fn sound_patches(files: &[SectionTable], doc_count: u32) -> Option<Arc<Patches>> {
+    let mut sound = files.iter().rev().filter_map(|file| sound(file, SectionKind::Patches));
+    sound.find_map(|bytes| Patches::decode(&bytes, doc_count).ok()).map(Arc::new)
+}
+
 /// Of each embedder the last section counts; and the names of those whose last section is damaged.
 fn sound_vectors(files: &[SectionTable], doc_count: u32) -> (Vec<Vectors>, Vec<String>) {
     let (mut found, mut lost): (Vec<Vectors>, Vec<String>) = (Vec::new(), Vec::new());
@@ -220,13 +232,9 @@ pub fn meta_of_files(
     let mut column_files = Vec::new();
     for name in added {
         let file = meta(name)?;
-        column_files.push(super::ColumnFileMeta {
-            file,
-            fields: Vec::new(),
-            geo: false,
-            shapes: false,
-            embedders: Vec::new(),
-        });
+        let patches =
+            SectionTable::open(directory, &file).is_ok_and(|table| table.optional(SectionKind::Patches).is_some());
+        column_files.push(super::ColumnFileMeta { patches, ..super::ColumnFileMeta::of(file) });
     }
     let column_fields: Vec<FieldId> = table.all(SectionKind::Column).map(|(field, _)| field).collect();
     Ok(Some(SegmentMeta {

@@ -146,6 +146,15 @@ impl Rights {
         }
     }
 
+    /// Whether the key may search, a tenant's too.
+    pub fn may_search(&self) -> bool {
+        match &self.reach {
+            Reach::Everything => true,
+            Reach::Nothing => false,
+            Reach::Some(restricted) => restricted.key.may(Action::Search),
+        }
+    }
+
     /// Whether a write to an index that is not there may create it.
     pub fn may_create_index(&self, index_uid: &str) -> bool {
         match &self.reach {

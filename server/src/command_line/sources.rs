@@ -90,7 +90,7 @@ const PROMISED: &str = "env db_path import_dump dump_dir ignore_missing_dump ign
     experimental_legacy_search_default experimental_logs_mode experimental_search_queue_size \
     experimental_nb_searches_per_core experimental_drop_search_after experimental_max_number_of_batched_tasks \
     experimental_limit_batched_tasks_total_size experimental_embedding_cache_entries \
-    experimental_remote_search_timeout_seconds \
+    experimental_remote_search_timeout_seconds experimental_task_queue_max_readers \
     experimental_no_edition_2024_for_settings experimental_no_snapshot_compaction \
     experimental_no_edition_2024_for_dumps experimental_personalization_api_key s3_bucket_url s3_bucket_region \
     s3_bucket_name s3_snapshot_prefix s3_access_key s3_secret_key experimental_s3_role_arn \

@@ -136,6 +136,18 @@ fn of_filter(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Option<
     condition.or_else(|| error.downcast_ref::<FilterError>().map(Sentence::sentence))
 }
 
+fn value_update_sentence(error: &OperationError) -> String {
+    match error {
+        OperationError::NotANumber { document_id, field, value } => {
+            format!("`{field}` of document `{document_id}` is `{value}`, and only numbers can be incremented.")
+        }
+        OperationError::KeyUpdate { field } => {
+            format!("`{field}` holds the ids of the documents of this index, which cannot change.")
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
 pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
     let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
@@ -165,6 +177,9 @@ pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> A
             ApiError::new(code, error.sentence())
         }
         OperationError::Settings(error) => named(error.into()),
+        OperationError::NoUpdate { .. } | OperationError::NotANumber { .. } | OperationError::KeyUpdate { .. } => {
+            named(ApiError::new(Code::InvalidDocumentUpdates, value_update_sentence(error)))
+        }
         OperationError::Damaged(reason) => named(ApiError::new(
             Code::InvalidStoreFile,
             format!(

@@ -148,6 +148,7 @@ codes! {
     InvalidDocumentUseNetwork = "invalid_document_use_network", InvalidRequest, 400;
     InvalidDocumentCsvDelimiter = "invalid_document_csv_delimiter", InvalidRequest, 400;
     InvalidDocumentIds = "invalid_document_ids", InvalidRequest, 400;
+    InvalidDocumentUpdates = "invalid_document_updates", InvalidRequest, 400;
     MissingDocumentFilter = "missing_document_filter", InvalidRequest, 400;
     InvalidDocumentFilter = "invalid_document_filter", InvalidRequest, 400;
     MissingDocumentEditionFunction = "missing_document_edition_function", InvalidRequest, 400;

@@ -1,8 +1,9 @@
-//! Other servers that searches can be spread over.
+//! Other servers that searches, and reads of documents, can be spread over.
 //!
 //! The list is small and changes seldom: a file that is replaced whole.
 
 mod answers;
+mod documents;
 mod remote;
 mod search;
 
@@ -16,6 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub(crate) use documents::RemotePage;
 pub(crate) use remote::{PROXY_HEADER, VALUES_HEADER, values_wanted};
 pub use search::{NetworkSearch, asks_network};
 

@@ -1,4 +1,4 @@
-//! One search on another server.
+//! One request to another server.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,11 @@ impl From<ApiError> for Failure {
 /// What a remote is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// Of a multi-search.
+    /// Its route.
+    pub(super) path: &'a str,
+    /// The action that the key for it needs.
+    pub(super) action: &'static str,
+    /// Of the request.
     pub(super) body: &'a Value,
     /// The values of facets.
     pub(super) wanted: ValuesWanted,
@@ -73,11 +77,11 @@ pub(super) struct Question<'a> {
     pub(super) with_metadata: bool,
 }
 
-/// Sends the body of a multi-search, and counts what comes back in `budget`; again if the remote could not be reached or failed, as long as `patience` lasts.
+/// Sends a request, and counts what comes back in `budget`; again if the remote could not be reached or failed, as long as `patience` lasts.
 ///
 /// # Errors
 /// One of the `remote_*` codes.
-pub(super) async fn multi_search(
+pub(super) async fn post(
     outbound: &Outbound,
     remote: &Remote,
     question: Question<'_>,
@@ -111,11 +115,11 @@ async fn ask(
     let request = request(outbound, remote, question).map_err(|error| unreachable_remote(&error))?.timeout(left);
     let sent = outbound.send(request, ANSWER_BYTES_MAX.min(budget.left())).await;
     let reply = sent.map_err(|error| unreachable_remote(&error))?;
-    if reply.status.is_success() { Ok(read(&reply, budget)?) } else { Err(refusal(&reply)) }
+    if reply.status.is_success() { Ok(read(&reply, budget)?) } else { Err(refusal(&reply, question.action)) }
 }
 
 fn request(outbound: &Outbound, remote: &Remote, question: Question<'_>) -> Result<RequestBuilder, OutboundError> {
-    let url = format!("{}/multi-search", remote.url.trim_end_matches('/'));
+    let url = format!("{}{}", remote.url.trim_end_matches('/'), question.path);
     let mut request = outbound
         .request(Method::POST, &url)?
         .header(PROXY_HEADER, "true")
@@ -142,13 +146,15 @@ fn read(reply: &Reply, budget: &AnswerBudget) -> Result<Answered, ApiError> {
 }
 
 /// Why there is no answer, by the status of the reply.
-fn refusal(reply: &Reply) -> Failure {
+fn refusal(reply: &Reply, action: &str) -> Failure {
     let excerpt = || String::from_utf8_lossy(&reply.body[..reply.body.len().min(EXCERPT_BYTES)]).into_owned();
     match reply.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ApiError::new(
             Code::RemoteInvalidApiKey,
-            "could not authenticate against the remote host\n  - hint: check that the remote instance was registered \
-             with a valid API key having the `search` action",
+            format!(
+                "could not authenticate against the remote host\n  - hint: check that the remote instance was registered \
+                 with a valid API key having the `{action}` action"
+            ),
         )
         .into(),
         status if status.is_client_error() => ApiError::new(
@@ -215,10 +221,16 @@ mod tests {
             // By a name: an address is refused before a request is made, and counted.
             let url = format!("http://localhost:{closed_port}");
             let remote = Remote { url, search_api_key: None, write_api_key: None };
-            let asked = multi_search(
+            let asked = post(
                 &outbound,
                 &remote,
-                Question { body: &Value::Null, wanted: ValuesWanted::AsSet, with_metadata: false },
+                Question {
+                    path: "/multi-search",
+                    action: "search",
+                    body: &Value::Null,
+                    wanted: ValuesWanted::AsSet,
+                    with_metadata: false,
+                },
                 Duration::from_secs(30),
                 &AnswerBudget::UNLIMITED,
             )

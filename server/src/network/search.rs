@@ -126,8 +126,9 @@ impl NetworkSearch {
         budget: &AnswerBudget,
     ) -> RemoteAnswers {
         let asking = self.remotes.iter().map(|(_, remote, part)| {
-            let question = Question { body: &part.body, wanted, with_metadata };
-            remote::multi_search(outbound, remote, question, patience, budget)
+            let (path, action) = ("/multi-search", "search");
+            let question = Question { path, action, body: &part.body, wanted, with_metadata };
+            remote::post(outbound, remote, question, patience, budget)
         });
         RemoteAnswers(futures_util::future::join_all(asking).await)
     }

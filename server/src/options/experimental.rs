@@ -37,6 +37,10 @@ pub struct Experimental {
     #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_edition_2024_for_dumps: bool,
 
+    /// Changes nothing here: how many read the queue of other servers of the protocol at a time. Readers wait for nothing here.
+    #[arg(long, hide = true, value_name = "COUNT", value_parser = super::count::<u32>)]
+    experimental_task_queue_max_readers: Option<u32>,
+
     /// Changes nothing here: snapshots are links, which leaves nothing to compact.
     #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_snapshot_compaction: bool,

@@ -4,7 +4,7 @@ mod ahead;
 mod body_reader;
 mod spill;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use bytes::{Buf, Bytes};
@@ -110,6 +110,20 @@ fn normalize(reader: impl Read, format: Format, limit: u64, mut spill: Spill) ->
     let count = result.map_err(|error| payload_error(format.name, error))?;
     let Spilled { bytes, checksum, place, inline } = spill.finish()?;
     Ok(Received { count, bytes, checksum, place, inline })
+}
+
+/// Keeps lines that the server has made itself as [`receive`] keeps documents.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn keep_lines(lines: &[String], folder: &Path) -> ApiResult<Received> {
+    let mut spill = Spill::new(folder, SMALL_BYTES);
+    for line in lines {
+        spill.write_all(line.as_bytes())?;
+        spill.write_all(b"\n")?;
+    }
+    let Spilled { bytes, checksum, place, inline } = spill.finish()?;
+    Ok(Received { count: lines.len() as u64, bytes, checksum, place, inline })
 }
 
 fn missing(format: Format) -> ApiError {

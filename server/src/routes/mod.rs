@@ -3,6 +3,7 @@
 mod aliases;
 mod backups;
 mod changes;
+mod chats;
 mod documents;
 mod embed;
 mod experimental_features;
@@ -19,6 +20,7 @@ mod multi_search;
 mod network;
 mod openapi;
 mod page;
+mod render;
 mod rules;
 mod search;
 mod settings;
@@ -66,7 +68,8 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
         rest.or(backups::routes(state)).unify().or(metrics::routes(state)).unify().or(logs::routes(state)).unify();
     let rest =
         rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
-    let rest = rest.or(rules::routes(state)).unify();
+    let rest = rest.or(rules::routes(state)).unify().or(render::routes(state)).unify();
+    let rest = rest.or(chats::routes(state)).unify();
     let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
     let rest = rest.or(unavailable::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();

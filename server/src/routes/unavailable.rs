@@ -33,14 +33,9 @@ fn missing(method: &str, path: &str) -> Option<Missing> {
     const CHATS: &str = "chat completions";
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let (action, feature) = match (method, segments.as_slice()) {
-        ("GET", ["chats"]) => ("Listing the chat workspaces", CHATS),
-        ("GET" | "DELETE", ["chats", _]) => ("Using a chat workspace", CHATS),
-        ("GET" | "PATCH" | "DELETE", ["chats", _, "settings"]) => ("Using the `/chats/settings` routes", CHATS),
-        ("POST", ["chats", _, "chat", "completions"]) => ("Using the `/chats` routes", CHATS),
         ("GET" | "PUT" | "PATCH" | "DELETE", ["indexes", _, "settings", "chat"]) => {
             ("Using `chat` of the index settings", CHATS)
         }
-        ("POST", ["render-template"]) => ("Calling the `/render-template` route", "render_route"),
         ("POST", ["network", "control"]) => return Some(Missing::Sharding),
         _ => return None,
     };
@@ -64,10 +59,10 @@ mod tests {
 
     #[test]
     fn routes_of_the_protocol_are_distinguished_from_unknown_ones() {
-        assert!(matches!(missing("GET", "/chats"), Some(Missing::Feature(_, "chat completions"))));
-        assert!(missing("POST", "/chats/a/chat/completions").is_some());
+        let chat = missing("GET", "/indexes/a/settings/chat");
+        assert!(matches!(chat, Some(Missing::Feature(_, "chat completions"))));
         assert_eq!(missing("POST", "/network/control"), Some(Missing::Sharding));
         assert_eq!(missing("GET", "/chats/a/b/c"), None);
-        assert_eq!(missing("GET", "/render-template"), None);
+        assert_eq!(missing("POST", "/render-template"), None);
     }
 }

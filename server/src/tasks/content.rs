@@ -107,7 +107,7 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Upsert {
-    /// POST replaces, PUT merges.
+    /// POST replaces, PUT merges, PATCH changes single fields.
     pub method: Method,
     /// The primary key that the request names.
     pub primary_key: Option<String>,
@@ -146,6 +146,8 @@ pub enum Method {
     Replace,
     /// Its fields are overwritten by those sent.
     Update,
+    /// Numbers and truth values of single fields change; the payload says which.
+    Values,
 }
 
 /// Where the normalised documents of a task are until it is final.

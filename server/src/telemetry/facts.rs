@@ -18,7 +18,7 @@ pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
         ("POST", "/indexes/{indexUid}/facet-search") => "Facet Searched",
         (_, "/indexes/{indexUid}/similar") => "Similar Documents Searched",
         ("POST", "/indexes/{indexUid}/documents") => "Documents Added",
-        ("PUT", "/indexes/{indexUid}/documents") => "Documents Updated",
+        ("PUT" | "PATCH", "/indexes/{indexUid}/documents") => "Documents Updated",
         ("GET", "/indexes/{indexUid}/documents" | "/indexes/{indexUid}/documents/{documentId}")
         | ("POST", "/indexes/{indexUid}/documents/fetch") => "Documents Fetched",
         ("DELETE", "/indexes/{indexUid}/documents" | "/indexes/{indexUid}/documents/{documentId}")

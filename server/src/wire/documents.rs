@@ -3,7 +3,7 @@
 use lamina_engine::document::PayloadFormat;
 use lamina_engine::index::At as State;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::body::check_json;
 use super::generations;
@@ -154,6 +154,8 @@ pub struct ListQuery {
     pub sort: Option<Vec<String>>,
     /// The state of the index that is read, if not the present one.
     pub at: Option<State>,
+    /// Whether the other servers of the network are asked too; `None`: nothing was said.
+    pub use_network: Option<bool>,
 }
 
 impl Default for ListQuery {
@@ -167,6 +169,7 @@ impl Default for ListQuery {
             filter: None,
             sort: None,
             at: None,
+            use_network: None,
         }
     }
 }
@@ -200,11 +203,42 @@ impl ListQuery {
                 }
                 "sort" => list.sort = Some(sort_parameter(parameter.code(Code::InvalidDocumentSort).text()?)),
                 "at" => list.at = Some(generations::state_parameter(&parameter.code(Code::InvalidDocumentAt))?),
-                _ => drop(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?),
+                _ => list.use_network = Some(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?),
             }
             Ok(())
         })?;
+        list.check_network()?;
         Ok(list)
+    }
+
+    /// What servers cannot be asked for together.
+    fn check_network(&self) -> ApiResult<()> {
+        if self.use_network != Some(true) {
+            return Ok(());
+        }
+        if self.sort.is_some() {
+            let why = "`sort` cannot be used with `useNetwork`: documents come server by server.";
+            return Err(ApiError::new(Code::InvalidDocumentSort, why));
+        }
+        if self.at.is_some() {
+            return Err(states_are_own());
+        }
+        Ok(())
+    }
+
+    /// What another server is asked for so many of these documents, from the `offset`-th of its own on.
+    pub fn of_remote(&self, offset: u64, limit: u64) -> Value {
+        let mut body = json!({ "offset": offset, "limit": limit, "retrieveVectors": self.retrieve_vectors });
+        if let Some(fields) = &self.fields {
+            body["fields"] = fields.as_slice().into();
+        }
+        if let Some(ids) = &self.ids {
+            body["ids"] = ids.as_slice().into();
+        }
+        if let Some(filter) = &self.filter {
+            body["filter"] = filter.clone();
+        }
+        body
     }
 
     /// From the body of POST fetch.
@@ -237,15 +271,24 @@ impl ListQuery {
                 "filter" => list.filter = Some(field.value().clone()),
                 "sort" => list.sort = field.code(Code::InvalidDocumentSort).optional(|f| f.strings())?,
                 "at" => list.at = field.code(Code::InvalidDocumentAt).optional(generations::state)?,
-                _ => drop(field.code(Code::InvalidDocumentUseNetwork).optional(|f| f.boolean())?),
+                _ => {
+                    let field = field.code(Code::InvalidDocumentUseNetwork);
+                    list.use_network = field.optional(|f| f.boolean())?;
+                }
             }
             Ok(())
         })?;
+        list.check_network()?;
         Ok(list)
     }
 }
 
-/// The parameters of GET for one document. Each server answers with its own, whatever `useNetwork` says.
+fn states_are_own() -> ApiError {
+    let why = "`at` names a state of this server's index: leave `useNetwork` out.";
+    ApiError::new(Code::InvalidDocumentAt, why)
+}
+
+/// The parameters of GET for one document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetParameters {
     /// `None`: all.
@@ -254,6 +297,8 @@ pub struct GetParameters {
     pub retrieve_vectors: bool,
     /// The state of the index that is read, if not the present one.
     pub at: Option<State>,
+    /// Whether the other servers of the network are asked for it too; `None`: nothing was said.
+    pub use_network: Option<bool>,
 }
 
 impl GetParameters {
@@ -267,12 +312,17 @@ impl GetParameters {
             match name {
                 "fields" => read.fields = Some(parameter.code(Code::InvalidDocumentFields).strings()?),
                 "at" => read.at = Some(generations::state_parameter(&parameter.code(Code::InvalidDocumentAt))?),
-                "useNetwork" => drop(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?),
+                "useNetwork" => {
+                    read.use_network = Some(parameter.code(Code::InvalidDocumentUseNetwork).boolean()?);
+                }
                 _ => read.retrieve_vectors = parameter.code(Code::InvalidDocumentRetrieveVectors).boolean()?,
             }
             Ok(())
         })?;
-        Ok(read)
+        match (read.use_network, read.at) {
+            (Some(true), Some(_)) => Err(states_are_own()),
+            _ => Ok(read),
+        }
     }
 }
 
@@ -373,112 +423,4 @@ pub fn empty_filter() -> ApiError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn add(query: &str) -> Result<AddParameters, (Code, String)> {
-        AddParameters::from_query(&QueryString::parse(query)).map_err(|error| (error.code, error.message))
-    }
-
-    #[test]
-    fn csv_delimiters_are_one_ascii_character() {
-        assert_eq!(add("csvDelimiter=%3B").unwrap().csv_delimiter, Some(b';'));
-        assert_eq!(
-            add("csvDelimiter=doggo").unwrap_err(),
-            (
-                Code::InvalidDocumentCsvDelimiter,
-                "Invalid value in parameter `csvDelimiter`: expected a string of one character, but found the \
-                 following string of 5 characters: `doggo`"
-                    .to_owned()
-            )
-        );
-        assert!(add("csvDelimiter=").unwrap_err().1.ends_with("but found an empty string"));
-        assert!(add("csvDelimiter=☃").unwrap_err().1.ends_with("must be an ascii character. Found: `☃`"));
-        assert!(add("csvDelimiter=%22").unwrap_err().1.ends_with("quotes and line breaks. Found: `\\\"`"));
-        assert!(add("csvDelimiter=%0A").unwrap_err().1.ends_with("quotes and line breaks. Found: `\\n`"));
-        let parameters = add("csvDelimiter=;").unwrap();
-        assert_eq!(parameters.format(Some("application/json")).unwrap_err().status(), 415);
-        assert_eq!(parameters.format(Some("text/csv")).unwrap().format, PayloadFormat::Csv { delimiter: b';' });
-    }
-
-    #[test]
-    fn content_types() {
-        let parameters = AddParameters::default();
-        assert_eq!(parameters.format(Some("application/x-ndjson; charset=utf-8")).unwrap().name, "ndjson");
-        assert_eq!(parameters.format(None).unwrap_err().code, Code::MissingContentType);
-        assert_eq!(parameters.format(Some("text/plain")).unwrap_err().code, Code::InvalidContentType);
-    }
-
-    #[test]
-    fn skip_creation_ignores_case() {
-        assert!(add("skipCreation=TRUE").unwrap().skip_creation);
-        assert_eq!(add("skipCreation=x").unwrap_err().0, Code::InvalidSkipCreation);
-    }
-
-    #[test]
-    fn lists_from_both_forms_agree() {
-        let query = "offset=1&limit=2&fields=a,b&ids=1,x&filter=a%20%3D%201&sort=a:asc,_geoPoint(1,2):desc";
-        let body = json!({
-            "offset": 1, "limit": 2, "fields": ["a", "b"], "ids": [1, "x"], "filter": "a = 1",
-            "sort": ["a:asc", "_geoPoint(1,2):desc"]
-        });
-        let from_query = ListQuery::from_query(&QueryString::parse(query)).unwrap();
-        assert_eq!(from_query, ListQuery::from_body(&body).unwrap());
-        assert_eq!(from_query.ids.unwrap(), ["1", "x"]);
-    }
-
-    #[test]
-    fn an_empty_text_names_no_field() {
-        let list = ListQuery::from_query(&QueryString::parse("fields=&ids=")).unwrap();
-        assert_eq!((list.fields, list.ids), (Some(vec![]), Some(vec![])));
-    }
-
-    #[test]
-    fn bad_ids_are_named_by_their_place() {
-        let error = ListQuery::from_body(&json!({"ids": ["a", "x/y"]})).unwrap_err();
-        assert!(error.message.starts_with("In `.ids[1]`: Document identifier `\"x/y\"` is invalid. "));
-    }
-
-    #[test]
-    fn deletions_need_a_filter() {
-        let code = |body: Value| filter_to_delete(&body).map_err(|error| error.code);
-        assert_eq!(code(json!({})), Err(Code::MissingDocumentFilter));
-        for empty in [json!(""), json!("  "), json!([])] {
-            assert_eq!(code(json!({ "filter": empty })), Err(Code::InvalidDocumentFilter));
-        }
-        assert_eq!(code(json!({"filter": "a = 1"})), Ok(json!("a = 1")));
-        assert_eq!(code(json!({"other": 1})), Err(Code::BadRequest));
-    }
-
-    #[test]
-    fn editions_need_a_function() {
-        let code = |body: Value| edit(&body).map_err(|error| error.code);
-        assert_eq!(code(json!({"context": {}})), Err(Code::MissingDocumentEditionFunction));
-        assert_eq!(code(json!({"function": 1})), Err(Code::InvalidDocumentEditionFunctionFilter));
-        assert_eq!(code(json!({"function": "", "context": []})), Err(Code::InvalidDocumentEditionContext));
-        assert_eq!(code(json!({"function": "", "filter": " "})), Err(Code::InvalidDocumentFilter));
-        assert_eq!(code(json!({"function": "", "doc": 1})), Err(Code::BadRequest));
-        let asked = edit(&json!({"function": "doc = ()", "context": null, "filter": ["a = 1"]})).unwrap();
-        assert_eq!((asked.context, asked.filter), (None, Some(json!(["a = 1"]))));
-    }
-
-    #[test]
-    fn deletions_need_a_filter_that_asks_for_something() {
-        assert_eq!(filter_to_delete(&json!({})).unwrap_err().code, Code::MissingDocumentFilter);
-        for empty in [json!(null), json!(" "), json!([])] {
-            let refused = filter_to_delete(&json!({ "filter": empty })).unwrap_err();
-            assert_eq!(refused.code, Code::InvalidDocumentFilter, "{empty}");
-        }
-    }
-
-    #[test]
-    fn ids_are_texts_or_json() {
-        assert_eq!(ids_to_delete(br#"["a", 1, true]"#).unwrap(), ["a", "1", "true"]);
-        let error = ids_to_delete(b"\"doggo\"").unwrap_err();
-        assert_eq!(
-            error.message,
-            "Json deserialize error: invalid type: string \"doggo\", expected a sequence at line 1 column 7"
-        );
-    }
-}
+mod tests;

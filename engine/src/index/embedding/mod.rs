@@ -19,9 +19,10 @@ pub use limit::TemplateLimit;
 pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 
-pub(super) use template::{DocumentTemplate, Rendered, TextTemplate};
+pub(super) use template::{DocumentTemplate, Rendered};
 pub use template::{
-    JsonTemplate, RenderFailure, TemplateVariables, check_fragments_limits, check_fragments_size, check_template_limits,
+    JsonTemplate, RenderFailure, TemplateVariables, TextTemplate, check_fragments_limits, check_fragments_size,
+    check_template_limits,
 };
 
 use super::settings::EmbedderSettings;

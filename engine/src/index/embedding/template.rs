@@ -104,9 +104,7 @@ impl DocumentTemplate {
             }
             DocumentTemplate::Fragments(fragments) => fragments,
         };
-        let json: Json = serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
-        let allowance = Allowance::for_input(document.len());
-        let variables = TemplateVariables { allowance, ..TemplateVariables::new([("doc", json)]) };
+        let variables = TemplateVariables::of_document(document)?;
         let mut rendered = Rendered::default();
         for (position, fragment) in fragments.iter().enumerate() {
             match fragment.render(&variables) {
@@ -155,6 +153,16 @@ impl TemplateVariables {
     pub fn new<'n>(values: impl IntoIterator<Item = (&'n str, Json)>) -> TemplateVariables {
         let values = values.into_iter().map(|(name, value)| (name.to_owned().into(), liquid_value(value)));
         TemplateVariables { values: values.collect(), allowance: Allowance::for_input(0) }
+    }
+
+    /// What fragments for documents read: `doc`, of the JSON of a document. They may cost more, the longer it is.
+    ///
+    /// # Errors
+    /// When it is no JSON.
+    pub fn of_document(document: &[u8]) -> Result<TemplateVariables, RenderFailure> {
+        let json: Json = serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
+        let allowance = Allowance::for_input(document.len());
+        Ok(TemplateVariables { allowance, ..TemplateVariables::new([("doc", json)]) })
     }
 }
 
@@ -209,7 +217,7 @@ impl Node {
 }
 
 /// A text template that was parsed.
-pub(in super::super) struct TextTemplate {
+pub struct TextTemplate {
     program: Program,
     bytes_max: usize,
 }
@@ -225,7 +233,7 @@ impl TextTemplate {
     ///
     /// # Errors
     /// What is wrong with it, for instance a variable that there is not, or the limit that it passes.
-    pub(in super::super) fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
+    pub fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
         let program = Program::parse(template)?;
         check_variables(&program)?;
         Ok(TextTemplate { program, bytes_max })
@@ -235,11 +243,7 @@ impl TextTemplate {
     ///
     /// # Errors
     /// A field that the template reads and the document does not have, or a limit.
-    pub(in super::super) fn render(
-        &self,
-        document: &[u8],
-        is_searchable: &dyn Fn(&str) -> bool,
-    ) -> Result<String, RenderFailure> {
+    pub fn render(&self, document: &[u8], is_searchable: &dyn Fn(&str) -> bool) -> Result<String, RenderFailure> {
         let members: serde_json::Map<String, Json> =
             serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
         let (mut doc, mut fields) = (Object::new(), Array::new());

@@ -97,6 +97,11 @@ impl Settings {
         filterable_features(&self.filterable_attributes, field)
     }
 
+    /// Whether templates read that the top-level `field` is searchable.
+    pub fn is_searchable_to_templates(&self, field: &str) -> bool {
+        !covers(VECTORS_FIELD, field) && self.searchable_attributes.selects(field)
+    }
+
     /// Whether requests may sort by `field` (dotted path): it or an ancestor is listed.
     pub fn is_sortable(&self, field: &str) -> bool {
         lineage(field).any(|name| self.sortable_attributes.contains(name))

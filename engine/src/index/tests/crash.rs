@@ -28,6 +28,12 @@ fn live_trying(
         vec![update(&[json!({"id": 12, "extra": true})]), delete(&["1", "13"])],
         vec![settings(json!({"filterableAttributes": ["n", "title"], "separatorTokens": []}))],
         vec![settings(json!({"separatorTokens": ["zz"]}))],
+        vec![settings(json!({"searchableAttributes": ["title", "id"]}))],
+        vec![Operation::UpdateValues(payload(&[
+            json!({"id": "12", "increment": {"n": 5}, "set": {"isNew": true}}),
+            json!({"id": "14", "increment": {"n": 1}}),
+        ]))],
+        vec![Operation::UpdateValues(payload(&[json!({"id": "14", "increment": {"n": 1}})]))],
         vec![add(&[json!({"id": 50})])],
     ];
     for (batch, operations) in (0..).zip(&batches) {

@@ -12,6 +12,7 @@ mod expiry;
 mod generations;
 mod model;
 mod settings;
+mod values;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -18,6 +18,7 @@ mod scan;
 mod settings_change;
 mod threads;
 mod upsert;
+mod values;
 mod vectors;
 mod write_plan;
 
@@ -41,6 +42,7 @@ pub(super) use indexing::text_fields;
 pub(super) use removal::count_fields;
 pub(super) use resources::Resources;
 pub(super) use settings_change::rewrite;
+use values::Gathered;
 use write_plan::WritePlan;
 
 /// What one operation came to; the outer error fails the batch.
@@ -53,6 +55,8 @@ pub(super) struct Transaction<'a> {
     base: &'a Snapshot,
     state: State,
     plan: WritePlan,
+    /// Values that go beside the segments before the plan is carried out.
+    gathered: Gathered,
     /// That of the current settings.
     tokenizer: Tokenizer,
 }
@@ -83,7 +87,7 @@ impl<'a> Transaction<'a> {
             distribution: base.field_distribution.clone(),
             is_changed: false,
         };
-        Transaction { resources, base, state, plan: WritePlan::default(), tokenizer }
+        Transaction { resources, base, state, plan: WritePlan::default(), gathered: Gathered::default(), tokenizer }
     }
 
     /// Applies operations one after another.
@@ -97,6 +101,7 @@ impl<'a> Transaction<'a> {
             }
             results.push(match operation {
                 Operation::Upsert(upsert) => self.upsert(upsert)?,
+                Operation::UpdateValues(payload) => self.update_values(payload)?,
                 Operation::DeleteIds(ids) => Ok(self.delete_ids(ids)),
                 Operation::DeleteMatching(selector) => self.delete_matching(selector)?,
                 Operation::Clear => self.clear()?,
@@ -263,6 +268,9 @@ impl<'a> Transaction<'a> {
 
     /// Writes what the plan has gathered; afterwards it is empty.
     fn carry_out_plan(&mut self) -> Result<(), IndexError> {
+        if !self.gathered.is_empty() {
+            self.apply_gathered()?;
+        }
         if self.plan.is_empty() {
             return Ok(());
         }

@@ -29,7 +29,12 @@ pub(super) fn adapt_segments(
     let new = reading.settings;
     let change = SettingsChange::between(old, new);
     let wanted_text = text_fields(new);
-    let lacks_text = |segment: &SegmentView| !serves(segment.reader.text_fields(), &wanted_text);
+    let has_other_words = |segment: &SegmentView| {
+        let patches = segment.reader.patches();
+        patches.is_some_and(|patches| patches.names().any(|name| new.searchable_attributes.selects(name)))
+    };
+    let lacks_text =
+        |segment: &SegmentView| !serves(segment.reader.text_fields(), &wanted_text) || has_other_words(segment);
     if change.text || (change.searchable && segments.iter().any(lacks_text)) {
         return rewrite(resources, reading, segments).map(Some);
     }

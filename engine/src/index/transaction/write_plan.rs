@@ -97,6 +97,12 @@ impl WritePlan {
         &self.chains[number as usize]
     }
 
+    /// Whether anything happens to the document with this id.
+    pub(super) fn holds(&self, key: &str) -> bool {
+        let is_key = |&index: &u32| self.key(&self.entries[index as usize]) == key;
+        self.by_key.find(key_hash(key), is_key).is_some()
+    }
+
     /// Heap in use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()

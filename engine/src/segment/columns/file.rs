@@ -3,11 +3,11 @@
 use super::ColumnsBuilder;
 use crate::document::Shape;
 use crate::id::FieldId;
-use crate::segment::format::{SectionWriter, column_file_name};
+use crate::segment::format::{SectionKind, SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
 use crate::segment::shapes::ShapesBuilder;
 use crate::segment::vectors::VectorsBuilder;
-use crate::segment::{ColumnFileMeta, FileMeta, ListThresholds, SegmentError, SegmentMeta};
+use crate::segment::{ColumnFileMeta, FileMeta, ListThresholds, Patches, SegmentError, SegmentMeta};
 use crate::storage::Directory;
 
 /// Builds columns for the documents of an existing segment, as a file beside it.
@@ -99,7 +99,7 @@ impl ColumnFileWriter {
             }
             Ok(fields)
         })?;
-        Ok(ColumnFileMeta { file, fields, geo, shapes, embedders: Vec::new() })
+        Ok(ColumnFileMeta { fields, geo, shapes, ..ColumnFileMeta::of(file) })
     }
 }
 
@@ -116,7 +116,20 @@ pub fn write_vector_file(
         numbered.try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count, thresholds))
     })?;
     let embedders = embedders.iter().map(|vectors| vectors.name().to_owned()).collect();
-    Ok(ColumnFileMeta { file, fields: Vec::new(), geo: false, shapes: false, embedders })
+    Ok(ColumnFileMeta { embedders, ..ColumnFileMeta::of(file) })
+}
+
+/// Writes patches of an existing segment, as a file beside it, synced. The answer takes the place of an earlier one in
+/// `meta.column_files`.
+pub fn write_patch_file(
+    patches: &Patches,
+    directory: &dyn Directory,
+    meta: &SegmentMeta,
+) -> Result<ColumnFileMeta, SegmentError> {
+    let (file, ()) = written(directory, next_file_name(directory, meta), |file| {
+        file.section(SectionKind::Patches, 0, &patches.encode())
+    })?;
+    Ok(ColumnFileMeta { patches: true, ..ColumnFileMeta::of(file) })
 }
 
 /// Writes a file. One that could not be written goes again: the next try takes the same name.

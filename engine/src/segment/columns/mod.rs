@@ -12,14 +12,24 @@ mod builder;
 mod by_field;
 mod doc_sets;
 mod file;
+mod patched;
 mod reader;
 mod section;
 
 pub(crate) use builder::ColumnsBuilder;
 pub use by_field::Columns;
-pub use file::{ColumnFileWriter, write_vector_file};
+pub use file::{ColumnFileWriter, write_patch_file, write_vector_file};
 pub use reader::Column;
 pub(crate) use section::{ColumnData, write_column};
+
+/// What a field of a document became after its segment was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum NewValue {
+    /// Finite.
+    Number(f64),
+    /// In its normalised form, which is as it was sent.
+    Text(&'static str),
+}
 
 /// A value of at least one document in this many is dense.
 const DENSE_SHARE: u32 = 16;

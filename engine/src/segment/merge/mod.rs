@@ -16,7 +16,7 @@ use super::info::Info;
 use super::keys::KeysBuilder;
 use super::store::merge_stores;
 use super::vectors::merge_vectors;
-use super::{ListThresholds, SegmentError, SegmentMeta, SegmentReader};
+use super::{ListThresholds, SegmentError, SegmentMeta, SegmentReader, TextFields};
 use crate::bits::DocSet;
 use crate::bits::monotone::{MONOTONE_SPAN_MAX, put_monotone};
 use crate::id::{DocId, FieldId, SegmentId};
@@ -53,6 +53,8 @@ pub struct MergeOptions<'a> {
     pub drop_geo: bool,
     /// Whether the shapes are not carried over.
     pub drop_shapes: bool,
+    /// What is said to be indexed where documents got values since they were written: the words of those values are not.
+    pub text_fields: TextFields,
     /// Which lists that save time the new segment gets.
     pub list_thresholds: ListThresholds,
 }
@@ -190,6 +192,9 @@ impl Merger<'_> {
         file.section(SectionKind::Info, 0, &info.encode())?;
         let mut text_fields = segments[0].text_fields().clone();
         segments.iter().for_each(|segment| text_fields = text_fields.common(segment.text_fields()));
+        if segments.iter().any(|segment| segment.patches().is_some()) {
+            text_fields = text_fields.common(&self.options.text_fields);
+        }
         Ok(SegmentMeta {
             id: id.0,
             file: segments[0].meta().file.clone(),

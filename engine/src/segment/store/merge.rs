@@ -92,7 +92,7 @@ impl Source<'_> {
     ) -> Result<Option<u32>, SegmentError> {
         let Some(block) = self.store.block_of(doc) else { return Ok(None) };
         let docs = self.store.block_docs(block);
-        if docs.start != doc || docs.is_empty() || docs.end > end {
+        if docs.start != doc || docs.is_empty() || docs.end > end || self.store.is_patched(&docs) {
             return Ok(None);
         }
         let (mut head, frame) = self.store.block(block)?;

@@ -9,14 +9,14 @@ use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
 use crate::bits::varint::read_varint;
 use crate::id::DocId;
-use crate::segment::SegmentError;
 use crate::segment::error::Damage;
 use crate::segment::format::SectionKind;
+use crate::segment::{Patches, SegmentError};
 use crate::storage::OwnedBytes;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use zstd::dict::DecoderDictionary;
 
 /// zstd never packs more than this many bytes into one, up to a block of its own; larger claims are damage.
@@ -24,8 +24,9 @@ const RATIO_MAX: usize = 1 << 15;
 const ZSTD_BLOCK_BYTES: usize = 128 * 1024;
 
 /// The original JSON of the documents.
+#[derive(Clone)]
 pub struct Store {
-    file: String,
+    file: Arc<str>,
     /// Distinguishes stores in the block cache of a thread.
     identity: u64,
     blocks: OwnedBytes,
@@ -35,9 +36,11 @@ pub struct Store {
     ends_at: usize,
     /// Where the checksums of the blocks are in the index; `None`: they have none.
     sums_at: Option<usize>,
-    dictionaries: Vec<Dictionary>,
+    dictionaries: Arc<[Dictionary]>,
     no_pieces: Pieces,
-    block_bytes_max: OnceLock<usize>,
+    block_bytes_max: Arc<OnceLock<usize>>,
+    /// What documents got since they were written.
+    patches: Option<Arc<Patches>>,
 }
 
 struct Dictionary {
@@ -114,7 +117,7 @@ impl Store {
         }
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         Ok(Store {
-            file: file.to_owned(),
+            file: file.into(),
             identity,
             blocks,
             index,
@@ -122,10 +125,31 @@ impl Store {
             ends,
             ends_at,
             sums_at,
-            dictionaries,
+            dictionaries: dictionaries.into(),
             no_pieces: Pieces::default(),
-            block_bytes_max: OnceLock::new(),
+            block_bytes_max: Arc::default(),
+            patches: None,
         })
+    }
+
+    /// The same documents, with what they got since.
+    pub(crate) fn with_patches(&self, patches: &Arc<Patches>) -> Store {
+        Store { patches: Some(Arc::clone(patches)), ..self.clone() }
+    }
+
+    /// Whether a document of the range got anything since it was written.
+    pub(super) fn is_patched(&self, docs: &Range<DocId>) -> bool {
+        self.patches.as_ref().is_some_and(|patches| patches.touch(docs))
+    }
+
+    fn patch(&self, doc: DocId, json: &mut Vec<u8>) -> Result<(), SegmentError> {
+        let Some(patches) = &self.patches else { return Ok(()) };
+        patches.apply(doc, json).map_err(|_| self.damaged("a document is no JSON object"))
+    }
+
+    /// By how much documents may be longer than their blocks say.
+    fn extra_bytes(&self) -> usize {
+        self.patches.as_ref().map_or(0, |patches| patches.extra_bytes_max())
     }
 
     fn damaged(&self, what: &'static str) -> SegmentError {
@@ -161,7 +185,7 @@ impl Store {
         if let Some(expected) = self.sums_at.and_then(|at| read_u32(&self.index, at + 4 * block)) {
             let found = block_sum(bytes);
             if found != expected {
-                let (file, section) = (self.file.clone(), SectionKind::Store.name());
+                let (file, section) = (self.file.to_string(), SectionKind::Store.name());
                 return Err(SegmentError::Checksum { file, section, expected, found });
             }
         }
@@ -287,7 +311,7 @@ impl Store {
     /// few KB has a block of its own. Reads the head of the block.
     pub fn block_bytes_of(&self, doc: DocId) -> Result<usize, SegmentError> {
         let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
-        self.block_bytes(block)
+        Ok(self.block_bytes(block)? + self.extra_bytes())
     }
 
     /// Compares the block that holds a document with its checksum, and decompresses nothing.
@@ -302,13 +326,13 @@ impl Store {
     /// The most bytes of JSON that a block has: no document has more. Reads the head of each block the first time.
     pub fn block_bytes_max(&self) -> Result<usize, SegmentError> {
         if let Some(known) = self.block_bytes_max.get() {
-            return Ok(*known);
+            return Ok(*known + self.extra_bytes());
         }
         let mut most = 0;
         for block in 0..self.block_count() {
             most = most.max(self.block_bytes(block)?);
         }
-        Ok(*self.block_bytes_max.get_or_init(|| most))
+        Ok(*self.block_bytes_max.get_or_init(|| most) + self.extra_bytes())
     }
 
     /// Replaces `out` by the JSON object of a document (one line, no newline). Decompresses one block of a few KB.
@@ -325,11 +349,17 @@ impl Store {
         out: &mut Vec<u8>,
     ) -> Result<bool, SegmentError> {
         out.clear();
-        let read = self.with_block(doc, may_read, |head, raw, docs| {
-            let range = document_range(raw, docs.len(), (doc - docs.start) as usize);
-            let range = range.ok_or_else(|| self.damaged("the documents of a block are cut"))?;
-            self.decode(head, &raw[range], out)
-        })?;
+        let extra = self.extra_bytes();
+        let read = self.with_block(
+            doc,
+            |bytes| may_read(bytes + extra),
+            |head, raw, docs| {
+                let range = document_range(raw, docs.len(), (doc - docs.start) as usize);
+                let range = range.ok_or_else(|| self.damaged("the documents of a block are cut"))?;
+                self.decode(head, &raw[range], out)?;
+                self.patch(doc, out)
+            },
+        )?;
         Ok(read.is_some())
     }
 
@@ -357,6 +387,7 @@ impl Store {
                 if docs.contains(&doc) {
                     json.clear();
                     self.decode(head, raw.get(start..end).ok_or_else(cut)?, &mut json)?;
+                    self.patch(doc, &mut json)?;
                     f(doc, &json)?;
                     next = doc + 1;
                 }

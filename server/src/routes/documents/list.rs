@@ -11,6 +11,7 @@ use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
 use serde_json::Value;
 use warp::reply::Response;
 
+use super::network;
 use super::stream::{Begun, DocumentWriter, Listed, Page, SMALL_BYTES};
 use crate::app::AppState;
 use crate::engine_errors::Sentence;
@@ -25,17 +26,24 @@ use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{GetParameters, ListQuery};
 use crate::wire::filter::parse_filter;
+use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::decode_path_segment;
 
 pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
+    let name = uid;
     let uid = request.index_uid(uid)?;
-    let GetParameters { fields, retrieve_vectors: with_vectors, at } = GetParameters::from_query(&request.query())?;
+    let GetParameters { fields, retrieve_vectors: with_vectors, at, use_network } =
+        GetParameters::from_query(&request.query())?;
     let id = decode_path_segment(id);
+    let asks_others = network::is_asked(request.state(), use_network)?;
     let instance = &request.state().instance;
     let snapshot = if at.is_some() { instance.snapshot_at(&uid, at)? } else { instance.state(&uid)? };
     let Some(address) = snapshot.find(&id) else {
         // It may be in what cannot be read.
         snapshot.check_whole()?;
+        if asks_others {
+            return network::find(request.state(), name, &id, fields, with_vectors).await;
+        }
         return Err(ApiError::document_not_found(&id));
     };
     let budget = request.state().budgets.answer();
@@ -58,20 +66,30 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
 }
 
 pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
+    let name = index_uid_in_path(uid)?;
     let uid = request.index_uid(uid)?;
     let query = ListQuery::from_query(&request.query())?;
-    answer(uid, query, request.state(), context(request)).await
+    answer((&name, uid), query, request.state(), context(request)).await
 }
 
 pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
+    let name = index_uid_in_path(uid)?;
     let uid = request.index_uid(uid)?;
     let (state, context) = (Arc::clone(request.state()), context(&request));
     let query = ListQuery::from_body(&*request.json().await?)?;
-    answer(uid, query, &state, context).await
+    answer((&name, uid), query, &state, context).await
 }
 
 /// Lists share the queue of the searches, unless the feature says otherwise: a filter and a sort cost as much.
-async fn answer(uid: String, query: ListQuery, state: &AppState, context: Context) -> ApiResult<Response> {
+async fn answer(
+    (name, uid): (&str, String),
+    query: ListQuery,
+    state: &AppState,
+    context: Context,
+) -> ApiResult<Response> {
+    if network::is_asked(state, query.use_network)? {
+        return network::list(state, name, uid, query, context).await;
+    }
     let instance = Arc::clone(&state.instance);
     let facts = state
         .telemetry
@@ -91,7 +109,7 @@ async fn answer(uid: String, query: ListQuery, state: &AppState, context: Contex
     Ok(answer)
 }
 
-fn projection(fields: Option<&[String]>) -> Projection {
+pub(super) fn projection(fields: Option<&[String]>) -> Projection {
     // What is displayed in searches does not matter here. Vectors come from elsewhere.
     let retrieved = fields.map_or(Selection::All, Selection::new);
     Projection { displayed: Selection::All, retrieved, with_vectors: false }
@@ -127,12 +145,12 @@ fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiRe
     Begun::list(writer, page, end, &context.budget)
 }
 
-fn total_len(sets: &[DocSet]) -> u64 {
+pub(super) fn total_len(sets: &[DocSet]) -> u64 {
     sets.iter().map(|set| u64::from(set.len())).sum()
 }
 
 /// The documents that filter and ids leave, by segment; `None` when neither is given.
-fn candidates(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
+pub(super) fn candidates(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
     let filtered = query.filter.as_ref().map(|filter| matching(snapshot, filter, context)).transpose()?.flatten();
     let named = query.ids.as_ref().map(|ids| with_ids(snapshot, ids));
     Ok(match (filtered, named) {

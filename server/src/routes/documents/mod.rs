@@ -1,6 +1,7 @@
 //! `/indexes/{uid}/documents` and below.
 
 mod list;
+mod network;
 mod stream;
 mod write;
 
@@ -18,6 +19,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let document = || warp::path!("indexes" / String / "documents" / String);
     let replace = documents().and(warp::post()).and(request(state));
     let merge = documents().and(warp::put()).and(request(state));
+    let update = documents().and(warp::patch()).and(request(state));
     let list = documents().and(warp::get()).and(request(state));
     let clear = documents().and(warp::delete()).and(request(state));
     let get = document().and(warp::get()).and(request(state));
@@ -35,6 +37,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let merge = merge.then(|uid: String, request| {
         respond(request, async move |request| write::add(&uid, Method::Update, request).await)
     });
+    let update = update
+        .then(|uid: String, request| respond(request, async move |request| write::update_values(&uid, request).await));
     let list = list
         .then(|uid: String, request| respond(request, async move |request| list::by_parameters(&uid, &request).await));
     let clear =
@@ -56,5 +60,5 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         edit.then(|uid: String, request| respond(request, async move |request| write::edit(&uid, request).await));
     let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify().or(edit).unify();
     let reads = list.or(get).unify().or(fetch).unify();
-    writes.or(reads).unify().or(delete).unify().or(clear).unify().boxed()
+    writes.or(reads).unify().or(update).unify().or(delete).unify().or(clear).unify().boxed()
 }

@@ -132,6 +132,27 @@ impl Page {
     }
 }
 
+/// The documents of a page, with commas between them, all at once; and their number.
+///
+/// # Errors
+/// A document that can't be read, or they take more memory than there is.
+pub(super) fn written_at_once(
+    writer: &DocumentWriter,
+    mut page: Page,
+    budget: &AnswerBudget,
+) -> ApiResult<(Vec<u8>, u64)> {
+    let (mut written, mut count) = (Vec::new(), 0);
+    while let Some(address) = page.next(&writer.snapshot) {
+        budget.take(writer.bytes(address)?)?;
+        if count > 0 {
+            written.push(b',');
+        }
+        writer.write(address, &mut written)?;
+        count += 1;
+    }
+    Ok((written, count))
+}
+
 /// The body of a list.
 pub(super) enum Listed {
     /// All of it.

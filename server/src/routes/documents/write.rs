@@ -20,6 +20,7 @@ use crate::wire::documents::{
     AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
 use crate::wire::query_string::decode_path_segment;
+use crate::wire::value_updates;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;
@@ -45,6 +46,28 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
     let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
     drop(upload);
     answer
+}
+
+/// Numbers and truth values of single fields.
+pub(super) async fn update_values(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid(uid)?;
+    request.state().queue.check_delay()?;
+    check_parameters(&request.query())?;
+    let state = Arc::clone(request.state());
+    let lines = value_updates::lines(&*request.json().await?)?;
+    let folder = state.instance.payload_folder();
+    let written = blocking(move || payload::keep_lines(&lines, &folder)).await??;
+    let content = Content::Upsert(Upsert {
+        method: Method::Values,
+        primary_key: None,
+        skip_creation: true,
+        may_create_index: false,
+        received: written.count,
+        payload: written.place,
+        payload_bytes: written.bytes,
+        payload_checksum: Some(written.checksum),
+    });
+    enqueue(&state, NewTask { inline_payload: written.inline, ..NewTask::for_index(uid, content) }).await
 }
 
 pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {

@@ -10,7 +10,7 @@ use crate::wire::schema::{
     anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
     state, text, texts,
 };
-use crate::wire::{documents, rules, search};
+use crate::wire::{chats, documents, render, rules, search, value_updates};
 
 /// The schema of the JSON body of a route.
 pub(super) fn body_of(method: &str, pattern: &str) -> Value {
@@ -57,8 +57,6 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("POST", "/webhooks") => exactly([("url", url()), ("headers", or_null(headers()))], &["url"]),
         ("PATCH", "/webhooks/{uuid}") => exactly([("url", url()), ("headers", or_null(headers()))], &[]),
         ("PATCH", "/network") => network(),
-        ("POST", "/dynamic-search-rules") => rules::list_schema(),
-        ("PATCH", "/dynamic-search-rules/{ruleUid}") => rules::patch_schema(),
         ("POST", "/logs/stream") => {
             let fields = [
                 ("target", log_target()),
@@ -68,6 +66,19 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
             exactly(fields, &[])
         }
         ("POST", "/logs/stderr") => exactly([("target", log_target())], &[]),
+        _ => described_beside(method, pattern),
+    }
+}
+
+/// As [`body_of`], where the schema stands beside what reads the body.
+fn described_beside(method: &str, pattern: &str) -> Value {
+    match (method, pattern) {
+        ("POST", "/dynamic-search-rules") => rules::list_schema(),
+        ("PATCH", "/dynamic-search-rules/{ruleUid}") => rules::patch_schema(),
+        ("PATCH", "/indexes/{indexUid}/documents") => value_updates::schema(),
+        ("PATCH", "/chats/{chatUid}/settings") => chats::settings_schema(),
+        ("POST", "/chats/{chatUid}/chat/completions") => chats::completion_schema(),
+        ("POST", "/render-template") => render::schema(),
         _ => json!({ "type": "object" }),
     }
 }

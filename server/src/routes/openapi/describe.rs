@@ -56,7 +56,7 @@ type Row = (&'static str, Body, Answer, &'static [&'static str]);
 
 /// What a route of the table does.
 pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
-    let resources = [of_indexes, of_documents, of_searches, of_tasks, of_server];
+    let resources = [of_indexes, of_documents, of_searches, of_tasks, of_server, of_chats];
     let (summary, body, answer, parameters) = resources.iter().find_map(|rows| rows(method, pattern))?;
     Some(Description { summary, body, answer, parameters })
 }
@@ -119,6 +119,9 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
         ),
         ("POST", "/indexes/{indexUid}/documents") => ("Add or replace documents", Body::Documents, Task(202), ADDITION),
         ("PUT", "/indexes/{indexUid}/documents") => ("Add or update documents", Body::Documents, Task(202), ADDITION),
+        ("PATCH", "/indexes/{indexUid}/documents") => {
+            ("Change numbers and truth values of single fields", Body::Json, Task(202), &[])
+        }
         ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/documents/fetch") => ("List documents", Body::Json, Ok("DocumentPage"), &[]),
         ("POST", "/indexes/{indexUid}/documents/delete") => {
@@ -223,6 +226,9 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
             ("Make or change a dynamic search rule", Body::Json, Task(202), &[])
         }
         ("DELETE", "/dynamic-search-rules/{ruleUid}") => ("Remove a dynamic search rule", Body::None, Task(202), &[]),
+        ("POST", "/render-template") => {
+            ("Render a template or a fragment; feature `renderRoute`", Body::Json, Ok("RenderedTemplate"), &[])
+        }
         ("GET", "/webhooks") => ("List webhooks", Body::None, Ok("WebhookPage"), PAGE),
         ("POST", "/webhooks") => ("Create a webhook", Body::Json, Created("Webhook"), &[]),
         ("GET", "/webhooks/{uuid}") => ("Get a webhook", Body::None, Ok("Webhook"), &[]),
@@ -235,6 +241,29 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
         ("DELETE", "/logs/stream") => ("End the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),
         ("POST", "/logs/stderr") => {
             ("Choose what is logged on the console; feature `logsRoute`", Body::Json, Nothing, &[])
+        }
+        _ => return None,
+    })
+}
+
+/// Routes of conversations; feature `chatCompletions`.
+fn of_chats(method: &str, pattern: &str) -> Option<Row> {
+    use Answer::{Events, Nothing, Ok};
+    Some(match (method, pattern) {
+        ("GET", "/chats") => ("List workspaces of conversations", Body::None, Ok("ChatPage"), PAGE),
+        ("GET", "/chats/{chatUid}") => ("Get a workspace", Body::None, Ok("Chat"), &[]),
+        ("DELETE", "/chats/{chatUid}") => ("Delete a workspace", Body::None, Nothing, &[]),
+        ("GET", "/chats/{chatUid}/settings") => {
+            ("Get the settings of a workspace", Body::None, Ok("ChatSettings"), &[])
+        }
+        ("PATCH", "/chats/{chatUid}/settings") => {
+            ("Change the settings of a workspace, or make it", Body::Json, Ok("ChatSettings"), &[])
+        }
+        ("DELETE", "/chats/{chatUid}/settings") => {
+            ("Reset the settings of a workspace", Body::None, Ok("ChatSettings"), &[])
+        }
+        ("POST", "/chats/{chatUid}/chat/completions") => {
+            ("Complete a conversation with what searches find", Body::Json, Events, &[])
         }
         _ => return None,
     })

@@ -211,15 +211,16 @@ fn operations(
 /// `settings` are those of the index once the tasks before this one are done.
 fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Settings>) -> ApiResult<Operation> {
     Ok(match &task.content {
-        Content::Upsert(upsert) => Operation::Upsert(Upsert {
-            payload: payload(context, task.uid, upsert)?,
-            method: match upsert.method {
+        Content::Upsert(upsert) => {
+            let payload = payload(context, task.uid, upsert)?;
+            let method = match upsert.method {
                 Method::Replace => WriteMethod::Replace,
                 Method::Update => WriteMethod::Update,
-            },
-            primary_key: upsert.primary_key.clone(),
-            skip_creation: upsert.skip_creation,
-        }),
+                Method::Values => return Ok(Operation::UpdateValues(payload)),
+            };
+            let (primary_key, skip_creation) = (upsert.primary_key.clone(), upsert.skip_creation);
+            Operation::Upsert(Upsert { payload, method, primary_key, skip_creation })
+        }
         Content::DeleteIds { ids } => Operation::DeleteIds(ids.clone()),
         Content::DeleteByFilter { filter } => Operation::DeleteMatching(selector(filter)),
         Content::DeleteExpired => {

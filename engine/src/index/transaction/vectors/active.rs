@@ -9,7 +9,7 @@ use super::super::super::embedding::{
     TextTemplate,
 };
 use super::super::super::error::IndexError;
-use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings, VECTORS_FIELD, covers};
+use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings};
 use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
@@ -166,8 +166,7 @@ impl Maker {
         settings: &Settings,
         primary_key: &str,
     ) -> Result<(Vec<String>, u64), IndexError> {
-        let searchable = &settings.searchable_attributes;
-        let is_searchable = |name: &str| !covers(VECTORS_FIELD, name) && searchable.selects(name);
+        let is_searchable = |name: &str| settings.is_searchable_to_templates(name);
         let Rendered { texts, fragments } = self.template.render(document, &is_searchable).map_err(|failure| {
             let document_id = document_id_json(document, primary_key);
             match failure {

@@ -1,0 +1,80 @@
+//! Segments that documents get new values in, without being written anew: a small file beside the segment, which each commit
+//! that adds to it replaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::IndexError;
+use super::files::FileGuard;
+use super::settings::{DEFAULT_TEMPLATE, Settings, has_text, is_reserved};
+use super::snapshot::SegmentView;
+use crate::id::DocId;
+use crate::segment::{NewPatches, Patches, write_patch_file};
+use crate::storage::Directory;
+
+impl SegmentView {
+    /// The segment with `new` over what its documents got before. The file is synced, and goes again unless a commit names it.
+    pub(super) fn with_patches(
+        &self,
+        directory: &Arc<dyn Directory>,
+        new: &NewPatches,
+    ) -> Result<SegmentView, IndexError> {
+        let none = Patches::default();
+        let patches = self.reader.patches().unwrap_or(&none).with(new);
+        let meta = self.reader.meta();
+        let file = write_patch_file(&patches, &**directory, meta)?;
+        let guard = FileGuard::provisional(Arc::clone(directory), file.file.name.clone());
+        let before = meta.patch_file();
+        let files = self.files.iter().filter(|file| Some(file.name()) != before).cloned().chain([guard]).collect();
+        let reader = Arc::new(self.reader.with_patches(&**directory, file, patches)?);
+        Ok(SegmentView { reader, files, ..self.clone() })
+    }
+
+    /// Number of documents that got values since the segment was written, deleted ones included.
+    pub fn patched_count(&self) -> u32 {
+        self.reader.patches().map_or(0, |patches| patches.docs().len())
+    }
+
+    /// Whether the document has got other values here than in `other`, which is the same segment.
+    pub(super) fn is_patched_otherwise(&self, other: &SegmentView, doc: DocId) -> bool {
+        if self.reader.meta().patch_file() == other.reader.meta().patch_file() {
+            return false;
+        }
+        let none = Patches::default();
+        let (one, two) = (self.reader.patches().unwrap_or(&none), other.reader.patches().unwrap_or(&none));
+        one.differs(two, doc)
+    }
+}
+
+/// What documents got in `now` and had not in `before`, which is the same segment.
+pub(super) fn patched_since(
+    before: &SegmentView,
+    now: &SegmentView,
+    renumber: impl Fn(DocId) -> Option<DocId>,
+) -> NewPatches {
+    match now.reader.patches() {
+        Some(patches) if before.reader.meta().patch_file() != now.reader.meta().patch_file() => {
+            patches.since(before.reader.patches(), renumber)
+        }
+        _ => NewPatches::new(),
+    }
+}
+
+/// Adds `more`, of other documents.
+pub(super) fn join(patches: &mut NewPatches, more: NewPatches) {
+    for (field, (name, values)) in more {
+        patches.entry(field).or_insert_with(|| (name, BTreeMap::new())).1.extend(values);
+    }
+}
+
+/// Whether numbers and truth values of a top-level field, which is not the primary key, can change without anything being written
+/// anew but them: it has no words, hides no document, and no vector is made of it.
+pub(super) fn is_patchable(settings: &Settings, field: &str) -> bool {
+    let is_read = settings.all_embedders().any(|embedder| {
+        let reads_searchable = embedder.fragments.is_empty() && embedder.template == DEFAULT_TEMPLATE;
+        !embedder.user_provided && !reads_searchable
+    });
+    let has_words = has_text(field) && settings.searchable_attributes.selects(field);
+    let hides = settings.expiry_attribute.as_deref() == Some(field);
+    !(is_read || has_words || hides || is_reserved(field))
+}

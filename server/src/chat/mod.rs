@@ -1,0 +1,177 @@
+//! Conversational search: workspaces with a provider of completions each, and conversations in which a model searches.
+
+mod conversation;
+mod events;
+mod provider;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+pub use conversation::{Conversation, SearchCall, SearchOutcome};
+pub use events::{Events, RETRY};
+
+use crate::error::{ApiError, ApiResult, Code};
+use crate::instance::{keep_unreadable, write_durably};
+use crate::outbound::parse_url;
+use crate::secret::{redacted, shown_url};
+use crate::wire::chats::ChatSettings;
+
+/// The file in the database folder.
+const FILE: &str = "chats.json";
+/// Conversations at a time.
+const CONVERSATIONS_MAX: usize = 64;
+/// Workspaces at most.
+const WORKSPACES_MAX: usize = 1000;
+
+type Workspaces = BTreeMap<String, ChatSettings>;
+
+/// The workspaces and the file that remembers them.
+#[derive(Debug)]
+pub struct Chats {
+    path: PathBuf,
+    live: RwLock<Arc<Workspaces>>,
+    /// Held while the file is written, so that the file ends up with the last change.
+    writing: Mutex<()>,
+    turns: Arc<Semaphore>,
+}
+
+impl Chats {
+    /// Reads the workspaces from the database folder. A file that can't be read is kept, and there are none.
+    pub fn open(folder: &Path) -> Chats {
+        let path = folder.join(FILE);
+        let read = || -> io::Result<Workspaces> { Ok(serde_json::from_str(&fs::read_to_string(&path)?)?) };
+        let workspaces = match read() {
+            Ok(workspaces) => workspaces,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Workspaces::default(),
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "there are no chats: cannot read them");
+                keep_unreadable(folder, &path, &error);
+                Workspaces::default()
+            }
+        };
+        let turns = Arc::new(Semaphore::new(CONVERSATIONS_MAX));
+        Chats { path, live: RwLock::new(Arc::new(workspaces)), writing: Mutex::new(()), turns }
+    }
+
+    /// The uids of the workspaces, in their order.
+    pub fn uids(&self) -> Vec<String> {
+        self.live.read().keys().cloned().collect()
+    }
+
+    /// The settings of a workspace.
+    ///
+    /// # Errors
+    /// `chat_not_found`
+    pub fn settings(&self, uid: &str) -> ApiResult<ChatSettings> {
+        self.live.read().get(uid).cloned().ok_or_else(|| not_found(uid))
+    }
+
+    /// Changes the settings of a workspace, or makes it; blocks until the file is durable.
+    ///
+    /// # Errors
+    /// What is wrong with the change, or what the file system says; nothing changes then.
+    pub fn change(&self, uid: &str, body: &Value) -> ApiResult<ChatSettings> {
+        let _one_at_a_time = self.writing.lock();
+        let mut workspaces = Workspaces::clone(&self.live.read());
+        let new = workspaces.get(uid).cloned().unwrap_or_default().patched(body)?;
+        if let Some(url) = &new.base_url {
+            parse_url(url).map_err(|reason| {
+                let message = format!("Invalid URL `{}` at `.baseUrl`: {reason}", shown_url(url));
+                ApiError::new(Code::InvalidChatCompletionBaseApi, message)
+            })?;
+        }
+        workspaces.insert(uid.to_owned(), new.clone());
+        if workspaces.len() > WORKSPACES_MAX {
+            let message = format!("There are {WORKSPACES_MAX} workspaces already, as many as there may be.");
+            return Err(ApiError::new(Code::BadRequest, message));
+        }
+        self.write(workspaces)?;
+        Ok(new)
+    }
+
+    /// Gives a workspace the settings of a new one.
+    ///
+    /// # Errors
+    /// `chat_not_found`, or what the file system says.
+    pub fn reset(&self, uid: &str) -> ApiResult<ChatSettings> {
+        let _one_at_a_time = self.writing.lock();
+        let mut workspaces = Workspaces::clone(&self.live.read());
+        *workspaces.get_mut(uid).ok_or_else(|| not_found(uid))? = ChatSettings::default();
+        self.write(workspaces)?;
+        Ok(ChatSettings::default())
+    }
+
+    /// Removes a workspace.
+    ///
+    /// # Errors
+    /// `chat_not_found`, or what the file system says.
+    pub fn remove(&self, uid: &str) -> ApiResult<()> {
+        let _one_at_a_time = self.writing.lock();
+        let mut workspaces = Workspaces::clone(&self.live.read());
+        workspaces.remove(uid).ok_or_else(|| not_found(uid))?;
+        self.write(workspaces)
+    }
+
+    fn write(&self, workspaces: Workspaces) -> ApiResult<()> {
+        write_durably(&self.path, &serde_json::to_string(&workspaces).expect("names and texts are JSON"))?;
+        *self.live.write() = Arc::new(workspaces);
+        Ok(())
+    }
+
+    /// The right to hold a conversation.
+    ///
+    /// # Errors
+    /// `too_many_search_requests`
+    pub fn turn(&self) -> ApiResult<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).try_acquire_owned().map_err(|_| {
+            let message = format!("{CONVERSATIONS_MAX} conversations are going on, as many as there may be.");
+            ApiError::new(Code::TooManySearchRequests, message)
+        })
+    }
+}
+
+/// Settings as clients see them: without their secrets.
+pub fn shown(settings: &ChatSettings) -> Value {
+    let mut shown = json!(settings);
+    shown["apiKey"] = settings.api_key.as_deref().map(redacted).into();
+    shown["baseUrl"] = settings.base_url.as_deref().map(shown_url).into();
+    shown
+}
+
+fn not_found(uid: &str) -> ApiError {
+    ApiError::new(Code::ChatNotFound, format!("Chat `{uid}` not found."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces_are_made_kept_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let chats = Chats::open(folder.path());
+        assert_eq!(chats.settings("a").unwrap_err().code, Code::ChatNotFound);
+        let made = chats.change("a", &json!({"apiKey": "sk-0123456789abcdef", "baseUrl": "http://u:p@h/v1"})).unwrap();
+        assert_eq!(shown(&made)["apiKey"], "skXXXX...");
+        assert!(!shown(&made).to_string().contains("u:p@"));
+        assert_eq!(shown(&made).as_object().unwrap().keys().next().unwrap(), "source");
+        chats.change("b", &json!({})).unwrap();
+        assert!(chats.change("c", &json!({"baseUrl": "nope"})).is_err());
+        let again = Chats::open(folder.path());
+        assert_eq!((again.uids(), again.settings("a").unwrap()), (vec!["a".to_owned(), "b".to_owned()], made));
+        assert_eq!(again.reset("a").unwrap(), ChatSettings::default());
+        again.remove("b").unwrap();
+        assert_eq!(again.remove("b").unwrap_err().code, Code::ChatNotFound);
+        assert_eq!(Chats::open(folder.path()).uids(), ["a"]);
+        fs::write(folder.path().join(FILE), "{").unwrap();
+        assert!(Chats::open(folder.path()).uids().is_empty());
+        assert_eq!(fs::read_dir(folder.path().join("quarantine")).unwrap().count(), 1, "kept");
+    }
+}

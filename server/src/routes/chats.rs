@@ -1,0 +1,213 @@
+//! `/chats`: workspaces, their settings, and completions that search.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lamina_engine::index::embedding::TextTemplate;
+use lamina_engine::index::settings::{DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use warp::http::{HeaderName, HeaderValue, StatusCode, header};
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use super::embed::{embed, wanted};
+use super::search::context;
+use crate::app::AppState;
+use crate::chat::{Conversation, Events, SearchCall, SearchOutcome, shown};
+use crate::error::{ApiError, ApiResult, Code};
+use crate::features::Feature;
+use crate::http::json_answer;
+use crate::requests::{Request, request, respond};
+use crate::routes::Routes;
+use crate::search::{Context, Form, Target};
+use crate::tasks::blocking;
+use crate::wire::chats::{Completion, page};
+use crate::wire::identifier::index_uid_in_path;
+use crate::wire::search::SearchQuery;
+
+/// Events that wait for the client.
+const EVENTS_WAITING: usize = 16;
+/// What the model learns of an index has at most so many attributes.
+const ATTRIBUTES_MAX: usize = 50;
+/// The model learns of so many indexes.
+const INDEXES_MAX: usize = 100;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("chats").and(warp::get()).and(request(state));
+    let get = warp::path!("chats" / String).and(warp::get()).and(request(state));
+    let delete = warp::path!("chats" / String).and(warp::delete()).and(request(state));
+    let settings = warp::path!("chats" / String / "settings").and(warp::get()).and(request(state));
+    let change = warp::path!("chats" / String / "settings").and(warp::patch()).and(request(state));
+    let reset = warp::path!("chats" / String / "settings").and(warp::delete()).and(request(state));
+    let complete = warp::path!("chats" / String / "chat" / "completions").and(warp::post()).and(request(state));
+
+    let list = list.then(|request| respond(request, async |request| self::list(&request)));
+    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request)));
+    let delete =
+        delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, &request).await));
+    let settings = settings.then(|uid: String, request| respond(request, async move |request| show(&uid, &request)));
+    let change =
+        change.then(|uid: String, request| respond(request, async move |request| change_settings(&uid, request).await));
+    let reset =
+        reset.then(|uid: String, request| respond(request, async move |request| reset_settings(&uid, &request).await));
+    let complete = complete
+        .then(|uid: String, request| respond(request, async move |request| self::complete(&uid, request).await));
+    let workspaces = list.or(get).unify().or(delete).unify();
+    workspaces.or(settings).unify().or(change).unify().or(reset).unify().or(complete).unify().boxed()
+}
+
+fn check_feature(state: &AppState, action: &str) -> ApiResult<()> {
+    if state.features.is_on(Feature::ChatCompletions) {
+        return Ok(());
+    }
+    Err(ApiError::feature_not_enabled(action, "chat completions"))
+}
+
+const USING: &str = "Using the `/chats` routes";
+
+fn list(request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    let (offset, limit) = page(&request.query())?;
+    check_feature(state, "Listing the chat workspaces")?;
+    let uids = state.chats.uids();
+    let results: Vec<Value> = uids.iter().skip(offset).take(limit).map(|uid| json!({ "uid": uid })).collect();
+    let body = json!({ "results": results, "offset": offset, "limit": limit, "total": uids.len() });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    check_feature(request.state(), USING)?;
+    request.state().chats.settings(&uid)?;
+    Ok(json_answer(StatusCode::OK, &json!({ "uid": uid })))
+}
+
+async fn remove(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    check_feature(&state, USING)?;
+    blocking(move || state.chats.remove(&uid)).await??;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn show(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    check_feature(request.state(), "Using the `/chats/settings` routes")?;
+    Ok(json_answer(StatusCode::OK, &shown(&request.state().chats.settings(&uid)?)))
+}
+
+async fn change_settings(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    check_feature(&state, "Using the `/chats/settings` routes")?;
+    let body = request.json().await?;
+    let body = Value::clone(&body);
+    let settings = blocking(move || state.chats.change(&uid, &body)).await??;
+    Ok(json_answer(StatusCode::OK, &shown(&settings)))
+}
+
+async fn reset_settings(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    check_feature(&state, "Using the `/chats/settings` routes")?;
+    let settings = blocking(move || state.chats.reset(&uid)).await??;
+    Ok(json_answer(StatusCode::OK, &shown(&settings)))
+}
+
+async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(uid)?;
+    let state = Arc::clone(request.state());
+    check_feature(&state, USING)?;
+    let context = Context { rules: None, ..context(&request) };
+    let completion = Completion::from_body(&*request.json().await?)?;
+    let settings = state.chats.settings(&uid)?;
+    let turn = state.chats.turn()?;
+    let indexes = {
+        let (state, context) = (Arc::clone(&state), context.clone());
+        blocking(move || searchable(&state, &context)).await?
+    };
+    let (events, received) = Events::channel(EVENTS_WAITING);
+    let conversation = Conversation { outbound: state.outbound.clone(), settings, completion, indexes, events };
+    tokio::spawn(async move {
+        let search = |call: SearchCall| {
+            let (state, context) = (Arc::clone(&state), context.clone());
+            async move { search(&state, context, call).await.map_err(|error| error.message) }
+        };
+        conversation.run(search).await;
+        drop(turn);
+    });
+    Ok(streamed(received))
+}
+
+fn streamed(received: mpsc::Receiver<Bytes>) -> Response {
+    let pieces = futures_util::stream::unfold(received, async |mut received: mpsc::Receiver<Bytes>| {
+        let event = received.recv().await?;
+        Some((Ok::<_, Infallible>(event), received))
+    });
+    let mut response = warp::reply::stream(pieces).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// The indexes that the key may search, and what the model learns of each.
+fn searchable(state: &AppState, context: &Context) -> Vec<(String, String)> {
+    if !context.rights.may_search() {
+        return Vec::new();
+    }
+    let uids = state.instance.uids().into_iter().filter(|uid| context.rights.admits(uid)).take(INDEXES_MAX);
+    uids.filter_map(|uid| {
+        let snapshot = state.instance.state(&uid).ok()?;
+        let attributes: Vec<&str> = snapshot
+            .fields
+            .names()
+            .filter(|name| snapshot.settings.filterable(name).is_some())
+            .take(ATTRIBUTES_MAX)
+            .collect();
+        let about = match attributes.as_slice() {
+            [] => "no attribute can be filtered by".to_owned(),
+            attributes => format!("filterable attributes are {}", attributes.join(", ")),
+        };
+        Some((uid, about))
+    })
+    .collect()
+}
+
+/// Searches as a model asks for it. What goes wrong is for the model to read.
+async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -> ApiResult<SearchOutcome> {
+    let SearchCall { index_uid: uid, q, filter } = call;
+    if !context.rights.may_search() {
+        return Err(ApiError::new(Code::InvalidApiKey, "The key of the conversation may not search."));
+    }
+    context.rights.check_index(&uid)?;
+    context.received = std::time::Instant::now();
+    context.budget = state.budgets.answer();
+    let query = SearchQuery::from_body(&json!({ "q": q, "filter": filter }))?;
+    let texts = wanted(state, std::iter::once((uid.as_str(), &query)), &context)?;
+    context.embedded = embed(state, texts).await;
+    let (instance, budget) = (Arc::clone(&state.instance), context.budget.clone());
+    state
+        .answer(&budget, move || {
+            let snapshot = instance.searchable(context.rights.target(&uid))?;
+            let target = Target { uid: &uid, snapshot: &snapshot };
+            let answered =
+                context.kept.answer(target, &query, &context, Form { names_index: false, with_metadata: false })?;
+            let body = answered.into_body(context.received, &context.budget)?;
+            let answer: Value = serde_json::from_slice(&body).map_err(|error| ApiError::internal(error.to_string()))?;
+            let sources = answer["hits"].as_array().cloned().unwrap_or_default();
+            let template = TextTemplate::new(DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX)
+                .map_err(|error| ApiError::internal(error.to_string()))?;
+            let is_searchable = |name: &str| snapshot.settings.is_searchable_to_templates(name);
+            let rendered = sources.iter().map(|hit| {
+                let text = template.render(hit.to_string().as_bytes(), &is_searchable);
+                text.unwrap_or_else(|_| hit.to_string())
+            });
+            let content = rendered.collect::<Vec<String>>().join("\n");
+            Ok(SearchOutcome { sources, content })
+        })
+        .await
+}

@@ -1,0 +1,106 @@
+//! `PATCH /indexes/{uid}/documents`: numbers and truth values of single fields.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// Films whose counters have no words.
+fn films() -> Server {
+    let server = Server::start();
+    server.set(
+        "films",
+        json!({
+            "searchableAttributes": ["title"], "filterableAttributes": ["views", "inStock"], "sortableAttributes": ["views"],
+        }),
+    );
+    let film = |id: u64| json!({"id": id, "title": format!("film {id}"), "views": id * 10});
+    server.add("films", (1..=5).map(film).collect());
+    server
+}
+
+fn update(server: &Server, body: Value) -> Value {
+    server.done(&server.patch("/indexes/films/documents", body))
+}
+
+#[test]
+fn searches_see_new_numbers_at_once() {
+    let mut server = films();
+    let task = update(
+        &server,
+        json!([
+            {"id": 1, "increment": {"views": 100}, "set": {"inStock": true}},
+            {"id": "1", "increment": {"views": 0.5}},
+            {"id": 5, "increment": {"views": -49}},
+            {"id": 77, "increment": {"views": 1}},
+        ]),
+    );
+    assert_eq!(task["type"], "documentAdditionOrUpdate");
+    assert_eq!(task["details"], json!({"receivedDocuments": 4, "indexedDocuments": 3}));
+    let check = |server: &Server| {
+        assert_eq!(server.ids("films", json!({"q": "film", "sort": ["views:desc"]})), [1, 4, 3, 2, 5]);
+        assert_eq!(server.ids("films", json!({"filter": "views < 20"})), [5]);
+        assert_eq!(server.ids("films", json!({"filter": "inStock = true"})), [1]);
+        let found = server.search("films", json!({"facets": ["views", "inStock"]}));
+        assert_eq!(found["facetDistribution"]["inStock"], json!({"true": 1}));
+        assert_eq!(found["facetStats"]["views"], json!({"min": 1.0, "max": 110.5}));
+        let document = server.get("/indexes/films/documents/1").ok();
+        assert_eq!(document, json!({"id": 1, "title": "film 1", "views": 110.5, "inStock": true}));
+        assert_eq!(server.search("films", json!({"q": "film 1"}))["hits"][0], document);
+        let stats = server.get("/indexes/films/stats").ok();
+        assert_eq!(stats["fieldDistribution"], json!({"id": 5, "inStock": 1, "title": 5, "views": 5}));
+        assert_eq!(stats["numberOfDocuments"], 5);
+    };
+    check(&server);
+    assert!(server.terminate().success());
+    server.start_again();
+    check(&server);
+    server.kill();
+    server.start_again();
+    check(&server);
+    server.done(&server.post("/indexes/films/compact", Value::Null));
+    check(&server);
+    // One object will do, and several tasks add up.
+    for _ in 0..5 {
+        server.patch("/indexes/films/documents", json!({"id": 2, "increment": {"views": 1}}));
+    }
+    update(&server, json!({"id": 2, "set": {"inStock": false}}));
+    assert_eq!(
+        server.get("/indexes/films/documents/2?fields=views,inStock").ok(),
+        json!({"views": 25, "inStock": false})
+    );
+    // A field with words is written anew with its document.
+    server.set("films", json!({"searchableAttributes": ["title", "views"]}));
+    update(&server, json!({"id": 3, "increment": {"views": 7}}));
+    assert_eq!(server.ids("films", json!({"q": "37"})), [3]);
+    assert_eq!(server.ids("films", json!({"q": "30"})), [0; 0]);
+    assert_eq!(server.ids("films", json!({"q": "25"})), [2], "words of what was counted before");
+}
+
+#[test]
+fn what_is_no_update_is_refused_or_fails() {
+    let server = films();
+    for (body, message) in [
+        (json!("x"), "Invalid value type: expected an array or an object"),
+        (json!([1]), "Invalid value type at `[0]`: expected an object"),
+        (json!([{"increment": {"views": 1}}]), "Missing field `id` inside `[0]`"),
+        (json!({"id": "a b"}), "In `.id`: Document identifier `\"a b\"` is invalid."),
+        (json!({"id": 1, "increment": {"views": "1"}}), "Invalid value type at `.increment.views`: expected a number"),
+        (json!({"id": 1, "set": {"title": "x"}}), "Invalid value type at `.set.title`: expected a boolean or a number"),
+        (json!({"id": 1, "set": {"a.b": 1}}), "Invalid value at `.set.a.b`: `a.b` is no field"),
+        (json!({"id": 1, "unset": {}}), "Unknown field `unset`: "),
+    ] {
+        let answer = server.patch("/indexes/films/documents", body);
+        answer.refused(400, "invalid_document_updates");
+        assert!(answer.body["message"].as_str().unwrap().starts_with(message), "{answer:?}");
+    }
+    server.post_raw("/indexes/films/documents", "application/json", "[").refused(400, "malformed_payload");
+    let fails = |body: Value, code: &str| server.fails(&server.patch("/indexes/films/documents", body), code);
+    let good = json!({"id": 2, "increment": {"views": 1}});
+    let task = fails(json!([good, {"id": 1, "increment": {"title": 1}}]), "invalid_document_updates");
+    let message = task["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "Index `films`: `title` of document `1` is `\"film 1\"`, and only numbers can be incremented.");
+    fails(json!([good, {"id": 1, "set": {"id": 7}}]), "invalid_document_updates");
+    assert_eq!(server.get("/indexes/films/documents/2?fields=views").ok(), json!({"views": 20}), "all or nothing");
+    server.fails(&server.patch("/indexes/none/documents", good), "index_not_found");
+    update(&server, json!([]));
+}
