@@ -84,7 +84,7 @@ class Server:
                 break
             self.check()
             time.sleep(0.02)
-        self.peak = 0
+        self.peak, self.judging = 0, threading.Lock()
         threading.Thread(target=self.watch, daemon=True).start()
 
     def limit(self):
@@ -117,20 +117,31 @@ class Server:
         if self.group:
             self.group.remove()
 
-    def ask(self, method, path, body=None, headers=None, timeout=600):
+    def ask(self, method, path, body=None, headers=None, timeout=600, read=lambda answer: answer.read()):
         """Status and text. A body that is no bytes is sent as JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **(headers or {})}
         request = urllib.request.Request(self.url + path, method=method, data=data, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=timeout) as answer:
-                return answer.status, answer.read()
+                return answer.status, read(answer)
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except (OSError, http.client.HTTPException) as error:
             time.sleep(0.2)
             self.check()
             return 0, repr(error).encode()
+
+    def ask_and_judge(self, method, path, body, headers, expected):
+        """Status, whether the answer is right, and its first bytes. Answers wait on the disk, and one at a time is parsed: many
+        clients that ask for a million documents each would need more memory for that than the machine has."""
+        with tempfile.TemporaryFile(dir=self.folder) as file:
+            status, text = self.ask(method, path, body, headers, read=lambda answer: shutil.copyfileobj(answer, file, 1 << 20))
+            with self.judging:
+                if text is None:
+                    file.seek(0)
+                    text = file.read()
+                return status, right((status, text), expected), text[:300]
 
     def done(self, answered):
         status, text = answered
@@ -262,8 +273,7 @@ def attack(server, options):
             continue
         for clients in (1, options.clients):
             server.peak, began = 0, time.monotonic()
-            # Texts of answers are not kept: this process has a limit too.
-            ask = lambda _: (lambda answered: (answered[0], right(answered, expected), answered[1][:300]))(server.ask(method, path, body, headers))
+            ask = lambda _: server.ask_and_judge(method, path, body, headers, expected)
             with concurrent.futures.ThreadPoolExecutor(clients) as pool:
                 answers = list(pool.map(ask, range(clients)))
             server.check()
