@@ -7,7 +7,7 @@ use crate::text::{Language, Token, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
-/// Terms of a question that are read; of these, the [`TERMS_MAX`] most telling ones count.
+/// Terms of a question that are read; of the different ones among these, the [`TERMS_MAX`] most telling ones count.
 pub const QUESTION_TERMS_MAX: usize = 1000;
 /// Excluded words and phrases beyond this count are ignored.
 pub const EXCLUDED_MAX: usize = 500;
@@ -37,12 +37,22 @@ pub struct QueryTerm {
     pub stop_words: u16,
     /// Stop words that were dropped right before it.
     pub dropped_before: u16,
+    /// How often it counts, at least once. The parser leaves repetitions apart; a long question joins them.
+    pub times: u16,
 }
 
 impl QueryTerm {
     /// The only one of a query.
     pub(super) fn alone(kind: TermKind) -> QueryTerm {
-        QueryTerm { kind, first_position: 0, last_position: 0, is_required: false, stop_words: 0, dropped_before: 0 }
+        QueryTerm {
+            kind,
+            first_position: 0,
+            last_position: 0,
+            is_required: false,
+            stop_words: 0,
+            dropped_before: 0,
+            times: 1,
+        }
     }
 
     /// Words of the query that this term stands for.
@@ -111,6 +121,7 @@ impl PhraseBuilder {
                 is_required: self.is_required,
                 stop_words: self.stop_words,
                 dropped_before: 0,
+                times: 1,
             });
         }
     }
@@ -221,6 +232,7 @@ impl Parser {
                 is_required: false,
                 stop_words: 0,
                 dropped_before: std::mem::take(&mut self.dropped),
+                times: 1,
             });
         } else {
             self.dropped += 1;

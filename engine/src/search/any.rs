@@ -1,5 +1,6 @@
 //! Searches for questions: any of the words is enough, and BM25 decides.
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::boosting::without_boosts;
@@ -25,9 +26,9 @@ pub(super) fn search_any(
     prepared: Prepared<'_>,
 ) -> Result<SearchResult, SearchError> {
     let Prepared { mut parsed, options, rules, filtering, distinct, mut clock } = prepared;
-    parsed.is_cut |= keep_rarest(snapshot, &mut parsed.terms);
-    clock.lap("parse", None);
     let statistics = Statistics::new(snapshot, options);
+    parsed.is_cut |= keep_most_telling(snapshot, &statistics, &mut parsed.terms);
+    clock.lap("parse", None);
     // Boosts are no rules: the score is multiplied by them.
     let plan = Plan::new(&without_boosts(rules), &request.sort, true, true);
     let boosts: Vec<&BoostRule> = rules.iter().filter_map(RankingRule::boost).collect();
@@ -92,27 +93,52 @@ fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
     graph
 }
 
-/// Keeps the words that fewest documents hold where there are more than a search looks for; words that no document holds
-/// say nothing. Phrases and the last word stay. `true` when words were left out.
-fn keep_rarest(snapshot: &Snapshot, terms: &mut Vec<QueryTerm>) -> bool {
+/// Where a question has more terms than a search looks for: a word that it repeats becomes one that counts as often, and of
+/// different words those are kept that can add most to a score. Words that no document holds say nothing; phrases and a word
+/// that is still being typed stay. `true` when words were left out.
+fn keep_most_telling(snapshot: &Snapshot, statistics: &Statistics, terms: &mut Vec<QueryTerm>) -> bool {
+    if terms.len() > TERMS_MAX {
+        join_repeated(terms);
+    }
     if terms.len() <= TERMS_MAX {
         return false;
     }
-    let last = terms.len() - 1;
     let docs = |text: &String| -> u64 {
         let readers = snapshot.segments.iter().map(|view| &view.reader);
         let found = readers.filter_map(|reader| reader.terms().ordinal(text.as_bytes()).map(|word| (reader, word)));
         found.map(|(reader, word)| u64::from(reader.postings().doc_freq(word))).sum()
     };
-    let rank = |(index, term): (usize, &QueryTerm)| match &term.kind {
-        TermKind::Word { text, .. } if index != last => (docs(text).checked_sub(1).unwrap_or(u64::MAX), index),
-        _ => (0, index),
+    let adds = |term: &QueryTerm| match &term.kind {
+        TermKind::Word { text, prefix: false } => match docs(text) {
+            0 => 0.0,
+            docs => statistics.idf(docs) * f64::from(term.times),
+        },
+        _ => f64::INFINITY,
     };
-    let mut ranks: Vec<(u64, usize)> = terms.iter().enumerate().map(rank).collect();
-    let (_, &mut bar, _) = ranks.clone().select_nth_unstable(TERMS_MAX - 1);
-    ranks.reverse();
-    terms.retain(|_| ranks.pop().is_some_and(|rank| rank <= bar));
+    let mut ranks: Vec<(f64, usize)> = terms.iter().map(adds).zip(0..).collect();
+    ranks.sort_by(|(one, one_place), (other, other_place)| other.total_cmp(one).then(one_place.cmp(other_place)));
+    let mut kept = vec![false; terms.len()];
+    ranks.iter().take(TERMS_MAX).for_each(|&(_, place)| kept[place] = true);
+    let mut kept = kept.into_iter();
+    terms.retain(|_| kept.next() == Some(true));
     true
+}
+
+/// Makes words that are repeated one each, at the place of the first.
+fn join_repeated(terms: &mut Vec<QueryTerm>) {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut different: Vec<QueryTerm> = Vec::new();
+    for term in terms.drain(..) {
+        if let TermKind::Word { text, prefix: false } = &term.kind {
+            if let Some(&place) = places.get(text) {
+                different[place].times = different[place].times.saturating_add(term.times);
+                continue;
+            }
+            places.insert(text.clone(), different.len());
+        }
+        different.push(term);
+    }
+    *terms = different;
 }
 
 /// How many documents hold a word as it is spelt, and, counted one by one, its other forms.
@@ -154,4 +180,32 @@ fn queries<'a>(
     options: &'a crate::query::QueryOptions,
 ) -> Vec<SegmentQuery<'a>> {
     per_segment(snapshot, |view| SegmentQuery::new(view.cached(), view.deleted_set(), graph, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(text: &str, place: u16, prefix: bool) -> QueryTerm {
+        QueryTerm {
+            kind: TermKind::Word { text: text.to_owned(), prefix },
+            first_position: place,
+            last_position: place,
+            is_required: false,
+            stop_words: 0,
+            dropped_before: 0,
+            times: 1,
+        }
+    }
+
+    #[test]
+    fn what_a_question_repeats_is_one_word_that_counts_as_often() {
+        let texts = ["red", "fox", "red", "red", "sea", "fox"];
+        let mut terms: Vec<QueryTerm> = (0..).zip(texts).map(|(place, text)| word(text, place, false)).collect();
+        // It is still being typed, and may become another one.
+        terms.push(word("red", 6, true));
+        join_repeated(&mut terms);
+        let shown: Vec<(u16, u16)> = terms.iter().map(|term| (term.first_position, term.times)).collect();
+        assert_eq!(shown, [(0, 3), (1, 2), (4, 1), (6, 1)]);
+    }
 }

@@ -11,6 +11,8 @@
 //! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this reading and the better ones of the word
 //! ```
 //!
+//! A word counts as often as the question says it.
+//!
 //! All statistics are sums over the live documents of the snapshot. Postings hold no frequencies, the token column does.
 //! So bounds of all scores come from postings ([`bounds`]), and documents are scored from their tokens, largest bound
 //! first (lowered by what a single word can count in a document at all, see [`ceilings`]), until no bound is above the worst score that still counts. The bar is shared by all segments.

@@ -123,7 +123,8 @@ impl Readings {
             let mut seen: Vec<DocSet> = vec![DocSet::empty(); segments.len()];
             // Documents that need no typo, and whether any reading so far has documents.
             let (mut known, mut is_first) = (0, true);
-            let mut worth = statistics.idf(0);
+            let times = f64::from(graph.terms[term].times);
+            let mut worth = times * statistics.idf(0);
             for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
                 let has_forms = || segments.iter().any(|query| !query.expansions()[node].forms.is_empty());
                 if kind == FORMS && !has_forms() {
@@ -142,7 +143,7 @@ impl Readings {
                 if docs == 0 {
                     continue;
                 }
-                let discounted = discount * statistics.idf(docs);
+                let discounted = times * discount * statistics.idf(docs);
                 let mut several = vec![DocSet::empty(); segments.len()];
                 if kind <= FORMS {
                     for ((query, new), several) in segments.iter().zip(&mut new).zip(&mut several) {
