@@ -102,6 +102,40 @@ fn federated_searches_merge_fused_lists() {
     }
 }
 
+/// Each list has a threshold of its own, in place of that of the request.
+#[test]
+fn each_list_may_have_its_own_threshold() {
+    let server = lamps();
+    for fusion in FUSIONS {
+        let found = |ratio: f64, thresholds: Value, of_all: Value| -> (Vec<u64>, Value) {
+            let mut asked = with(query(fusion, "chair", ratio), json!({"limit": 100, "rankingScoreThreshold": of_all}));
+            asked["hybrid"]["thresholds"] = thresholds;
+            let answer = server.search("lamps", asked);
+            let mut found = ids(&answer);
+            found.sort_unstable();
+            (found, answer["estimatedTotalHits"].clone())
+        };
+        let chairs: Vec<u64> = (1..=DOCUMENTS).filter(|id| id % 3 == 2).collect();
+        let near = vec![1, 2, 3, 4];
+        let mut either: Vec<u64> = chairs.iter().chain(&near).copied().collect();
+        either.sort_unstable();
+        either.dedup();
+        for (ratio, thresholds, of_all, expected) in [
+            (0.5, json!({"vectors": 0.9}), json!(null), &either),
+            (0.5, json!({"words": 0.0}), json!(0.9), &either),
+            (0.5, json!({"words": 1.0, "vectors": 0.9}), json!(null), &near),
+            (0.5, json!({"words": null, "vectors": 1.0}), json!(null), &chairs),
+            (1.0, json!({"words": 0.0, "vectors": 0.9}), json!(0.1), &near),
+            (0.0, json!({"words": 1.0, "vectors": 0.0}), json!(null), &Vec::new()),
+        ] {
+            let (found, total) = found(ratio, thresholds.clone(), of_all);
+            assert_eq!((&found, total), (expected, json!(expected.len())), "{fusion} {ratio} {thresholds}");
+        }
+        let all = found(0.5, json!(null), json!(null)).0;
+        assert_eq!(all.len() as u64, DOCUMENTS, "{fusion}: without one, everything is near to some degree");
+    }
+}
+
 /// Who asks for a number gets what has it, whatever else is near.
 #[test]
 fn a_query_that_is_a_whole_value_is_not_lost_to_neighbours() {

@@ -95,6 +95,8 @@ pub struct SearchRequest {
     pub languages: Vec<Language>,
     /// Hits with a lower global score are not hits.
     pub score_threshold: Option<f64>,
+    /// The same, of the hits by nearness in a hybrid search; `None`: as those by words.
+    pub near_score_threshold: Option<f64>,
     /// Hits of a search by words have their score. Without it each hit is read once less.
     pub scores: bool,
     /// Collect the forms of the query's words, for highlighting.
@@ -125,6 +127,7 @@ impl Default for SearchRequest {
             distinct_limit: 1,
             languages: Vec::new(),
             score_threshold: None,
+            near_score_threshold: None,
             scores: true,
             matching_terms: false,
             cutoff: None,

@@ -51,6 +51,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
     if let Some(boosts) = &query.boosts {
         check_contains(boosts, context.contains_filter)?;
     }
+    let [score_threshold, near_score_threshold] = query.score_thresholds();
     let window = query.window();
     let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
     Ok(SearchRequest {
@@ -67,7 +68,8 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         distinct: query.distinct.clone(),
         distinct_limit: query.distinct_limit.unwrap_or(1),
         languages: query.locales.clone(),
-        score_threshold: query.ranking_score_threshold,
+        score_threshold,
+        near_score_threshold,
         scores: true,
         matching_terms: query.shows_matches(),
         cutoff: Some(Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))),

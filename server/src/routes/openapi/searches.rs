@@ -71,7 +71,15 @@ fn federation() -> Value {
 fn hybrid() -> Value {
     let fusions = one_of(&search::fusion_names());
     let rrf_k = json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX });
-    exactly([("embedder", text()), ("semanticRatio", share()), ("fusion", fusions), ("rrfK", rrf_k)], &["embedder"])
+    let thresholds = exactly(search::ArmThresholds::FIELDS.map(|name| (name, or_null(share()))), &[]);
+    let fields = [
+        ("embedder", text()),
+        ("semanticRatio", share()),
+        ("fusion", fusions),
+        ("rrfK", rrf_k),
+        ("thresholds", or_null(thresholds)),
+    ];
+    exactly(fields, &["embedder"])
 }
 
 /// The body of a request for completions.

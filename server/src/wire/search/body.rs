@@ -4,7 +4,7 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit,
+    ArmThresholds, ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit,
     mark_too_long, out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
@@ -207,10 +207,14 @@ fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
 
 fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
     let (mut embedder, mut semantic_ratio, mut fusion, mut k) = (None, Hybrid::DEFAULT_RATIO, None, None);
-    at.fields(&["semanticRatio", "embedder", "fusion", "rrfK"], |name, field| {
+    let mut thresholds = ArmThresholds::default();
+    at.fields(&Hybrid::FIELDS, |name, field| {
         match name {
             "embedder" => embedder = Some(field.code(Code::InvalidSearchEmbedder).string()?),
             "fusion" => fusion = Some(field.code(Code::InvalidSearchHybridQuery).one_of(&Hybrid::FUSIONS)?),
+            "thresholds" => {
+                thresholds = field.code(Code::InvalidSearchHybridQuery).optional(arm_thresholds)?.unwrap_or_default();
+            }
             "rrfK" => k = Some(rrf_k(&field.code(Code::InvalidSearchHybridQuery))?),
             _ => {
                 let field = field.code(Code::InvalidSearchSemanticRatio);
@@ -227,7 +231,17 @@ fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
         }
         fusion = Some(Fusion::Rrf { k });
     }
-    Ok(Hybrid { embedder, semantic_ratio, fusion })
+    Ok(Hybrid { embedder, semantic_ratio, fusion, thresholds })
+}
+
+fn arm_thresholds(at: At<'_>) -> ApiResult<ArmThresholds> {
+    let mut thresholds = ArmThresholds::default();
+    at.fields(&ArmThresholds::FIELDS, |name, field| {
+        let threshold = field.optional(|field| unit_interval(name, field))?;
+        *(if name == "words" { &mut thresholds.words } else { &mut thresholds.vectors }) = threshold;
+        Ok(())
+    })?;
+    Ok(thresholds)
 }
 
 fn rrf_k(at: &At<'_>) -> ApiResult<f64> {

@@ -14,9 +14,28 @@ pub struct Hybrid {
     pub semantic_ratio: f32,
     /// How both lists are merged; by the strategy when it is not said.
     pub fusion: Option<Fusion>,
+    /// What the hits of each list score at least.
+    pub thresholds: ArmThresholds,
+}
+
+/// What the hits of each list of a hybrid search score at least, from 0 to 1, where that is not as
+/// `rankingScoreThreshold` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ArmThresholds {
+    /// Of those by words.
+    pub words: Option<f64>,
+    /// Of those by nearness: their similarity.
+    pub vectors: Option<f64>,
+}
+
+impl ArmThresholds {
+    /// Its fields, by the names that the details of a fused hit have for the lists.
+    pub const FIELDS: [&'static str; 2] = ["words", "vectors"];
 }
 
 impl Hybrid {
+    /// Its fields, in the order in which messages list them.
+    pub const FIELDS: [&'static str; 5] = ["semanticRatio", "embedder", "fusion", "rrfK", "thresholds"];
     /// Half words, half meaning.
     pub const DEFAULT_RATIO: f32 = 0.5;
     /// The ways to merge, by name.
@@ -44,6 +63,18 @@ pub enum SearchKind<'a> {
 }
 
 impl SearchQuery {
+    /// What hits by words score at least, or all hits of a search by meaning alone; and what those by nearness do where
+    /// there are both.
+    pub fn score_thresholds(&self) -> [Option<f64>; 2] {
+        let of_arms = self.hybrid.as_ref().map_or(ArmThresholds::default(), |hybrid| hybrid.thresholds);
+        let of_all = self.ranking_score_threshold;
+        match self.kind() {
+            Ok(SearchKind::Semantic(_)) => [of_arms.vectors.or(of_all), None],
+            Ok(SearchKind::Hybrid(_)) => [of_arms.words.or(of_all), of_arms.vectors.or(of_all)],
+            _ => [of_arms.words.or(of_all), None],
+        }
+    }
+
     /// The kind of this search. The embedder's name is not looked up.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use crate::error::{ApiError, ApiResult, Code};
 
 pub use body::FIELDS;
 pub(super) use body::{is_personalized, personalization_unavailable};
-pub use kind::{Hybrid, SearchKind};
+pub use kind::{ArmThresholds, Hybrid, SearchKind};
 pub use measures::{FacetMeasure, PERCENTILES_MAX};
 pub use parameters::PARAMETERS;
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::body::personalization_unavailable;
 use super::{
-    Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long, out_of_range,
+    ArmThresholds, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long, out_of_range,
     size,
 };
 use crate::error::{ApiError, ApiResult, Code};
@@ -98,7 +98,8 @@ impl SearchQuery {
                 ));
             }
             (Some(embedder), ratio) => {
-                Some(Hybrid { embedder, semantic_ratio: ratio.unwrap_or(Hybrid::DEFAULT_RATIO), fusion })
+                let semantic_ratio = ratio.unwrap_or(Hybrid::DEFAULT_RATIO);
+                Some(Hybrid { embedder, semantic_ratio, fusion, thresholds: ArmThresholds::default() })
             }
         };
         query.check_network()?;

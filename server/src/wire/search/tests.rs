@@ -145,7 +145,7 @@ fn a_body_with_everything() {
     assert_eq!(query.window(), Window::Page { page: 3, hits_per_page: 4 });
     assert_eq!(query.filter, Some(json!(["a = 1"])));
     assert_eq!(query.locales, [Language::Jpn, Language::Eng]);
-    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None }));
+    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() }));
     assert_eq!(query.vector, Some(vec![1.0, 0.5]));
     assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
     assert_eq!(query.matching_strategy, Some(MatchingStrategy::All));
@@ -162,13 +162,39 @@ fn query_strings() {
     assert_eq!(query.sort.unwrap(), ["_geoPoint(1,2):asc", "n:desc"]);
     assert_eq!(query.filter, Some(json!("n>1")));
     assert_eq!(query.attributes_to_retrieve.unwrap(), ["a", "b"]);
-    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None }));
+    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() }));
     assert!(query.show_ranking_score);
     let filter = |text: &str| {
         SearchQuery::from_parameters(&QueryString::parse(&format!("filter={text}"))).unwrap().filter.unwrap()
     };
     assert_eq!(filter("[%22a=1%22]"), json!(["a=1"]));
     assert_eq!(filter("12"), json!("12"));
+}
+
+#[test]
+fn thresholds_of_lists_are_scores() {
+    let hybrid = |thresholds: Value| json!({"q": "x", "hybrid": {"embedder": "e", "thresholds": thresholds}});
+    let read = |thresholds: Value| SearchQuery::from_body(&hybrid(thresholds)).unwrap().score_thresholds();
+    assert_eq!(read(json!({"words": 0, "vectors": 1})), [Some(0.0), Some(1.0)]);
+    assert_eq!(read(json!({"vectors": 0.5})), [None, Some(0.5)]);
+    assert_eq!(read(json!(null)), [None, None]);
+    for (bad, message) in [
+        (
+            json!({"words": 1.01}),
+            "Invalid value at `.hybrid.thresholds.words`: the value of `words` is invalid, expected a float between `0.0` \
+             and `1.0`.",
+        ),
+        (
+            json!({"vectors": "high"}),
+            "Invalid value type at `.hybrid.thresholds.vectors`: expected a number, but found a string: `\"high\"`",
+        ),
+        (json!(0.5), "Invalid value type at `.hybrid.thresholds`: expected an object, but found a number: `0.5`"),
+    ] {
+        assert_eq!(refused(hybrid(bad)), (Code::InvalidSearchHybridQuery, message.to_owned()));
+    }
+    let (code, message) = refused(hybrid(json!({"near": 0.5})));
+    assert_eq!(code, Code::BadRequest);
+    assert!(message.starts_with("Unknown field `near` inside `.hybrid.thresholds`"), "{message}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use lamina_engine::search::Fusion;
 use serde_json::{Map, Value, json};
 
-use super::{FIELDS, Hybrid, MATCHING_STRATEGIES, SearchQuery};
+use super::{ArmThresholds, FIELDS, Hybrid, MATCHING_STRATEGIES, SearchQuery};
 
 impl SearchQuery {
     /// The body of a query of a federated search: everything but pages, facets and `useNetwork`, which belong to the
@@ -72,6 +72,10 @@ fn written_hybrid(hybrid: &Hybrid) -> Value {
     if let Some(Fusion::Rrf { k }) = hybrid.fusion {
         written["rrfK"] = k.into();
     }
+    let ArmThresholds { words, vectors } = hybrid.thresholds;
+    if hybrid.thresholds != ArmThresholds::default() {
+        written["thresholds"] = json!({ "words": words, "vectors": vectors });
+    }
     written
 }
 
@@ -82,7 +86,7 @@ mod tests {
     #[test]
     fn a_written_query_is_read_as_the_same() {
         let body = json!({
-            "q": "a \"b\"", "hybrid": {"embedder": "e", "semanticRatio": 0.25}, "attributesToRetrieve": ["a"],
+            "q": "a \"b\"", "hybrid": {"embedder": "e", "semanticRatio": 0.25, "thresholds": {"vectors": 0.5}}, "attributesToRetrieve": ["a"],
             "attributesToCrop": ["b:3"], "cropLength": 7, "showMatchesPosition": true, "filter": ["x = 1", ["y = 2"]],
             "sort": ["z:asc"], "highlightPreTag": "<b>", "matchingStrategy": "frequency", "locales": ["fra"],
             "rankingScoreThreshold": 0.5, "vector": [0.5, 1.0], "explain": {"documentId": 7},
