@@ -43,6 +43,7 @@ mod process_limits;
 pub mod repair;
 pub mod replication;
 pub mod requests;
+pub mod rerankers;
 pub mod routes;
 pub mod rules;
 pub mod run;

@@ -58,6 +58,7 @@ mod questions;
 mod receiver;
 mod repairs;
 mod replication;
+mod reranking;
 mod restart;
 mod rules;
 mod search;

@@ -30,7 +30,10 @@ fn with_secrets(options: &[&str]) -> Server {
     if task.status == 202 {
         finish(&server, &task);
     }
-    let task = as_master("PATCH", "/indexes/films/settings", json!({"embedders": {"rest": embedder()}}));
+    let task = as_master("PATCH", "/indexes/films/settings", json!({"embedders": {"rest": embedder()}, "rerankers": {"cross": {
+        "url": format!("http://user:{}@127.0.0.1:1/", secret("reranker-password")), "apiKey": secret("reranker-key"),
+        "headers": {"X-Any": secret("reranker-header")}
+    }}}));
     assert_eq!(finish(&server, &task)["status"], "succeeded");
     let remotes = json!({"there": {
         "url": format!("https://user:{}@example.org", secret("remote-password")),
@@ -66,6 +69,7 @@ fn all_answers(server: &Server, key: &str, uids: &[Value]) -> String {
         "/indexes/films",
         "/indexes/films/settings",
         "/indexes/films/settings/embedders",
+        "/indexes/films/settings/rerankers",
         "/indexes/films/stats",
         "/indexes/films/documents",
         "/stats",
@@ -104,11 +108,14 @@ fn each_default_key_sees_what_it_may_change() {
     let keys = keys["results"].as_array().expect("keys");
     let uids: Vec<Value> = keys.iter().map(|key| key["uid"].clone()).collect();
     // Secrets by name, and for whom they are: for those who may write the network, or webhooks, what the protocol shows them.
-    let shown: [(&str, &[&str]); 11] = [
+    let shown: [(&str, &[&str]); 14] = [
         ("embedder-key", &[]),
         ("embedder-header", &[]),
         ("embedder-password", &[]),
         ("embedder-query", &[]),
+        ("reranker-key", &[]),
+        ("reranker-header", &[]),
+        ("reranker-password", &[]),
         ("remote-password", &[]),
         ("search-key", &["Default Admin API Key"]),
         ("write-key", &["Default Admin API Key"]),

@@ -118,6 +118,13 @@ pub enum ScoreDetail {
         /// Who asked for it.
         by: Arc<str>,
     },
+    /// Behind all rules: the first hits were put into another order.
+    Rerank {
+        /// What they are ordered by, largest first.
+        score: f64,
+        /// The place that the hit had before, from 1.
+        rank: u32,
+    },
     /// The time budget ended before this rule was applied.
     Skipped,
 }
@@ -208,6 +215,7 @@ impl ScoreDetail {
             | ScoreDetail::Vector(_)
             | ScoreDetail::Boost { .. }
             | ScoreDetail::Pin { .. }
+            | ScoreDetail::Rerank { .. }
             | ScoreDetail::Fusion { .. } => [None, None],
         }
     }

@@ -193,7 +193,10 @@ pub enum Limit {
     QueryReadings,
     /// The embedder failed or was late: a search by words and by nearness was answered by words alone.
     Embedder,
-    /// A segment is damaged: its documents are missing. The engine leaves it to callers to add this one.
+    /// The reranker failed or was late: hits have the order that they had before it. The engine leaves it to callers to add
+    /// this one and the next.
+    Reranker,
+    /// A segment is damaged: its documents are missing.
     DamagedSegment,
 }
 

@@ -16,6 +16,7 @@ pub fn limit_name(limit: Limit) -> &'static str {
         Limit::QueryTerms => "queryTerms",
         Limit::QueryReadings => "queryReadings",
         Limit::Embedder => "embedder",
+        Limit::Reranker => "reranker",
         Limit::DamagedSegment => "damagedSegment",
     }
 }

@@ -265,6 +265,7 @@ codes! {
     InvalidSearchDistinct = "invalid_search_distinct", InvalidRequest, 400;
     InvalidSearchDidYouMean = "invalid_search_did_you_mean", InvalidRequest, 400;
     InvalidSearchDistinctLimit = "invalid_search_distinct_limit", InvalidRequest, 400;
+    InvalidSearchRerank = "invalid_search_rerank", InvalidRequest, 400;
     InvalidSearchExplain = "invalid_search_explain", InvalidRequest, 400;
     InvalidSearchMatchingStrategy = "invalid_search_matching_strategy", InvalidRequest, 400;
     InvalidSearchShowMatchesPosition = "invalid_search_show_matches_position", InvalidRequest, 400;
@@ -348,6 +349,7 @@ codes! {
     InvalidSettingsWordForms = "invalid_settings_word_forms", InvalidRequest, 400;
     InvalidSettingsBm25 = "invalid_settings_bm25", InvalidRequest, 400;
     InvalidSettingsSearchableAttributesWeights = "invalid_settings_searchable_attributes_weights", InvalidRequest, 400;
+    InvalidSettingsRerankers = "invalid_settings_rerankers", InvalidRequest, 400;
     InvalidSettingsIndexChat = "invalid_settings_index_chat", InvalidRequest, 400;
     // Chat, rules and rendering.
     ChatNotFound = "chat_not_found", InvalidRequest, 404;

@@ -21,6 +21,7 @@ mod network;
 mod openapi;
 mod page;
 mod render;
+mod rerank;
 mod rules;
 mod search;
 mod settings;

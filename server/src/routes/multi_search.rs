@@ -72,6 +72,7 @@ impl Several {
         }
         each_query(asked, |query| context.rights.check_index(&query.index_uid))?;
         each_query(asked, |query| query.query.at.map_or(Ok(()), |_| Err(not_several_states())))?;
+        each_query(asked, |query| query.query.rerank.as_ref().map_or(Ok(()), |_| Err(not_reranked())))?;
         for uid in indexes(asked) {
             context.rights.check_index(uid)?;
         }
@@ -127,6 +128,14 @@ fn not_several_states() -> ApiError {
         Code::InvalidSearchAt,
         "`at` is for the search of one index, and a multi-search looks at the present state of each: search the index \
          by itself.",
+    )
+}
+
+/// The refusal of a query that asks for another order of its hits.
+fn not_reranked() -> ApiError {
+    ApiError::new(
+        Code::InvalidSearchRerank,
+        "`rerank` is for the search of one index: search the index by itself, without a multi-search.",
     )
 }
 

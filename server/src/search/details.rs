@@ -99,6 +99,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ScoreDetail::Fusion { score, words, nearness } => ("fusion".into(), fusion(*score, [words, nearness])),
         ScoreDetail::Boost { name, field, factor, .. } => boost(name, field.as_deref(), *factor, displayed, order),
         ScoreDetail::Pin { position, .. } => ("pin".into(), object(json!({ "position": position }))),
+        ScoreDetail::Rerank { score, rank } => ("rerank".into(), object(json!({ "score": score, "rank": rank }))),
         ScoreDetail::Skipped => ("skipped".into(), Map::new()),
     }
 }
@@ -192,6 +193,7 @@ mod tests {
             boost("boost", Some("year")),
             boost("decay", Some("secret")),
             boost("boostIf", None),
+            ScoreDetail::Rerank { score: -1.5, rank: 7 },
         ];
         let displayed = AttributeList::These(vec!["year".into()]);
         let shown = details(&all, &displayed);
@@ -211,6 +213,7 @@ mod tests {
         assert_eq!(shown["boost:year#11"], json!({"order": 11, "factor": 1.5}));
         assert_eq!(shown["<hidden-rule-12>"], json!({"order": 12, "factor": "<hidden>"}));
         assert_eq!(shown["boostIf"], json!({"order": 13, "factor": 1.5}));
+        assert_eq!(shown["rerank"], json!({"order": 14, "score": -1.5, "rank": 7}));
         assert_eq!(
             shown["bm25"],
             json!({"order": 9, "matchingWords": 1, "maxMatchingWords": 2, "value": 2.0, "maxValue": 8.0, "score": 0.25})

@@ -140,6 +140,8 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let of_one_index = context.foreign.is_none() && !context.proxied && !query.use_network;
     // Timings are those of one search, a view has an end, and each `metadata` an identifier.
     let repeatable = query.explain.is_none()
+        // Providers answer as they like.
+        && query.rerank.is_none()
         && !query.show_performance_details
         && query.point_in_time.is_none()
         && !form.with_metadata;

@@ -22,6 +22,7 @@ mod pins;
 mod places;
 mod refusal;
 mod request;
+mod rerank;
 mod similar;
 mod suggestions;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub(crate) use multi::at_query;
 pub use multi::{Written, run_multi};
 pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
+pub use rerank::{Candidates, Reranked, candidates, reranker};
 pub use request::{engine_request, filter_time, parse_own_filter};
 pub use similar::run_similar;
 pub use suggestions::{COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, run_completions};
@@ -62,7 +64,7 @@ use crate::error::{ApiResult, Code};
 use crate::instance::Instance;
 use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
-use meaning::{Searched, check_embedder, embedding_took, search_by_kind};
+use meaning::{Searched, check_embedder, embedding_took};
 use pins::Pinned;
 use places::Places;
 
@@ -92,6 +94,8 @@ pub struct Context {
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
     pub embedded: EmbeddedTexts,
+    /// The order of the first hits, if they have another one.
+    pub reranked: Option<Arc<Reranked>>,
     /// Rules that pin documents, when that feature is on and there are any.
     pub rules: Option<RulesInForce>,
     /// What was answered before.
@@ -111,6 +115,7 @@ impl Context {
             values_wanted: None,
             rights: Rights::all(),
             embedded: EmbeddedTexts::default(),
+            reranked: None,
             rules: None,
             kept: Arc::new(KeptAnswers::new(0)),
             budget: AnswerBudget::UNLIMITED,
@@ -245,8 +250,9 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let held = context.budget.hold(hits_bytes(target.snapshot, &request))?;
     // A text was embedded before the search took its thread.
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
+    steps.extend(context.reranked.as_ref().map(|reranked| ("rerank", reranked.took)));
     let start = Instant::now();
-    let Searched { mut result, semantic_hit_count, vector } = search_by_kind(target, query, context, &request)?;
+    let Searched { mut result, semantic_hit_count, vector } = rerank::search(target, query, context, &request)?;
     if how.places_pins && !pinned.is_empty() {
         pins::place(&mut result, &request, window, &places, &pinned);
     }

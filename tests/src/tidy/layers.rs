@@ -40,7 +40,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["aliases", "console", "engine_errors", "outbound"],
     &["bus_error", "client", "options"],
     // What bounds and carries requests, without knowing any.
-    &["budget", "embedders", "http", "logs", "search_pool"],
+    &["budget", "embedders", "http", "logs", "rerankers", "search_pool"],
     // The JSON of the protocol.
     &["edition", "wire"],
     &["tasks"],

@@ -24,6 +24,7 @@ use super::patch::Setting;
 use super::prefix_search::PrefixSearch;
 use super::proximity_precision::ProximityPrecision;
 use super::ranking_rule::RankingRules;
+use super::rerankers::Rerankers;
 use super::search_cutoff::SearchCutoffMs;
 use super::sortable::SortableAttributes;
 use super::stop_words::StopWords;
@@ -218,6 +219,8 @@ settings! {
     bm25: Bm25,
     /// What words in attributes count in the score of questions.
     searchable_attributes_weights: SearchableAttributesWeights,
+    /// By name, what puts the first hits of a search into another order: a configuration as it was sent, merged field by field.
+    rerankers: Rerankers,
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its

@@ -27,6 +27,7 @@ mod patch;
 mod prefix_search;
 mod proximity_precision;
 mod ranking_rule;
+mod rerankers;
 mod resolved;
 mod search_cutoff;
 mod sortable;

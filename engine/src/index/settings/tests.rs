@@ -53,7 +53,8 @@ const STORED: &str = r#"{
         "dictionary": {"mouse": ["mice"]}, "inPhrases": true
     },
     "bm25": {"k1": 0.5, "b": 0.25},
-    "searchableAttributesWeights": {"title": 3.5}
+    "searchableAttributesWeights": {"title": 3.5},
+    "rerankers": {"cross": {"url": "local:rerank", "apiKey": "k"}}
 }"#;
 
 fn stored() -> Value {

@@ -132,6 +132,7 @@ fn field(name: &str) -> Value {
             let id = json!({ "type": ["string", "null"], "format": "uuid" });
             or_null(exactly([("id", id), ("keepAliveMs", or_null(count()))], &[]))
         }
+        "rerank" => or_null(search::rerank_schema()),
         "at" => or_null(state()),
         "media" => anything(),
         // A field of the protocol for what this server does not do: it is refused unless null.

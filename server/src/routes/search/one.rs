@@ -19,6 +19,7 @@ use crate::routes::embed::{embed, wanted};
 use crate::routes::limits::report_limits;
 use crate::routes::multi_search::search_network;
 use crate::routes::report;
+use crate::routes::rerank::rerank;
 use crate::search::{Answered, Context, Form, RulesInForce, Target, unexpired};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
@@ -83,6 +84,7 @@ impl Search {
             return Ok(answer);
         }
         self.embed_texts().await?;
+        self.context.reranked = rerank(&self.state, &self.uid, &self.query, &self.context).await?;
         self.search_in_pool().await
     }
 
@@ -99,8 +101,12 @@ impl Search {
         Ok(answer)
     }
 
-    /// The present state of the index that the request names, or that the alias which it names stands for.
+    /// The present state of the index that the request names, or that the alias which it names stands for; the one that was
+    /// the present one when hits were reranked.
     fn present(&self) -> ApiResult<Arc<Snapshot>> {
+        if let Some(reranked) = &self.context.reranked {
+            return Ok(Arc::clone(&reranked.snapshot));
+        }
         self.state.instance.searchable_at(self.context.rights.target(&self.uid), self.query.at)
     }
 

@@ -81,6 +81,9 @@ fn of_one_index(asked: &IndexQuery) -> Option<(Code, &'static str, &'static str)
         return Some((Code::InvalidSearchDistinctLimit, "distinctLimit", hint));
     }
     let hint = "ask for it in a search of one index";
+    if asked.query.rerank.is_some() {
+        return Some((Code::InvalidSearchRerank, "rerank", hint));
+    }
     asked.query.did_you_mean.then_some((Code::InvalidSearchDidYouMean, "didYouMean", hint))
 }
 

@@ -4,7 +4,7 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ArmThresholds, ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit,
+    ArmThresholds, ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, Rerank, SearchQuery, component, distinct_limit,
     mark_too_long, out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
@@ -14,7 +14,7 @@ use crate::wire::json::{At, required};
 use crate::wire::point_in_time::PointInTime;
 
 /// The fields of a search, in the order in which messages list them.
-pub const FIELDS: [&str; 36] = [
+pub const FIELDS: [&str; 37] = [
     "q",
     "vector",
     "media",
@@ -51,6 +51,7 @@ pub const FIELDS: [&str; 36] = [
     "boosts",
     "distinctLimit",
     "didYouMean",
+    "rerank",
 ];
 
 impl SearchQuery {
@@ -100,6 +101,7 @@ impl SearchQuery {
             }
             "pointInTime" => self.point_in_time = field.code(InvalidSearchPointInTime).optional(PointInTime::read)?,
             "at" => self.at = field.code(InvalidSearchAt).optional(generations::state)?,
+            "rerank" => self.rerank = field.optional(Rerank::read)?,
             "useNetwork" => {
                 self.use_network = field.code(InvalidSearchUseNetwork).optional(|f| f.boolean())? == Some(true);
             }

@@ -4,6 +4,7 @@ mod body;
 mod kind;
 mod measures;
 mod parameters;
+mod rerank;
 mod written;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(super) use body::{is_personalized, personalization_unavailable};
 pub use kind::{ArmThresholds, Hybrid, SearchKind};
 pub use measures::{FacetMeasure, PERCENTILES_MAX};
 pub use parameters::PARAMETERS;
+pub use rerank::{Rerank, rerank_schema};
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
 
 /// Hits of a page when nothing else is asked for.
@@ -110,6 +112,8 @@ pub struct SearchQuery {
     pub locales: Vec<Language>,
     /// Whether the answer names a query that finds more or better hits.
     pub did_you_mean: bool,
+    /// Another order for the first hits.
+    pub rerank: Option<Rerank>,
     /// Explain why hits are hits.
     pub explain: Option<ExplainQuery>,
     /// Whether all servers of the network are asked.
@@ -162,6 +166,7 @@ impl Default for SearchQuery {
             ranking_score_threshold: None,
             locales: Vec::new(),
             did_you_mean: false,
+            rerank: None,
             explain: None,
             use_network: false,
             at: None,
@@ -217,6 +222,12 @@ impl SearchQuery {
             return Err(ApiError::new(
                 Code::InvalidSearchDidYouMean,
                 "`didYouMean` cannot be used with `useNetwork`: each server knows its own words only.",
+            ));
+        }
+        if self.use_network && self.rerank.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchRerank,
+                "`rerank` cannot be used with `useNetwork`: each server would put its own hits into another order.",
             ));
         }
         if self.use_network && self.distinct_limit.is_some() {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
@@ -169,6 +171,40 @@ fn query_strings() {
     };
     assert_eq!(filter("[%22a=1%22]"), json!(["a=1"]));
     assert_eq!(filter("12"), json!("12"));
+}
+
+#[test]
+fn rerank_names_a_reranker_and_its_bounds() {
+    let read = |rerank: Value| SearchQuery::from_body(&json!({ "rerank": rerank })).unwrap().rerank;
+    let asked = |limit, millis| Some(Rerank { reranker: "r".into(), limit, timeout: Duration::from_millis(millis) });
+    assert_eq!(read(json!({"reranker": "r"})), asked(50, 1000));
+    assert_eq!(read(json!({"reranker": "r", "limit": 200, "timeoutMs": 1})), asked(200, 1));
+    assert_eq!(read(json!(null)), None);
+    for (bad, message) in [
+        (json!("r"), "Invalid value type at `.rerank`: expected an object, but found a string: `\"r\"`"),
+        (json!({"limit": 3}), "Missing field `reranker` inside `.rerank`"),
+        (
+            json!({"reranker": 7}),
+            "Invalid value type at `.rerank.reranker`: expected a string, but found a positive integer: `7`",
+        ),
+        (
+            json!({"reranker": "r", "limit": 0}),
+            "Invalid value at `.rerank.limit`: expected a number from 1 to 200, but found 0",
+        ),
+        (
+            json!({"reranker": "r", "limit": 201}),
+            "Invalid value at `.rerank.limit`: expected a number from 1 to 200, but found 201",
+        ),
+        (
+            json!({"reranker": "r", "timeoutMs": 30_001}),
+            "Invalid value at `.rerank.timeoutMs`: expected a number from 1 to 30000, but found 30001",
+        ),
+    ] {
+        assert_eq!(refused(json!({ "rerank": bad })), (Code::InvalidSearchRerank, message.to_owned()));
+    }
+    let everywhere = json!({"rerank": {"reranker": "r"}, "useNetwork": true});
+    assert_eq!(refused(everywhere).0, Code::InvalidSearchRerank);
+    assert_eq!(refused(json!({"rerank": {"reranker": "r", "model": "m"}})).0, Code::BadRequest);
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl SearchQuery {
             }
             // Of this server: where it sends the query, which state it holds, and what it refuses.
             "useNetwork" | "pointInTime" | "at" | "personalize" => Value::Null,
-            // No merged list has groups, or a query of its own.
-            "distinctLimit" | "didYouMean" => Value::Null,
+            // No merged list has groups, a query of its own, or a reranker.
+            "distinctLimit" | "didYouMean" | "rerank" => Value::Null,
             other => unreachable!("`{other}` is a field of a search: say here what others get of it"),
         }
     }

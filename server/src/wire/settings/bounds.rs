@@ -22,6 +22,8 @@ const SYNONYMS_MAX: usize = 200_000;
 const SYNONYM_ALTERNATIVES_MAX: usize = 1_000_000;
 /// Embedders of an index.
 const EMBEDDERS_MAX: usize = 256;
+/// Rerankers of an index.
+const RERANKERS_MAX: usize = 16;
 /// Fields that refer to other indexes.
 const FOREIGN_KEYS_MAX: usize = 256;
 /// Bytes of a word, a name or a pattern: longer words are not indexed, and field names that are longer are no names.
@@ -100,6 +102,11 @@ pub(super) fn embedders(at: &At<'_>) -> ApiResult<()> {
     count(at, "embedders", members(at.value()), EMBEDDERS_MAX)
 }
 
+/// As [`embedders`].
+pub(super) fn rerankers(at: &At<'_>) -> ApiResult<()> {
+    count(at, "rerankers", members(at.value()), RERANKERS_MAX)
+}
+
 pub(super) fn foreign_keys(at: &At<'_>) -> ApiResult<()> {
     count(at, "entries", elements(at.value()), FOREIGN_KEYS_MAX)?;
     texts(at)
@@ -130,6 +137,20 @@ pub(super) fn merged_embedders(current: &Settings, merged: &Settings) -> ApiResu
         Code::InvalidSettingsEmbedders,
         format!("The index would have {after} embedders, and there may be {EMBEDDERS_MAX} at most."),
     ))
+}
+
+/// As [`merged_embedders`].
+///
+/// # Errors
+/// `invalid_settings_rerankers`
+pub(super) fn merged_rerankers(merged: &Settings) -> ApiResult<()> {
+    match merged.rerankers.len() {
+        found if found <= RERANKERS_MAX => Ok(()),
+        found => Err(ApiError::new(
+            Code::InvalidSettingsRerankers,
+            format!("The index would have {found} rerankers, and there may be {RERANKERS_MAX} at most."),
+        )),
+    }
 }
 
 fn count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<()> {

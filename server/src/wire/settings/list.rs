@@ -5,7 +5,7 @@ use lamina_engine::index::settings::SettingId;
 use super::kind::SettingKind;
 use super::{
     attributes, bm25, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized, pagination,
-    ranking_rules, searching, synonyms, typo_tolerance, word_forms, words,
+    ranking_rules, rerankers, searching, synonyms, typo_tolerance, word_forms, words,
 };
 
 /// What the protocol has of a setting.
@@ -37,6 +37,7 @@ fn kind_of(setting: SettingId) -> &'static SettingKind {
         SettingId::WordForms => &word_forms::WORD_FORMS,
         SettingId::Bm25 => &bm25::BM25,
         SettingId::SearchableAttributesWeights => &bm25::WEIGHTS,
+        SettingId::Rerankers => &rerankers::RERANKERS,
     }
 }
 

@@ -21,6 +21,7 @@ mod pagination;
 mod ranking_rules;
 #[cfg(test)]
 mod reference;
+mod rerankers;
 mod searching;
 mod secrets;
 mod synonyms;

@@ -1,4 +1,4 @@
-//! Secrets in the configurations of embedders: their keys, the values of their headers, passwords in their addresses.
+//! Secrets in the configurations of embedders and rerankers: their keys, the values of their headers, passwords in their addresses.
 
 use serde_json::Value;
 
@@ -32,8 +32,10 @@ pub(super) fn redact(configuration: &mut Value) {
 
 /// Takes the secrets out of settings, as they are stored, that go to another server.
 pub(crate) fn remove_secrets(settings: &mut Value) {
-    if let Some(Value::Object(embedders)) = settings.get_mut("embedders") {
-        embedders.values_mut().for_each(remove);
+    for setting in ["embedders", "rerankers"] {
+        if let Some(Value::Object(configurations)) = settings.get_mut(setting) {
+            configurations.values_mut().for_each(remove);
+        }
     }
 }
 
@@ -79,11 +81,15 @@ mod tests {
 
     #[test]
     fn secrets_stay_here() {
-        let mut settings = json!({"embedders": {"a": configuration()}, "synonyms": {"a": ["b"]}});
+        let reranker = json!({"url": "https://user:s3cret@h/r", "apiKey": "s3cret"});
+        let mut settings = json!({
+            "embedders": {"a": configuration()}, "rerankers": {"r": reranker}, "synonyms": {"a": ["b"]}
+        });
         remove_secrets(&mut settings);
         assert!(!settings.to_string().contains("s3cret"), "{settings}");
         assert_eq!(settings["embedders"]["a"]["indexingEmbedder"]["model"], "m");
         assert_eq!(settings["embedders"]["a"]["searchEmbedder"]["url"], "https://h/x");
+        assert_eq!(settings["rerankers"], json!({"r": {"url": "https://h/r"}}));
         remove_secrets(&mut json!({"embedders": null}));
     }
 }

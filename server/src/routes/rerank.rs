@@ -1,0 +1,68 @@
+//! Providers put the first hits of a search into another order before its answer takes a thread of the pool: a slow provider
+//! keeps none waiting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lamina_engine::index::Snapshot;
+
+use crate::app::AppState;
+use crate::error::ApiResult;
+use crate::points_in_time::PointsInTime;
+use crate::search::{Candidates, Context, Reranked, Target, candidates, reranker};
+use crate::wire::point_in_time::PointInTime;
+use crate::wire::search::SearchQuery;
+
+/// A state that is held is kept at least for as long as a provider may take, and the search behind it.
+const HELD_TIME: Duration = Duration::from_secs(60);
+
+/// The order for the first hits of a search of the index `uid`, if it asks for one and has words that they can be compared
+/// with. A provider that fails or is late leaves the hits as they are.
+///
+/// # Errors
+/// What the search would be refused for.
+pub(super) async fn rerank(
+    state: &Arc<AppState>,
+    uid: &str,
+    query: &SearchQuery,
+    context: &Context,
+) -> ApiResult<Option<Arc<Reranked>>> {
+    let (Some(rerank), Some(text)) = (query.rerank.clone(), query.text().map(str::to_owned)) else { return Ok(None) };
+    let snapshot = snapshot(state, uid, query, context)?;
+    let reranker = reranker(Target { uid, snapshot: &snapshot }, &rerank)?;
+    let found = {
+        let (uid, query, context, rerank) = (uid.to_owned(), query.clone(), context.clone(), rerank.clone());
+        let (snapshot, reranker) = (Arc::clone(&snapshot), reranker.clone());
+        let work = move || candidates(Target { uid: &uid, snapshot: &snapshot }, &query, &rerank, &reranker, &context);
+        state.answer(&context.budget, work).await?
+    };
+    let Candidates { texts, addresses, held } = found;
+    let start = Instant::now();
+    let scores = if texts.is_empty() {
+        Ok(Vec::new())
+    } else {
+        reranker.rerank(&state.outbound, &text, &texts, start + rerank.timeout).await
+    };
+    drop(held);
+    let scores = scores.inspect_err(|reason| {
+        tracing::warn!(index = uid, reranker = rerank.reranker, reason, "a search answers in the order before its reranker");
+    });
+    let scores = scores.ok().map(|scores| scores.into_iter().map(|(place, score)| (addresses[place], score)).collect());
+    Ok(Some(Arc::new(Reranked { snapshot, took: start.elapsed(), scores })))
+}
+
+/// The state that the search sees: one that is held, or the present one, which a new view would hold.
+fn snapshot(state: &AppState, uid: &str, query: &SearchQuery, context: &Context) -> ApiResult<Arc<Snapshot>> {
+    let present = || state.instance.searchable_at(context.rights.target(uid), query.at);
+    match query.point_in_time {
+        Some(asked @ PointInTime { id: Some(_), .. }) => {
+            let asked = PointInTime { keep_alive: asked.keep_alive.max(HELD_TIME), ..asked };
+            let uid = uid.to_owned();
+            let points: &PointsInTime = &state.points_in_time;
+            let states = || Ok([(uid.clone(), present()?)].into());
+            let held = points.hold(std::iter::once(&uid), asked, context.rights.holder(), states)?;
+            Ok(Arc::clone(&held.snapshots[&uid]))
+        }
+        _ => present(),
+    }
+}

@@ -1,0 +1,196 @@
+//! `rerankers`: configurations by name, merged field by field.
+
+use lamina_engine::index::embedding::check_template_limits;
+use lamina_engine::index::settings::{DEFAULT_TEMPLATE, SettingId};
+use lamina_engine::index::{Setting, Settings, SettingsPatch};
+use serde_json::{Map, Value, json};
+
+use super::bounds;
+use super::kind::{Presence, Reference, SettingKind, WriteVerb};
+use super::secrets::redact;
+use super::values::{map, sent, setting};
+use crate::engine_errors::Sentence;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::outbound::{is_framing, parse_url};
+use crate::rerankers::{DEFAULT_TEXT_BYTES_MAX, TEXT_BYTES_MAX, check_request};
+use crate::secret::shown_url;
+use crate::wire::json::At;
+use crate::wire::schema::{anything, exactly, map_of, one_of, or_null, text};
+
+/// Where an order comes from.
+const SOURCES: [(&str, ()); 1] = [("rest", ())];
+
+/// The fields of a configuration, in the order in which they are listed and shown.
+const FIELDS: [&str; 8] =
+    ["source", "url", "apiKey", "headers", "model", "request", "documentTemplate", "documentTemplateMaxBytes"];
+
+pub(super) const RERANKERS: SettingKind = SettingKind {
+    id: SettingId::Rerankers,
+    key: "rerankers",
+    route: "rerankers",
+    verb: WriteVerb::Patch,
+    presence: Presence::WhenSet,
+    code: Code::InvalidSettingsRerankers,
+    bounds: bounds::rerankers,
+    read: |at, patch| {
+        patch.rerankers = setting(at, |at| map(at, |one| setting(one, read)))?;
+        Ok(())
+    },
+    written: |settings| match settings.rerankers.is_empty() {
+        true => Value::Null,
+        false => Value::Object(settings.rerankers.clone()),
+    },
+    shown: |written| match written {
+        Value::Object(rerankers) => {
+            rerankers.into_iter().map(|(name, one)| (name, show(&one))).collect::<Map<_, _>>().into()
+        }
+        other => other,
+    },
+    // Clients of the protocol do not know it, so a reset of all settings does not show it.
+    sent: |patch| patch.rerankers.as_set().map(|changes| changes.iter().map(sent_one).collect::<Map<_, _>>().into()),
+    check_merged,
+    schema: || map_of(or_null(schema())),
+    reference: Reference {
+        purpose: "by name, what puts the first hits of a search into another order, see \
+                  [relevance](relevance.md#another-order-for-the-first-hits)",
+        value: "object of objects",
+        example: r#"{"cross": {"url": "http://127.0.0.1:8080/rerank"}}"#,
+    },
+    ..SettingKind::PLAIN
+};
+
+fn sent_one((name, change): (&String, &Setting<Value>)) -> (String, Value) {
+    let redacted = |configuration: &Value| {
+        let mut shown = configuration.clone();
+        redact(&mut shown);
+        shown
+    };
+    (name.clone(), sent(change, redacted).unwrap_or_default())
+}
+
+/// Reads a configuration as sent: types and ranges of every field.
+fn read(at: At<'_>) -> ApiResult<Value> {
+    at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
+    at.object()?;
+    Ok(at.value().clone())
+}
+
+fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
+    match name {
+        "source" => field.one_of(&SOURCES),
+        "url" => {
+            let url = field.string()?;
+            let checked = parse_url(&url).map(drop);
+            checked.map_err(|reason| field.invalid(format!("could not parse `{}`: {reason}", shown_url(&url))))
+        }
+        "headers" => field.entries(|name, header| {
+            if is_framing(name) {
+                return Err(header.invalid("the server sets this header itself."));
+            }
+            header.string().map(drop)
+        }),
+        "request" => check_request(field.value()).map_err(|reason| field.invalid(reason)),
+        "documentTemplate" => {
+            let limits = check_template_limits(&field.string()?);
+            limits.map_err(|limit| field.invalid(format!("the template is refused: {}", limit.sentence())))
+        }
+        "documentTemplateMaxBytes" => match field.positive_integer()? {
+            1..=TEXT_BYTES_MAX => Ok(()),
+            found => Err(field.invalid(format!("expected a number from 1 to {TEXT_BYTES_MAX}, but found {found}"))),
+        },
+        _ => field.string().map(drop),
+    }
+}
+
+/// A configuration whose parts were sent one by one is whole at the end.
+fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiResult<()> {
+    if patch.rerankers.as_set().is_none() {
+        return Ok(());
+    }
+    bounds::merged_rerankers(after)?;
+    let refuse = |message: String| Err(ApiError::new(Code::InvalidSettingsRerankers, message));
+    if after.rerankers.contains_key("") {
+        return refuse("`.rerankers`: the name of a reranker cannot be empty".to_owned());
+    }
+    match after.rerankers.iter().find(|(_, configuration)| configuration.get("url").is_none()) {
+        Some((name, _)) => refuse(format!("`.rerankers.{name}`: Missing field `url`")),
+        None => Ok(()),
+    }
+}
+
+/// A stored configuration as clients see it: with its defaults, secrets redacted.
+fn show(configuration: &Value) -> Value {
+    let mut shown = Map::new();
+    for field in FIELDS {
+        let default = match field {
+            "source" => Some(json!(SOURCES[0].0)),
+            "documentTemplate" => Some(json!(DEFAULT_TEMPLATE)),
+            "documentTemplateMaxBytes" => Some(json!(DEFAULT_TEXT_BYTES_MAX)),
+            _ => None,
+        };
+        if let Some(value) = configuration.get(field).cloned().or(default) {
+            shown.insert(field.to_owned(), value);
+        }
+    }
+    let mut shown = Value::Object(shown);
+    redact(&mut shown);
+    shown
+}
+
+fn schema() -> Value {
+    let field = |name: &str| match name {
+        "source" => one_of(&[SOURCES[0].0]),
+        "headers" => map_of(text()),
+        // Any JSON with the placeholders somewhere.
+        "request" => anything(),
+        "documentTemplateMaxBytes" => json!({ "type": "integer", "minimum": 1, "maximum": TEXT_BYTES_MAX }),
+        _ => text(),
+    };
+    exactly(FIELDS.map(|name| (name, or_null(field(name)))), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::settings;
+
+    #[test]
+    fn rerankers_are_checked_and_masked() {
+        let url = "https://user:s3cret-password@h/rerank?token=s3cret-token";
+        for (wrong, place) in [
+            (json!({"cross": "http://h/"}), ".rerankers.cross"),
+            (json!({"cross": {"urls": "http://h/"}}), ".rerankers.cross"),
+            (json!({"cross": {"source": "openAi"}}), ".rerankers.cross.source"),
+            (json!({"cross": {"url": "h"}}), ".rerankers.cross.url"),
+            (json!({"cross": {"url": "file:///etc/passwd"}}), ".rerankers.cross.url"),
+            (json!({"cross": {"apiKey": 1}}), ".rerankers.cross.apiKey"),
+            (json!({"cross": {"headers": {"Content-Length": "1"}}}), ".rerankers.cross.headers.Content-Length"),
+            (json!({"cross": {"headers": {"a": 1}}}), ".rerankers.cross.headers.a"),
+            (json!({"cross": {"model": []}}), ".rerankers.cross.model"),
+            (json!({"cross": {"request": {"query": "{{query}}"}}}), ".rerankers.cross.request"),
+            (json!({"cross": {"documentTemplate": 1}}), ".rerankers.cross.documentTemplate"),
+            (json!({"cross": {"documentTemplateMaxBytes": 0}}), ".rerankers.cross.documentTemplateMaxBytes"),
+            (json!({"cross": {"documentTemplateMaxBytes": 65_537}}), ".rerankers.cross.documentTemplateMaxBytes"),
+        ] {
+            let ApiError { code, message, .. } = settings::read(&json!({ "rerankers": wrong })).unwrap_err();
+            assert!([Code::InvalidSettingsRerankers, Code::BadRequest].contains(&code), "{message}");
+            assert!(message.contains(place), "{message}");
+        }
+        let many: Map<String, Value> = (0..17).map(|n| (n.to_string(), json!({"url": "http://h/"}))).collect();
+        let refused = settings::read(&json!({ "rerankers": many })).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidSettingsRerankers);
+        let sent = json!({"rerankers": {"cross": {"url": url, "apiKey": "s3cret-key-1234567890", "headers": {"x": "s3cret"}}}});
+        let patch = settings::read(&sent).unwrap();
+        let stored = settings::merged(&Settings::default(), &patch).unwrap();
+        let shown = settings::show(&stored, &|_| true)["rerankers"].clone();
+        assert!(!shown.to_string().contains("s3cret-"), "{shown}");
+        assert_eq!((&shown["cross"]["source"], &shown["cross"]["documentTemplateMaxBytes"]), (&json!("rest"), &json!(2000)));
+        assert!(!Value::Object(settings::details(&patch)).to_string().contains("s3cret-"), "of the task");
+        assert_eq!(settings::written(&stored)["rerankers"], sent["rerankers"], "a dump has them");
+        assert_eq!(settings::show(&Settings::default(), &|_| true).get("rerankers"), None);
+        for partly in [json!({"cross": {"apiKey": "k"}}), json!({"": {"url": "http://h/"}})] {
+            let patch = settings::read(&json!({ "rerankers": partly })).unwrap();
+            assert_eq!(settings::merged(&Settings::default(), &patch).unwrap_err().code, Code::InvalidSettingsRerankers);
+        }
+    }
+}
