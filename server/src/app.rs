@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::{Access, KeyStore};
+use crate::asked::AskedQueries;
 use crate::budget::{AnswerBudget, Budgets};
 use crate::chat::Chats;
 use crate::embedders::Embedders;
@@ -39,6 +40,8 @@ pub struct AppState {
     pub searches: SearchPool,
     /// What searches were answered lately.
     pub kept_answers: Arc<KeptAnswers>,
+    /// What was asked before, where completions come from it.
+    pub asked: AskedQueries,
     /// Memory of requests and answers.
     pub budgets: Budgets,
     /// States of indexes that searches hold on to.
@@ -91,6 +94,7 @@ impl AppState {
             error_docs: ErrorDocs::new(&options.service.error_docs_url),
             searches: SearchPool::new(&options),
             kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
+            asked: AskedQueries::open(&options.service.db_path),
             budgets: Budgets::new(&options.searching),
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.experimental.preset_features()),

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod aliases;
 pub mod app;
+pub mod asked;
 pub mod backup;
 mod banner;
 pub mod budget;

@@ -158,10 +158,10 @@ fn scores(body: &[u8], count: usize) -> Result<Vec<(usize, f64)>, String> {
         let (Some(place), Some(score)) = (place, score) else {
             return Err("an entry lacks `index`, or `relevance_score` and `score`".to_owned());
         };
-        match found.get_mut(place) {
-            None => return Err(format!("it has a score of text {place}, and was sent {count} texts")),
-            Some(known) if known.replace(score).is_some() => return Err(format!("it has two scores of text {place}")),
-            Some(_) => {}
+        let known = found.get_mut(place);
+        let known = known.ok_or_else(|| format!("it has a score of text {place}, and was sent {count} texts"))?;
+        if known.replace(score).is_some() {
+            return Err(format!("it has two scores of text {place}"));
         }
     }
     let mut scores: Vec<(usize, f64)> = (0..).zip(found).filter_map(|(place, score)| Some((place, score?))).collect();
@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn requests_of_several_dialects() {
-        let body = |configuration: Value| filled(&reranker(configuration).request, "a {{documents}}", &["t".to_owned()]);
+        let body =
+            |configuration: Value| filled(&reranker(configuration).request, "a {{documents}}", &["t".to_owned()]);
         let plain = json!({"query": "a {{documents}}", "documents": ["t"], "model": "m"});
         assert_eq!(body(json!({"url": "u", "model": "m"})), plain);
         let own = json!({"request": {"texts": "{{documents}}", "of": [{"q": "{{query}}"}], "truncate": true}});

@@ -1,6 +1,7 @@
 //! The life of a server: from its options to the last answered request.
 
 mod expiring;
+mod remembering;
 mod replicating;
 
 use std::io;
@@ -46,6 +47,7 @@ use crate::usage_report;
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 use expiring::remove_expired;
+use remembering::{keep_queries, save_queries};
 use replicating::{Replicating, replicate};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
@@ -280,6 +282,7 @@ impl Background {
         let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
         schedule_snapshots(state);
         remove_expired(state);
+        keep_queries(state);
         Ok(Background { scheduler, deliveries, scrubbing, replicating, telemetry: share_figures(state) })
     }
 
@@ -297,6 +300,7 @@ impl Background {
         // What the last batch wrote is published.
         stopping.enter("the store of replicas");
         drop(self.replicating);
+        save_queries(state);
         stopping.enter("webhooks");
         runtime.block_on(self.deliveries.drain(stopping.delivery_grace()));
         if let Some((stopped, sending)) = self.telemetry {

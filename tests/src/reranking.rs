@@ -10,7 +10,8 @@ use crate::server::Server;
 fn notes(options: &[&str], script: Vec<Behaviour>) -> (Server, Receiver) {
     let (server, receiver) = (Server::with_options(options), Receiver::start(script));
     let texts = ["fox", "fox and owl", "fox and owl and bear", "fox and owl and bear and wolf", "nothing"];
-    let document = |(id, text): (u64, &&str)| json!({"id": id, "text": text, "kind": if id < 3 { "short" } else { "long" }});
+    let document =
+        |(id, text): (u64, &&str)| json!({"id": id, "text": text, "kind": if id < 3 { "short" } else { "long" }});
     server.add("notes", (1..).zip(&texts).map(document).collect());
     let reranker = json!({
         "url": receiver.url, "apiKey": "a-long-and-secret-key", "model": "cross", "documentTemplate": "{{doc.text}}",

@@ -30,10 +30,14 @@ fn with_secrets(options: &[&str]) -> Server {
     if task.status == 202 {
         finish(&server, &task);
     }
-    let task = as_master("PATCH", "/indexes/films/settings", json!({"embedders": {"rest": embedder()}, "rerankers": {"cross": {
-        "url": format!("http://user:{}@127.0.0.1:1/", secret("reranker-password")), "apiKey": secret("reranker-key"),
-        "headers": {"X-Any": secret("reranker-header")}
-    }}}));
+    let task = as_master(
+        "PATCH",
+        "/indexes/films/settings",
+        json!({"embedders": {"rest": embedder()}, "rerankers": {"cross": {
+            "url": format!("http://user:{}@127.0.0.1:1/", secret("reranker-password")), "apiKey": secret("reranker-key"),
+            "headers": {"X-Any": secret("reranker-header")}
+        }}}),
+    );
     assert_eq!(finish(&server, &task)["status"], "succeeded");
     let remotes = json!({"there": {
         "url": format!("https://user:{}@example.org", secret("remote-password")),

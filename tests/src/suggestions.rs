@@ -62,6 +62,43 @@ fn a_better_query_is_named() {
     assert_eq!(server.search("films", hidden).get("didYouMean"), None);
 }
 
+/// Where the index says so, and for those whose documents show the words.
+#[test]
+fn what_was_asked_before_completes_queries() {
+    let mut server = films();
+    let ask = |server: &Server, q: &str, more: Value| {
+        let mut query = json!({"q": q, "limit": 1});
+        query.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.search("films", query);
+    };
+    ask(&server, "Alien ship", json!({}));
+    server.set("films", json!({"completions": {"fromQueries": true, "minCount": 2}}));
+    let of_words = list(&[("alien", 2), ("alibi", 1)]);
+    assert_eq!(complete(&server, json!({"q": "ali"})), of_words, "what was asked before that is not known");
+    for q in ["Alien  ship", "alien ship", "alien", "alien", "ali", "ali", "alien nothing", "alien nothing"] {
+        ask(&server, q, json!({}));
+    }
+    (0..2).for_each(|_| ask(&server, "alien spaceship", json!({"offset": 1})));
+    let with_queries = list(&[("alien", 2), ("alien ship", 1), ("alibi", 1)]);
+    assert_eq!(complete(&server, json!({"q": "ali"})), with_queries);
+    let answer = server.post("/indexes/films/completions", json!({"q": "Alien "})).ok();
+    let one = json!([{"q": "alien ship", "documents": 1, "source": "queries"}]);
+    assert_eq!(answer["completions"], one, "{answer}");
+    assert_eq!(complete(&server, json!({"q": "ali", "limit": 1})), list(&[("alien", 2)]));
+    assert_eq!(complete(&server, json!({"q": "ali", "filter": "company = b"})), list(&[("alibi", 1)]));
+    server.set("films", json!({"completions": {"minCount": 3}}));
+    assert_eq!(complete(&server, json!({"q": "ali"})), of_words);
+    server.set("films", json!({"completions": {"minCount": 2}}));
+    assert!(server.terminate().success());
+    server.start_again();
+    assert_eq!(complete(&server, json!({"q": "ali"})), with_queries, "it survives a restart");
+    server.set("films", json!({"completions": null}));
+    assert_eq!(complete(&server, json!({"q": "ali"})), of_words);
+    assert!(server.terminate().success());
+    let kept = std::fs::read_to_string(server.data_folder().join("asked-queries.json")).unwrap();
+    assert_eq!(kept, "{}", "it is forgotten where it is switched off");
+}
+
 #[test]
 fn tenants_get_no_word_of_others() {
     let server = films();

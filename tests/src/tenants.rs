@@ -111,6 +111,25 @@ fn filters_are_added_on_every_route_that_searches() {
     ask(&server, &undeclared, "POST", "/indexes/films/search", &json!({})).refused(400, "invalid_search_filter");
 }
 
+/// What a tenant asks completes nothing, and what others asked is named to tenants whose documents show it.
+#[test]
+fn completions_from_queries_keep_tenants_apart() {
+    let (server, key) = cinema();
+    let settings = json!({"completions": {"fromQueries": true, "minCount": 1}});
+    finish(&server, &ask(&server, MASTER, "PATCH", "/indexes/films/settings", &settings));
+    let [one, other] = ["a", "b"].map(|company| token(&key, json!({"*": {"filter": format!("company = {company}")}})));
+    let search = |key: &str| ask(&server, key, "POST", "/indexes/films/search", &json!({"q": "alien three"})).ok();
+    let completions = |key: &str| {
+        let body = json!({"q": "alien t"});
+        ask(&server, key, "POST", "/indexes/films/completions", &body).ok()["completions"].clone()
+    };
+    search(&other);
+    assert_eq!(completions(&other), json!([{"q": "alien three", "documents": 1}]), "from its words");
+    search(&value(&key));
+    assert_eq!(completions(&other), json!([{"q": "alien three", "documents": 1, "source": "queries"}]));
+    assert_eq!(completions(&one), json!([]));
+}
+
 #[test]
 fn tokens_open_no_other_route() {
     let (server, _) = cinema();

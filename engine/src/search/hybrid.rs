@@ -58,7 +58,8 @@ pub fn search_hybrid(
         }
         return Ok(reading.words_alone(words));
     };
-    let by_nearness = SearchRequest { score_threshold: request.near_score_threshold.or(first.score_threshold), ..first };
+    let by_nearness =
+        SearchRequest { score_threshold: request.near_score_threshold.or(first.score_threshold), ..first };
     let mut near = search_semantic(snapshot, &by_nearness, &SemanticQuery { excludes_words: true, ..semantic })?;
     let whole = whole_values(snapshot, request, fusion, &words)?;
     let boosts = is_boosted.then(|| HitBoosts::new(&rules, &boosts, snapshot, request));

@@ -61,7 +61,7 @@ pub use hybrid::{HybridResult, search_hybrid};
 pub use near::{search_semantic, search_similar};
 pub use semantic::{SemanticQuery, dimensions};
 pub use settled::{Admitted, QueryWords, query_words};
-pub use suggest::{Completion, complete, corrected};
+pub use suggest::{Completion, complete, corrected, documents_with};
 
 /// Documents of segments in which words are looked up about as long as a thread takes to wake up.
 const MANY_DOCS: u64 = 1 << 14;

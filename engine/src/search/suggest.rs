@@ -48,6 +48,27 @@ pub fn corrected(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<
     of_sound(snapshot, || correction(snapshot, request))
 }
 
+/// How many documents show all words of the query as they are written.
+///
+/// # Errors
+/// As [`search`](super::search).
+pub fn documents_with(snapshot: &Snapshot, request: &SearchRequest) -> Result<u64, SearchError> {
+    of_sound(snapshot, || {
+        let mut words = Words::new(snapshot, request)?;
+        words.options.prefix_search = false;
+        words.graph.nodes.iter_mut().for_each(|node| node.prefix = false);
+        if words.graph.nodes.is_empty() {
+            return Ok(0);
+        }
+        let with_all = |(query, visible): (&SegmentQuery<'_>, DocSet)| {
+            let mut docs = visible;
+            (0..words.graph.nodes.len()).for_each(|node| docs.and_assign(query.docs(node, 0)));
+            u64::from(docs.len())
+        };
+        Ok(words.queries(snapshot).iter().zip(words.visible(snapshot)).map(with_all).sum())
+    })
+}
+
 /// A query as it is looked for here, word by word.
 struct Words<'a> {
     text: &'a str,
@@ -275,6 +296,13 @@ mod tests {
         let settings: Value = json!({"filterableAttributes": ["kind"]});
         let shown_field = index(settings, &[&[json!({"id": 1, "secret": "alibi"})]]).snapshot();
         assert_eq!(complete(&shown_field, &asked("alib", None), 10).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn queries_are_counted_by_what_shows_all_of_their_words() {
+        let count = |query: &str, filter| documents_with(&films(), &asked(query, filter)).unwrap();
+        assert_eq!((count("ALIEN", None), count("alien ship", None), count("alie", None)), (2, 1, 0));
+        assert_eq!((count("alien ship", Some("kind = 0")), count("alibi", None), count(" ", None)), (0, 0, 0));
     }
 
     #[test]

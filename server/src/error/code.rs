@@ -350,6 +350,7 @@ codes! {
     InvalidSettingsBm25 = "invalid_settings_bm25", InvalidRequest, 400;
     InvalidSettingsSearchableAttributesWeights = "invalid_settings_searchable_attributes_weights", InvalidRequest, 400;
     InvalidSettingsRerankers = "invalid_settings_rerankers", InvalidRequest, 400;
+    InvalidSettingsCompletions = "invalid_settings_completions", InvalidRequest, 400;
     InvalidSettingsIndexChat = "invalid_settings_index_chat", InvalidRequest, 400;
     // Chat, rules and rendering.
     ChatNotFound = "chat_not_found", InvalidRequest, 404;

@@ -33,8 +33,9 @@ pub(super) async fn rerank(
     let found = {
         let (uid, query, context, rerank) = (uid.to_owned(), query.clone(), context.clone(), rerank.clone());
         let (snapshot, reranker) = (Arc::clone(&snapshot), reranker.clone());
+        let budget = context.budget.clone();
         let work = move || candidates(Target { uid: &uid, snapshot: &snapshot }, &query, &rerank, &reranker, &context);
-        state.answer(&context.budget, work).await?
+        state.answer(&budget, work).await?
     };
     let Candidates { texts, addresses, held } = found;
     let start = Instant::now();
@@ -45,7 +46,12 @@ pub(super) async fn rerank(
     };
     drop(held);
     let scores = scores.inspect_err(|reason| {
-        tracing::warn!(index = uid, reranker = rerank.reranker, reason, "a search answers in the order before its reranker");
+        tracing::warn!(
+            index = uid,
+            reranker = %rerank.reranker,
+            %reason,
+            "a search answers in the order before its reranker"
+        );
     });
     let scores = scores.ok().map(|scores| scores.into_iter().map(|(place, score)| (addresses[place], score)).collect());
     Ok(Some(Arc::new(Reranked { snapshot, took: start.elapsed(), scores })))

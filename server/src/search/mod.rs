@@ -52,10 +52,12 @@ pub(crate) use multi::at_query;
 pub use multi::{Written, run_multi};
 pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
-pub use rerank::{Candidates, Reranked, candidates, reranker};
 pub use request::{engine_request, filter_time, parse_own_filter};
+pub use rerank::{Candidates, Reranked, candidates, reranker};
 pub use similar::run_similar;
-pub use suggestions::{COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, run_completions};
+pub use suggestions::{
+    COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
+};
 
 use crate::access::Rights;
 use crate::budget::{AnswerBudget, Held};

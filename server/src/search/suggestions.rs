@@ -1,11 +1,13 @@
 //! What a query could have meant: completions, and "did you mean".
 
-use lamina_engine::search::{SearchRequest, complete, corrected};
+use lamina_engine::search::{Completion, SearchRequest, complete, corrected, documents_with};
 use serde_json::{Map, Value, json};
 
 use super::meaning::search_by_kind;
 use super::{Context, Found, Target, engine_request, refusal};
+use crate::asked::AskedQueries;
 use crate::error::{ApiResult, Code};
+use crate::timestamp::Timestamp;
 use crate::wire::json::{At, required};
 use crate::wire::search::SearchQuery;
 
@@ -53,23 +55,75 @@ impl CompletionQuery {
     }
 }
 
-/// Completes the last word of a text, and writes the answer.
+/// What was asked before and goes on as a query does, whose documents are counted at most.
+const ASKED_MAX: usize = 50;
+
+/// Completes a text by what was asked `before`, where the index allows it, and its last word by those of the index, and
+/// writes the answer.
 ///
 /// # Errors
 /// What the settings of the index do not allow.
-pub fn run_completions(target: Target<'_>, asked: &CompletionQuery, context: &Context) -> ApiResult<Vec<u8>> {
+pub fn run_completions(
+    target: Target<'_>,
+    asked: &CompletionQuery,
+    before: &AskedQueries,
+    context: &Context,
+) -> ApiResult<Vec<u8>> {
     let request = engine_request(target, &asked.query, context)?;
-    let found =
+    let mut of_queries = from_queries(target, &request, before)?;
+    of_queries.truncate(asked.limit);
+    let mut of_words =
         complete(target.snapshot, &request, asked.limit).map_err(|error| refusal::search(target.uid, &error))?;
-    context.budget.take(found.iter().map(|completion| COMPLETION_BYTES + completion.text.len() * 2).sum())?;
-    let one = |completion: &lamina_engine::search::Completion| json!({ "q": completion.text, "documents": completion.documents });
+    of_words.retain(|word| !of_queries.iter().any(|query| query.text == word.text.to_lowercase()));
+    of_words.truncate(asked.limit - of_queries.len());
+    let all = of_queries.iter().chain(&of_words);
+    context.budget.take(all.map(|completion| COMPLETION_BYTES + completion.text.len() * 2).sum())?;
+    let of_word = |completion: &Completion| json!({ "q": completion.text, "documents": completion.documents });
+    let of_query = |completion: &Completion| json!({ "q": completion.text, "documents": completion.documents, "source": SOURCE_QUERIES });
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let answer = json!({
         "q": asked.query.q,
-        "completions": found.iter().map(one).collect::<Vec<Value>>(),
+        "completions": of_queries.iter().map(of_query).chain(of_words.iter().map(of_word)).collect::<Vec<Value>>(),
         "processingTimeMs": millis,
     });
     Ok(answer.to_string().into_bytes())
+}
+
+/// Where a completion comes from that was asked before.
+pub const SOURCE_QUERIES: &str = "queries";
+
+/// When the index was made, which tells it from others of its name.
+pub fn made_at(target: Target<'_>) -> i64 {
+    Timestamp::from(target.snapshot.created_at()).nanos()
+}
+
+/// What was asked before and goes on as the query does, if documents that the caller may see show all of its words.
+fn from_queries(target: Target<'_>, request: &SearchRequest, before: &AskedQueries) -> ApiResult<Vec<Completion>> {
+    let settings = target.snapshot.settings.completions;
+    let Some(query) = request.query.as_deref().filter(|_| settings.from_queries) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for text in before.going_on(target.uid, made_at(target), query, settings.min_count, ASKED_MAX) {
+        let asked = SearchRequest { query: Some(text.clone()), ..request.clone() };
+        let documents = documents_with(target.snapshot, &asked).map_err(|error| refusal::search(target.uid, &error))?;
+        if documents > 0 {
+            found.push(Completion { text, documents });
+        }
+    }
+    Ok(found)
+}
+
+/// Counts a query where the index completes others from it. The caller sees all documents, and asks for the first hits.
+pub fn count_query(target: Target<'_>, query: &SearchQuery, before: &AskedQueries) {
+    let is_first = query.offset == 0 && query.page.unwrap_or(1) <= 1;
+    let Some(text) = query.text().filter(|_| is_first && target.snapshot.settings.completions.from_queries) else {
+        return;
+    };
+    // Whole words that documents show together: what is typed letter by letter is no query yet.
+    let asked =
+        SearchRequest { query: Some(text.to_owned()), languages: query.locales.clone(), ..SearchRequest::default() };
+    if documents_with(target.snapshot, &asked).is_ok_and(|documents| documents > 0) {
+        before.count(target.uid, made_at(target), text);
+    }
 }
 
 /// A corrected query whose hits are more or better than those that were found.

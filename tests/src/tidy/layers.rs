@@ -46,7 +46,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["tasks"],
     &["access", "object_storage", "payload", "rules", "telemetry", "webhooks"],
     &["instance", "observe", "points_in_time"],
-    &["chat", "export", "features", "replication", "scrub"],
+    &["asked", "chat", "export", "features", "replication", "scrub"],
     &["search"],
     &["network"],
     &["app", "backup"],

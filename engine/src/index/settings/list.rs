@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::SettingsError;
 use super::attribute_list::{DisplayedAttributes, SearchableAttributes};
 use super::bm25::{Bm25, SearchableAttributesWeights};
+use super::completions::Completions;
 use super::definition::{Definition, Effect};
 use super::distinct::DistinctAttribute;
 use super::embedders::Embedders;
@@ -221,6 +222,8 @@ settings! {
     searchable_attributes_weights: SearchableAttributesWeights,
     /// By name, what puts the first hits of a search into another order: a configuration as it was sent, merged field by field.
     rerankers: Rerankers,
+    /// What completions of queries come from, beside the words of the index.
+    completions: Completions,
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its

@@ -10,6 +10,7 @@ mod available;
 mod bm25;
 mod boost;
 mod change;
+mod completions;
 mod definition;
 mod distinct;
 mod embedder;
@@ -50,6 +51,7 @@ pub use boost::{
     decay_functions, functions,
 };
 pub(crate) use change::SettingsChange;
+pub use completions::{Completions, CompletionsPatch};
 pub use definition::{Definition, Effect};
 pub use embedder::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX,

@@ -54,7 +54,8 @@ const STORED: &str = r#"{
     },
     "bm25": {"k1": 0.5, "b": 0.25},
     "searchableAttributesWeights": {"title": 3.5},
-    "rerankers": {"cross": {"url": "local:rerank", "apiKey": "k"}}
+    "rerankers": {"cross": {"url": "local:rerank", "apiKey": "k"}},
+    "completions": {"fromQueries": true, "minCount": 7}
 }"#;
 
 fn stored() -> Value {

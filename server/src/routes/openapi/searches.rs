@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::facets;
-use crate::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING};
+use crate::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING, SOURCE_QUERIES};
 use crate::wire::schema::{
     anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
     share, state, text, texts,
@@ -93,7 +93,8 @@ pub(super) fn completions_body() -> Value {
 }
 
 fn completion_answer() -> Value {
-    let completion = exactly([("q", text()), ("documents", count())], &["q", "documents"]);
+    let source = one_of(&[SOURCE_QUERIES]);
+    let completion = exactly([("q", text()), ("documents", count()), ("source", source)], &["q", "documents"]);
     let fields = [("q", text()), ("completions", list(completion)), ("processingTimeMs", count())];
     exactly(fields, &["q", "completions", "processingTimeMs"])
 }

@@ -150,11 +150,11 @@ async fn complete(uid: String, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(&uid)?;
     let state = Arc::clone(request.state());
     let asked = CompletionQuery::from_body(&*request.json().await?)?;
-    let instance = Arc::clone(&state.instance);
     let budget = context.budget.clone();
+    let of_work = Arc::clone(&state);
     let body = state.answer(&budget, move || {
-        let snapshot = instance.searchable(&uid)?;
-        run_completions(Target { uid: &uid, snapshot: &snapshot }, &asked, &context)
+        let snapshot = of_work.instance.searchable(&uid)?;
+        run_completions(Target { uid: &uid, snapshot: &snapshot }, &asked, &of_work.asked, &context)
     });
     let body = body.await?;
     Ok(json_text(budget.body(body)))

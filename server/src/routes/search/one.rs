@@ -20,7 +20,7 @@ use crate::routes::limits::report_limits;
 use crate::routes::multi_search::search_network;
 use crate::routes::report;
 use crate::routes::rerank::rerank;
-use crate::search::{Answered, Context, Form, RulesInForce, Target, unexpired};
+use crate::search::{Answered, Context, Form, RulesInForce, Target, count_query, unexpired};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
 use crate::wire::identifier::index_uid_in_path;
@@ -128,6 +128,7 @@ impl Search {
         let Some(answered) = self.context.kept.get(target, &self.query, &self.context, self.form) else {
             return Ok(None);
         };
+        self.count(target);
         let beside = self.beside(&answered, &snapshot);
         // Where memory is short, the search that follows waits for it.
         let Ok(body) = answered.into_body(self.context.received, &self.context.budget) else { return Ok(None) };
@@ -162,10 +163,18 @@ impl Search {
             |snapshot| {
                 let target = Target { uid: &self.uid, snapshot };
                 let answered = self.context.kept.answer(target, &self.query, &self.context, self.form)?;
+                self.count(target);
                 let beside = self.beside(&answered, snapshot);
                 Ok((answered.into_body(self.context.received, &self.context.budget)?, beside))
             },
         )
+    }
+
+    /// Counts the query for completions. What a caller asks who sees some documents only is none of the others' business.
+    fn count(&self, target: Target<'_>) {
+        if self.context.rights.imposed_filter(&self.uid).is_none() {
+            count_query(target, &self.query, &self.state.asked);
+        }
     }
 
     /// What belongs to the answer from a state of the index.

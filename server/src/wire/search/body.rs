@@ -4,8 +4,8 @@ use lamina_engine::search::Fusion;
 use serde_json::Value;
 
 use super::{
-    ArmThresholds, ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, Rerank, SearchQuery, component, distinct_limit,
-    mark_too_long, out_of_range, size,
+    ArmThresholds, ExplainQuery, FacetMeasure, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, Rerank, SearchQuery,
+    component, distinct_limit, mark_too_long, out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::boosts;

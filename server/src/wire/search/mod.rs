@@ -26,8 +26,8 @@ pub(super) use body::{is_personalized, personalization_unavailable};
 pub use kind::{ArmThresholds, Hybrid, SearchKind};
 pub use measures::{FacetMeasure, PERCENTILES_MAX};
 pub use parameters::PARAMETERS;
-pub use rerank::{Rerank, rerank_schema};
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
+pub use rerank::{Rerank, rerank_schema};
 
 /// Hits of a page when nothing else is asked for.
 pub const DEFAULT_LIMIT: usize = 20;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::body::personalization_unavailable;
 use super::{
-    ArmThresholds, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long, out_of_range,
-    size,
+    ArmThresholds, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long,
+    out_of_range, size,
 };
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::boosts;

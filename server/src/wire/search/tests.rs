@@ -147,7 +147,10 @@ fn a_body_with_everything() {
     assert_eq!(query.window(), Window::Page { page: 3, hits_per_page: 4 });
     assert_eq!(query.filter, Some(json!(["a = 1"])));
     assert_eq!(query.locales, [Language::Jpn, Language::Eng]);
-    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() }));
+    assert_eq!(
+        query.hybrid,
+        Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() })
+    );
     assert_eq!(query.vector, Some(vec![1.0, 0.5]));
     assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
     assert_eq!(query.matching_strategy, Some(MatchingStrategy::All));
@@ -164,7 +167,10 @@ fn query_strings() {
     assert_eq!(query.sort.unwrap(), ["_geoPoint(1,2):asc", "n:desc"]);
     assert_eq!(query.filter, Some(json!("n>1")));
     assert_eq!(query.attributes_to_retrieve.unwrap(), ["a", "b"]);
-    assert_eq!(query.hybrid, Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() }));
+    assert_eq!(
+        query.hybrid,
+        Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() })
+    );
     assert!(query.show_ranking_score);
     let filter = |text: &str| {
         SearchQuery::from_parameters(&QueryString::parse(&format!("filter={text}"))).unwrap().filter.unwrap()

@@ -4,8 +4,8 @@ use lamina_engine::index::settings::SettingId;
 
 use super::kind::SettingKind;
 use super::{
-    attributes, bm25, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized, pagination,
-    ranking_rules, rerankers, searching, synonyms, typo_tolerance, word_forms, words,
+    attributes, bm25, completions, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized,
+    pagination, ranking_rules, rerankers, searching, synonyms, typo_tolerance, word_forms, words,
 };
 
 /// What the protocol has of a setting.
@@ -38,6 +38,7 @@ fn kind_of(setting: SettingId) -> &'static SettingKind {
         SettingId::Bm25 => &bm25::BM25,
         SettingId::SearchableAttributesWeights => &bm25::WEIGHTS,
         SettingId::Rerankers => &rerankers::RERANKERS,
+        SettingId::Completions => &completions::COMPLETIONS,
     }
 }
 

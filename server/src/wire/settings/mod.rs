@@ -7,6 +7,7 @@
 mod attributes;
 mod bm25;
 mod bounds;
+mod completions;
 mod distinct;
 mod embedder;
 mod embedders;

@@ -184,13 +184,19 @@ mod tests {
         let stored = settings::merged(&Settings::default(), &patch).unwrap();
         let shown = settings::show(&stored, &|_| true)["rerankers"].clone();
         assert!(!shown.to_string().contains("s3cret-"), "{shown}");
-        assert_eq!((&shown["cross"]["source"], &shown["cross"]["documentTemplateMaxBytes"]), (&json!("rest"), &json!(2000)));
+        assert_eq!(
+            (&shown["cross"]["source"], &shown["cross"]["documentTemplateMaxBytes"]),
+            (&json!("rest"), &json!(2000))
+        );
         assert!(!Value::Object(settings::details(&patch)).to_string().contains("s3cret-"), "of the task");
         assert_eq!(settings::written(&stored)["rerankers"], sent["rerankers"], "a dump has them");
         assert_eq!(settings::show(&Settings::default(), &|_| true).get("rerankers"), None);
         for partly in [json!({"cross": {"apiKey": "k"}}), json!({"": {"url": "http://h/"}})] {
             let patch = settings::read(&json!({ "rerankers": partly })).unwrap();
-            assert_eq!(settings::merged(&Settings::default(), &patch).unwrap_err().code, Code::InvalidSettingsRerankers);
+            assert_eq!(
+                settings::merged(&Settings::default(), &patch).unwrap_err().code,
+                Code::InvalidSettingsRerankers
+            );
         }
     }
 }

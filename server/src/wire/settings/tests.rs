@@ -31,7 +31,8 @@ fn the_table_has_the_keys_of_the_settings_object_in_order() {
         assert!(SettingKind::by_route(setting.route).is_some());
         assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));
         let merged =
-            ["typo-tolerance", "faceting", "pagination", "embedders", "word-forms", "bm25", "rerankers"].contains(&setting.route);
+            ["typo-tolerance", "faceting", "pagination", "embedders", "word-forms", "bm25", "rerankers", "completions"]
+                .contains(&setting.route);
         assert_eq!(setting.verb == WriteVerb::Patch, merged, "{}", setting.route);
     }
 }
