@@ -115,7 +115,7 @@ fn a_model_that_fails_or_is_late_leaves_the_order() {
 
 #[test]
 fn addresses_are_guarded_and_requests_checked() {
-    let (server, receiver) = notes(&[], Vec::new());
+    let (server, receiver) = notes(&["--no-analytics"], Vec::new());
     let answer = server.search("notes", asked(json!({})));
     assert_eq!((ids(&answer), &answer["degradedReasons"]), (vec![1, 2, 3, 4], &json!(["reranker"])), "{answer}");
     receiver.nothing_more();

@@ -343,6 +343,8 @@ mod tests {
             word_forms: default.word_forms,
             bm25: default.bm25,
             searchable_attributes_weights: default.searchable_attributes_weights,
+            rerankers: default.rerankers,
+            completions: default.completions,
             ..super::super::settings::tests::every_setting()
         };
         assert_eq!(*manifest.body.settings, expected);

@@ -92,8 +92,8 @@ pub fn run_completions(
 /// Where a completion comes from that was asked before.
 pub const SOURCE_QUERIES: &str = "queries";
 
-/// When the index was made, which tells it from others of its name.
-pub fn made_at(target: Target<'_>) -> i64 {
+/// When the index was made, which no other of its name was.
+fn made_at(target: Target<'_>) -> i64 {
     Timestamp::from(target.snapshot.created_at()).nanos()
 }
 

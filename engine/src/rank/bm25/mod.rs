@@ -6,7 +6,7 @@
 //! ```text
 //! score(d) = sum over t of  max over r of  discount(r) * idf(r) * saturated(occurrences(r, d))
 //!          + sum over t of  NEAR * min(worth of t, of the word before t) * saturated(occurrences of both side by side)
-//! occurrences(r, d) = sum over f of  weight(f) * (count(r, f, d) + FORM * forms(r, f, d)) / (1 - b + b * tokens(f, d) / average tokens(f))
+//! occurrences(r, d) = sum over f of  weight(f) * count(r, f, d) / (1 - b + b * tokens(f, d) / average tokens(f))
 //! saturated(n) = n * (k1 + 1) / (n + k1)
 //! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this reading and the better ones of the word
 //! ```

@@ -23,7 +23,7 @@ pub(super) const FORMS: usize = 1;
 pub(super) const COMPLETION: usize = 2;
 const JOINED: usize = 3;
 pub(super) const ONE_TYPO: usize = 4;
-/// What a document is worth that holds a word in a certain reading only. Forms count less one by one.
+/// What a document is worth that holds a word in a certain reading only. Other forms are as rare as all of them together.
 pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 1.0, 0.6, 0.5, 0.5, 0.25];
 
 /// What two neighbours of the question add where they stand side by side, as a share of the one that is worth less.

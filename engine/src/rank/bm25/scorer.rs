@@ -7,8 +7,6 @@ use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
 use crate::segment::TokensOfDoc;
 
-/// What another form of a word counts, as a share of the word itself.
-const FORM: f64 = 0.7;
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;
 
@@ -55,8 +53,6 @@ struct Word {
     spelling: Spelling,
     /// The bit of its word, if it counts side by side with others.
     bit: u128,
-    /// What an occurrence of it counts.
-    weight: f64,
     /// The next one of its slot, counted from 1.
     next: u32,
 }
@@ -86,10 +82,10 @@ impl<'a> Lookup<'a> {
             let forms = &reading.forms[segment];
             let bit = if reading.kind <= COMPLETION { 1u128.unbounded_shl(reading.term as u32) } else { 0 };
             let own = if reading.kind >= ONE_TYPO { Spelling::Misspelt } else { Spelling::Exact };
-            let words = forms.words.iter().map(|&word| (word, own, 1.0));
-            for (word, spelling, weight) in words.chain(forms.stems.iter().map(|&word| (word, Spelling::Form, FORM))) {
+            let words = forms.words.iter().map(|&word| (word, own));
+            for (word, spelling) in words.chain(forms.stems.iter().map(|&word| (word, Spelling::Form))) {
                 let first = &mut lookup.slots[slot(word)];
-                lookup.words.push(Word { ordinal: word, reading: number, spelling, bit, weight, next: *first });
+                lookup.words.push(Word { ordinal: word, reading: number, spelling, bit, next: *first });
                 *first = lookup.words.len() as u32;
             }
             if reading.kind == COMPLETION && !forms.completions.is_empty() {
@@ -169,12 +165,12 @@ impl<'a> Scorer<'a> {
     fn count(&mut self, run: std::ops::Range<usize>, [forms, typos]: [bool; 2]) {
         let lookup = self.lookup;
         let (counts, touched) = (&mut self.counts, &mut self.touched);
-        let mut add = |reading: u32, weight: f64| {
+        let mut add = |reading: u32| {
             let count = &mut counts[reading as usize];
             if *count == 0.0 {
                 touched.push(reading);
             }
-            *count += weight;
+            *count += 1.0;
         };
         let tokens = &self.tokens[run];
         // The words that the token before may stand for.
@@ -186,7 +182,7 @@ impl<'a> Scorer<'a> {
                     && Some(token) != completions.except
                     && lookup.query.stop().binary_search(&token).is_err()
                 {
-                    add(completions.reading, 1.0);
+                    add(completions.reading);
                     here |= completions.bit;
                 }
             }
@@ -198,7 +194,7 @@ impl<'a> Scorer<'a> {
                     Spelling::Misspelt => typos,
                 };
                 if word.ordinal == token && counts {
-                    add(word.reading, word.weight);
+                    add(word.reading);
                     here |= word.bit;
                 }
                 next = word.next;
@@ -215,7 +211,7 @@ impl<'a> Scorer<'a> {
             let is_here = |window: &[TermOrdinal]| {
                 window.iter().zip(words).all(|(&token, word)| word.map_or(token != GAP, |word| token == word))
             };
-            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading, 1.0));
+            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading));
         }
     }
 

@@ -210,7 +210,7 @@ fn rerank_names_a_reranker_and_its_bounds() {
     }
     let everywhere = json!({"rerank": {"reranker": "r"}, "useNetwork": true});
     assert_eq!(refused(everywhere).0, Code::InvalidSearchRerank);
-    assert_eq!(refused(json!({"rerank": {"reranker": "r", "model": "m"}})).0, Code::BadRequest);
+    assert_eq!(refused(json!({"rerank": {"reranker": "r", "model": "m"}})).0, Code::InvalidSearchRerank);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn thresholds_of_lists_are_scores() {
         assert_eq!(refused(hybrid(bad)), (Code::InvalidSearchHybridQuery, message.to_owned()));
     }
     let (code, message) = refused(hybrid(json!({"near": 0.5})));
-    assert_eq!(code, Code::BadRequest);
+    assert_eq!(code, Code::InvalidSearchHybridQuery);
     assert!(message.starts_with("Unknown field `near` inside `.hybrid.thresholds`"), "{message}");
 }
 

@@ -68,11 +68,19 @@ fn sent_one((name, change): (&String, &Setting<Value>)) -> (String, Value) {
     (name.clone(), sent(change, redacted).unwrap_or_default())
 }
 
-/// Reads a configuration as sent: types and ranges of every field.
+/// Reads a configuration as sent: types and ranges of every field, and with a `url` also whether its request can work.
 fn read(at: At<'_>) -> ApiResult<Value> {
     at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
-    at.object()?;
+    let sent = at.object()?;
+    if let (Some(Value::String(_)), Some(request)) = (sent.get("url"), request_of(sent)) {
+        check_request(request).map_err(|reason| at.invalid(reason))?;
+    }
     Ok(at.value().clone())
+}
+
+/// The request of a configuration, if it has one of its own.
+fn request_of(configuration: &Map<String, Value>) -> Option<&Value> {
+    configuration.get("request").filter(|request| !request.is_null())
 }
 
 fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
@@ -89,7 +97,8 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
             }
             header.string().map(drop)
         }),
-        "request" => check_request(field.value()).map_err(|reason| field.invalid(reason)),
+        // Any JSON, which is checked as a whole.
+        "request" => Ok(()),
         "documentTemplate" => {
             let limits = check_template_limits(&field.string()?);
             limits.map_err(|limit| field.invalid(format!("the template is refused: {}", limit.sentence())))
@@ -112,10 +121,15 @@ fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiRes
     if after.rerankers.contains_key("") {
         return refuse("`.rerankers`: the name of a reranker cannot be empty".to_owned());
     }
-    match after.rerankers.iter().find(|(_, configuration)| configuration.get("url").is_none()) {
-        Some((name, _)) => refuse(format!("`.rerankers.{name}`: Missing field `url`")),
-        None => Ok(()),
+    for (name, configuration) in &after.rerankers {
+        if configuration.get("url").is_none() {
+            return refuse(format!("`.rerankers.{name}`: Missing field `url`"));
+        }
+        if let Some(Err(reason)) = configuration.as_object().and_then(request_of).map(check_request) {
+            return refuse(format!("`.rerankers.{name}`: {reason}"));
+        }
     }
+    Ok(())
 }
 
 /// A stored configuration as clients see it: with its defaults, secrets redacted.
@@ -167,7 +181,7 @@ mod tests {
             (json!({"cross": {"headers": {"Content-Length": "1"}}}), ".rerankers.cross.headers.Content-Length"),
             (json!({"cross": {"headers": {"a": 1}}}), ".rerankers.cross.headers.a"),
             (json!({"cross": {"model": []}}), ".rerankers.cross.model"),
-            (json!({"cross": {"request": {"query": "{{query}}"}}}), ".rerankers.cross.request"),
+            (json!({"cross": {"url": "http://h/", "request": {"query": "{{query}}"}}}), ".rerankers.cross"),
             (json!({"cross": {"documentTemplate": 1}}), ".rerankers.cross.documentTemplate"),
             (json!({"cross": {"documentTemplateMaxBytes": 0}}), ".rerankers.cross.documentTemplateMaxBytes"),
             (json!({"cross": {"documentTemplateMaxBytes": 65_537}}), ".rerankers.cross.documentTemplateMaxBytes"),
@@ -191,7 +205,8 @@ mod tests {
         assert!(!Value::Object(settings::details(&patch)).to_string().contains("s3cret-"), "of the task");
         assert_eq!(settings::written(&stored)["rerankers"], sent["rerankers"], "a dump has them");
         assert_eq!(settings::show(&Settings::default(), &|_| true).get("rerankers"), None);
-        for partly in [json!({"cross": {"apiKey": "k"}}), json!({"": {"url": "http://h/"}})] {
+        let request = json!({"cross": {"request": 1}});
+        for partly in [json!({"cross": {"apiKey": "k"}}), json!({"": {"url": "http://h/"}}), request] {
             let patch = settings::read(&json!({ "rerankers": partly })).unwrap();
             assert_eq!(
                 settings::merged(&Settings::default(), &patch).unwrap_err().code,
