@@ -93,6 +93,11 @@ model:
 clients:
     scripts/test-clients.sh
 
+# The recipes for language models, with the libraries that they are for.
+recipes:
+    cargo build --bin lamina
+    scripts/test-recipes.sh
+
 # The tests of another client, as its authors wrote them.
 client-suite:
     scripts/test-client-suite.sh
@@ -104,6 +109,11 @@ objects:
 # The image and the compose file, with docker or podman, e.g. `just image` or `just image my-image` for one that is built.
 image name="":
     scripts/test-image.sh {{name}}
+
+# `lamina sync` with a real PostgreSQL: changes all the while, kill -9 of each of the three, e.g. `just sync 60`.
+sync seconds="30":
+    cargo build --release --bin lamina
+    scripts/test-sync.py --binary target/release/lamina --seconds {{seconds}}
 
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes what people install, in target/release-files: a stripped binary with its line tables in a file apart, a .deb, checksums.
+# Makes what people install, in target/release-files: a stripped binary with its line tables in a file apart, what it is made of
+# (an SBOM), a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums.
 # usage: scripts/release.sh [BINARY]     (a binary that is built already; else it is built, with all optimisations)
 # LAMINA_DOCS_URL=https://…/ says where the documentation will be: links of errors lead there.
 set -euo pipefail
@@ -33,21 +34,64 @@ tar -C "$files" --sort=name --owner=0 --group=0 --numeric-owner -czf "$files/$na
 chmod 644 "$files/$name.debug"
 gzip -6 "$files/$name.debug"
 
+scripts/sbom.py >"$files/$name.cdx.json"
+
 # A package needs no more than an archive of files and a few lines about them.
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+install -Dm755 "$lamina" "$root/usr/bin/lamina"
+install -Dm644 packaging/lamina.service "$root/usr/lib/systemd/system/lamina.service"
+install -Dm644 packaging/config.toml "$root/etc/lamina.toml"
+install -Dm644 "$files/$name/lamina.1.gz" "$root/usr/share/man/man1/lamina.1.gz"
+install -Dm644 "$files/$name/lamina.bash" "$root/usr/share/bash-completion/completions/lamina"
+install -Dm644 "$files/$name/lamina.zsh" "$root/usr/share/zsh/site-functions/_lamina"
+install -Dm644 "$files/$name/lamina.fish" "$root/usr/share/fish/vendor_completions.d/lamina.fish"
+install -Dm644 LICENSE "$root/usr/share/doc/lamina/copyright"
+glibc=$(objdump -T "$binary" | grep -o 'GLIBC_2\.[0-9]*' | sort -V | tail -1 | cut -d_ -f2)
+
+if command -v rpmbuild >/dev/null; then
+  top=$(mktemp -d)
+  cat >"$top/lamina.spec" <<END
+Name: lamina
+Version: $version
+Release: 1
+Summary: Search engine with an HTTP interface
+License: MIT
+Requires: glibc${glibc:+ >= $glibc}
+%global debug_package %{nil}
+%global __strip /bin/true
+%global __os_install_post %{nil}
+%description
+One binary and one folder: documents are JSON, queries forgive typos, answers
+come in milliseconds. It speaks the Meilisearch v1 protocol.
+%install
+mkdir -p "%{buildroot}"
+cp -a "$root/." "%{buildroot}/"
+%post
+[ ! -d /run/systemd/system ] || systemctl daemon-reload || :
+%preun
+[ "\$1" != 0 ] || [ ! -d /run/systemd/system ] || systemctl stop lamina || :
+%files
+/usr/bin/lamina
+/usr/lib/systemd/system/lamina.service
+%config(noreplace) /etc/lamina.toml
+/usr/share/man/man1/lamina.1.gz
+/usr/share/bash-completion/completions/lamina
+/usr/share/zsh/site-functions/_lamina
+/usr/share/fish/vendor_completions.d/lamina.fish
+/usr/share/doc/lamina/copyright
+END
+  rpmbuild --quiet --define "_topdir $top" --define "_binary_payload w2.xzdio" --target "$architecture" -bb "$top/lamina.spec"
+  mv "$top"/RPMS/*/*.rpm "$files/"
+  rm -rf "$top"
+fi
+
 if command -v dpkg-deb >/dev/null; then
-  root=$(mktemp -d)
-  trap 'rm -rf "$root"' EXIT
-  chmod 755 "$root"
-  install -Dm755 "$lamina" "$root/usr/bin/lamina"
-  install -Dm644 packaging/lamina.service "$root/usr/lib/systemd/system/lamina.service"
-  install -Dm644 packaging/config.toml "$root/etc/lamina.toml"
-  install -Dm644 "$files/$name/lamina.1.gz" "$root/usr/share/man/man1/lamina.1.gz"
-  install -Dm644 "$files/$name/lamina.bash" "$root/usr/share/bash-completion/completions/lamina"
-  install -Dm644 "$files/$name/lamina.zsh" "$root/usr/share/zsh/vendor-completions/_lamina"
-  install -Dm644 "$files/$name/lamina.fish" "$root/usr/share/fish/vendor_completions.d/lamina.fish"
-  install -Dm644 LICENSE "$root/usr/share/doc/lamina/copyright"
+  mkdir -p "$root/usr/share/zsh/vendor-completions"
+  mv "$root/usr/share/zsh/site-functions/_lamina" "$root/usr/share/zsh/vendor-completions/_lamina"
+  rmdir "$root/usr/share/zsh/site-functions"
   mkdir -p "$root/DEBIAN"
-  glibc=$(objdump -T "$binary" | grep -o 'GLIBC_2\.[0-9]*' | sort -V | tail -1 | cut -d_ -f2)
   cat >"$root/DEBIAN/control" <<END
 Package: lamina
 Version: $version

@@ -28,4 +28,17 @@ grep -q '^\.TH lamina 1' "$work/lamina.1"
 # Every line of the example is a comment; with all of them taken away it is still a configuration.
 sed -n 's/^# \([a-z0-9_]* = \)/\1/p' packaging/config.toml | grep -v '= ""$' >"$work/config.toml"
 python3 -c 'import sys, tomllib; assert len(tomllib.load(open(sys.argv[1], "rb"))) > 20' "$work/config.toml"
+
+# The action measures what it is given, and fails below a bar.
+printf '{"id": 1, "title": "Alien"}\n{"id": 2, "title": "Up"}\n' >"$work/films.ndjson"
+printf '{"q": "alien", "relevant": ["1"]}\n{"q": "up", "relevant": ["2"]}\n' >"$work/judged.ndjson"
+printf '{"searchableAttributes": ["title"]}' >"$work/settings.json"
+evaluate() {
+  env LAMINA="$lamina" INDEX=films DOCUMENTS="$work/films.ndjson" SETTINGS="$work/settings.json" JUDGEMENTS="$work/$1.ndjson" \
+    GITHUB_STEP_SUMMARY="$work/summary" ARGUMENTS="--min-ndcg 0.9" packaging/evaluate-action/evaluate.sh >/dev/null 2>&1
+}
+evaluate judged
+grep -q nDCG "$work/summary"
+printf '{"q": "alien", "relevant": ["2"]}\n' >"$work/wrong.ndjson"
+if evaluate wrong; then echo "the action does not fail" >&2; exit 1; fi
 echo "packaging: passed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the page at `/` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
+# Tests the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
 # says so and leaves it out. Pictures of the page are left in target/page.
 # usage: scripts/test-page.sh
 set -euo pipefail
@@ -26,4 +26,4 @@ mkdir -p "$PICTURES"
 # A second server has a master key: the page asks for it.
 export PROTECTED_KEY=a-key-of-the-page
 scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
-  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- node tests/page/page.mjs'
+  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- bash -c "node tests/page/page.mjs && node tests/page/docs.mjs"'

@@ -91,7 +91,7 @@ impl AppState {
         let Opened { instance, queue, outbound, embedders, keys, webhooks } = opened;
         AppState {
             access: Access::new(keys),
-            error_docs: ErrorDocs::new(&options.service.error_docs_url),
+            error_docs: options.error_docs(),
             searches: SearchPool::new(&options),
             kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
             asked: AskedQueries::open(&options.service.db_path),

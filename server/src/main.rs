@@ -8,7 +8,7 @@ use lamina_server::command_line::{self, Command, OptionsError};
 use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
 use lamina_server::options::LogsMode;
-use lamina_server::{bus_error, commands, console, evaluate, import, inspect, mcp, repair, run, verify};
+use lamina_server::{bus_error, commands, console, evaluate, import, inspect, repair, run, sync, verify};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -30,7 +30,8 @@ fn main() -> ExitCode {
         Some(Command::Search(args)) => commands::search(&args),
         Some(Command::Settings(args)) => commands::settings(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
-        Some(Command::Mcp(args)) => mcp::run(&args),
+        Some(Command::Mcp(args)) => commands::mcp(&args),
+        Some(Command::Sync(args)) => sync::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
         Some(Command::Repair(args)) => repair::run(&args),

@@ -29,7 +29,6 @@ use crate::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::banner;
 use crate::crash_mark;
 use crate::embedders::{EmbedderOptions, Embedders};
-use crate::error::ErrorDocs;
 use crate::front::Front;
 use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, tls_acceptor};
 use crate::instance::{Instance, InstanceError, VERSION, check_ours};
@@ -368,7 +367,7 @@ impl Stop {
 
 /// Webhooks are notified of every batch that ends from now on.
 fn deliveries(options: &Options, opened: &Opened) -> Arc<Deliveries> {
-    let docs = ErrorDocs::new(&options.service.error_docs_url);
+    let docs = options.error_docs();
     let (webhooks, queue) = (Arc::clone(&opened.webhooks), Arc::clone(&opened.queue));
     let is_packed = !options.outbound.task_webhook_plain;
     let deliveries = Deliveries::new(webhooks, queue, opened.outbound.clone(), docs, is_packed);

@@ -80,6 +80,18 @@ try {
   assert.equal(await page.value(`[...document.querySelectorAll('.chips mark')].map(one => one.textContent).join()`), 'Alie');
   assert.equal(await page.value(`/[\u0001\u0002]|u000[12]/.test(document.body.innerText)`), false, 'no control characters');
 
+  // Words to go on with: the right arrow takes the first.
+  await page.until(`[...document.querySelectorAll('#words button')].some(one => one.textContent === 'aliens')`, 'completions');
+  const word = await page.value(`document.querySelector('#words button').textContent`);
+  await page.press('ArrowRight');
+  await page.until(`document.getElementById('q').value === '${word}'`);
+  await page.value(`document.getElementById('q').value = 'alie'; document.getElementById('q').oninput()`);
+  await hits(3);
+  const picture = hit => page.value(`pictureOf(${JSON.stringify(hit)})`);
+  assert.equal(await picture({ title: 'Up', poster: ['https://example.org/up'] }), 'https://example.org/up');
+  assert.equal(await picture({ a: 'https://example.org/up.webp?size=2' }), 'https://example.org/up.webp?size=2');
+  assert.equal(await picture({ title: 'https://example.org/up', poster: 'none', cover: 'http://example.org/a.png' }), null);
+
   // From hit to hit with arrows, and why it stands there with Enter.
   await page.press('ArrowDown');
   await page.press('ArrowDown');
@@ -166,12 +178,27 @@ try {
   await page.value(`document.querySelector('#typoTolerance textarea').value = '{'; document.querySelector('#typoTolerance button').click()`);
   await page.until(`document.getElementById('said').textContent.includes('JSON')`, 'what is no JSON is said');
   await go('tasks', inView('td', 'settingsUpdate'));
+  // Figures of the server, and webhooks.
+  await go('server', inView('button', 'Switch metrics on'));
+  await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Switch metrics on').click()`);
+  await page.until(`document.querySelectorAll('.chart').length === 6 && document.querySelector('.chart polyline').getAttribute('points').split(' ').length > 1`, 'charts');
+  await page.until(`[...document.querySelectorAll('.chart')].some(one => one.innerText.includes('documents') && one.querySelector('b').textContent !== '–')`);
+  await page.value(`document.querySelector('#view input').value = 'http://127.0.0.1:1/hook'; [...document.querySelectorAll('#view button')].find(one => one.textContent === 'Create').click()`);
+  await page.until(inView('td', 'http://127.0.0.1:1/hook'), 'a new webhook');
+  await page.picture(join(pictures, 'server.png'));
+  await page.value(`window.confirm = () => true; [...document.querySelectorAll('#view td button')].find(one => one.textContent.startsWith('Delete')).click()`);
+  await page.until(`!(${inView('td', 'http://127.0.0.1:1/hook')})`, 'the webhook is gone');
   await page.value(`document.querySelector('[data-view=compare]').click()`);
   await page.until(`document.querySelectorAll('#view ol').length === 2`);
   await page.value(`(() => { const right = document.querySelectorAll('#view textarea')[1]; right.value = '{"sort": ["year:desc"]}'; right.onchange(); })()`);
   await page.until(inView('.moved', '↑'), 'what moved is marked');
   await page.picture(join(pictures, 'compare.png'));
   await go('search', `!document.getElementById('search').hidden && document.querySelectorAll('article').length === 40`);
+
+  // Events of tasks, where the server sends them.
+  await api('PATCH', '/experimental-features', { tasksStreamingRoute: true });
+  await page.value(`void listen()`);
+  await page.until(`state.isLive === true`, 'events of tasks');
 
   // The slider of an index with an embedder.
   await page.value(`const index = document.getElementById('index'); index.value = 'meanings'; index.onchange()`);

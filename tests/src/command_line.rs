@@ -75,6 +75,7 @@ fn help_and_version() {
             "search",
             "settings",
             "mcp",
+            "sync",
             "evaluate",
             "inspect",
             "verify",

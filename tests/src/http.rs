@@ -176,6 +176,24 @@ fn the_page_is_for_development() {
 }
 
 #[test]
+fn the_pages_of_routes_and_errors_need_no_key() {
+    let server = Server::with_options(&["--env", "production", "--master-key", "a-master-key-of-32-characters-ab"]);
+    for (path, text) in [("/docs", "viewer"), ("/docs/errors", "<h3 id=\"index_not_found\">"), ("/docs/", "viewer")] {
+        let page = server.request(Method::GET, path).send().expect("an answer");
+        assert_eq!(page.status(), 200, "{path}");
+        assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+        let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'; connect-src 'self';"), "{policy}");
+        assert!(text == "viewer" || page.text().unwrap().contains(text), "{path}");
+    }
+    let link = server.get("/indexes").body["link"].as_str().expect("a link").to_owned();
+    assert!(
+        link.starts_with("http://127.0.0.1:") && link.ends_with("/docs/errors#missing_authorization_header"),
+        "{link}"
+    );
+}
+
+#[test]
 fn features_that_are_off_or_not_there_say_so() {
     let server = Server::with_options(&["--master-key", "a key of sixteen bytes"]).with_key("a key of sixteen bytes");
     for (method, path) in [

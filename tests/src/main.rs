@@ -67,6 +67,7 @@ mod settings;
 mod starved;
 mod stopping;
 mod suggestions;
+mod sync;
 mod task_streams;
 mod tasks;
 mod telemetry;

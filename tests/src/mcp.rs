@@ -1,10 +1,13 @@
-//! `lamina mcp`: tools for language models, over standard input and output.
+//! Tools for language models: `lamina mcp` over standard input and output, and `/mcp` over HTTP.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use reqwest::Method;
+use reqwest::header::ACCEPT;
 use serde_json::{Value, json};
 
+use crate::keys::{MASTER, ask, make, value};
 use crate::server::{Server, UNREACHABLE, binary};
 
 /// What is answered to these messages.
@@ -132,4 +135,111 @@ fn what_is_wrong_is_said_to_the_model() {
     refused(&server.url, &[], json!({"index": "films", "q": ""}), "Give a key with --api-key");
     let key = ["--api-key", "0123456789abcdef"];
     refused(&server.url, &key, json!({"index": "films", "q": ""}), "Index `films` not found.");
+}
+
+#[test]
+fn the_same_tools_answer_over_http() {
+    let server = films();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
+    let said = server.post("/mcp", hello).ok();
+    assert_eq!(said["result"]["protocolVersion"], "2025-06-18");
+    let listed = |path: &str| server.post(path, json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).ok();
+    assert_eq!(listed("/mcp")["result"]["tools"].as_array().unwrap().len(), 6);
+    assert_eq!(listed("/mcp?index=films")["result"]["tools"].as_array().unwrap().len(), 5);
+    let note = server.post("/mcp", json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!((note.status, note.text.as_str()), (202, ""));
+
+    let called =
+        |path: &str, name: &str, arguments: Value| server.post(path, call(name, arguments)).ok()["result"].clone();
+    let all = [
+        ("list_indexes", json!({})),
+        ("search", json!({"index": "films", "q": "alein"})),
+        ("fetch", json!({"index": "films", "ids": ["3"]})),
+        ("facets", json!({"index": "films", "facets": ["year"]})),
+        ("get_settings", json!({"index": "films"})),
+        ("explain", json!({"index": "films", "q": "alien", "document_id": "3"})),
+        ("search", json!({"index": "absent", "q": ""})),
+        ("search", json!({"index": "a/../b", "q": ""})),
+    ];
+    let messages: Vec<Value> = all.iter().map(|(name, arguments)| call(name, arguments.clone())).collect();
+    let over_pipes = answers(&server.url, &[], &messages);
+    for ((name, arguments), by_pipe) in all.iter().zip(over_pipes) {
+        let by_http = called("/mcp", name, arguments.clone());
+        if by_http["isError"] == true {
+            let said = |answer: &Value| answer["content"][0]["text"].as_str().expect("text").to_owned();
+            assert!(said(&by_pipe["result"]).contains(&said(&by_http)), "{name}: {by_pipe} {by_http}");
+        } else {
+            // How long each step took differs.
+            let place =
+                if name == &"explain" { "/structuredContent/explanation/document" } else { "/structuredContent" };
+            assert_eq!(by_http.pointer(place), by_pipe["result"].pointer(place), "{name}");
+            assert!(by_http.pointer(place).is_some(), "{name}");
+        }
+    }
+    let bound = called("/mcp?index=films", "search", json!({"q": "up"}));
+    assert_eq!(bound["structuredContent"]["hits"][0]["id"], 3);
+
+    // As an event, for clients that take nothing else.
+    let request = server.request(Method::POST, "/mcp").header(ACCEPT, "text/event-stream");
+    let event = server.send(request.json(&json!({"id": 1, "method": "ping"})));
+    assert_eq!(event.text, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+    let several = server.post("/mcp", json!([{"id": 1, "method": "ping"}, {"id": 2, "method": "ping"}])).ok();
+    assert_eq!(several[1], json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+}
+
+#[test]
+fn over_http_messages_that_are_none_are_refused() {
+    let server = Server::start();
+    let ping = || json!({"id": 1, "method": "ping"});
+    let with = |name: &str, value: &str| server.request(Method::POST, "/mcp").header(name, value).json(&ping());
+    let send = |body: &str| {
+        let request = server.request(Method::POST, "/mcp").header("content-type", "application/json");
+        server.send(request.body(body.to_owned()))
+    };
+    for (body, code) in [("{", -32700), ("[]", -32600), ("[1]", -32600), ("null", -32600), ("{\"id\": 1}", -32600)] {
+        let answer = send(body);
+        assert_eq!((answer.status, &answer.body["error"]["code"]), (400, &json!(code)), "{body}");
+    }
+    send("").refused(400, "missing_payload");
+    server.send(server.request(Method::POST, "/mcp").body("{}")).refused(415, "missing_content_type");
+    server.send(with("mcp-protocol-version", "1999-01-01")).refused(400, "bad_request");
+    assert_eq!(server.send(with("mcp-protocol-version", "2025-03-26")).status, 200);
+    assert_eq!(server.send(with("accept", "text/html")).status, 406);
+    server.post("/mcp?index=a%20b", ping()).refused(400, "invalid_index_uid");
+    server.post("/mcp?indes=a", ping()).refused(400, "bad_request");
+    // There are no streams of the server's own, and no sessions to end.
+    for method in [Method::GET, Method::DELETE] {
+        assert_eq!(server.send(server.request(method, "/mcp")).status, 405);
+    }
+    // Nor may a page of somewhere else ask a server without a key.
+    server.send(with("origin", "https://elsewhere.example")).refused(403, "foreign_origin");
+}
+
+#[test]
+fn over_http_tools_do_what_the_key_may_do() {
+    let server = crate::keys::start(&[]);
+    for index in ["films", "books"] {
+        let added =
+            ask(&server, MASTER, "POST", &format!("/indexes/{index}/documents"), &json!([{"id": 1, "title": "Up"}]));
+        crate::keys::finish(&server, &added);
+    }
+    let key = value(&make(&server, &["search"], &["films"]));
+    let called = |name: &str, arguments: Value| {
+        ask(&server, &key, "POST", "/mcp", &call(name, arguments)).ok()["result"].clone()
+    };
+    assert_eq!(called("search", json!({"index": "films", "q": "up"}))["structuredContent"]["hits"][0]["id"], 1);
+    for (name, arguments, reason) in [
+        ("search", json!({"index": "books", "q": "up"}), "cannot acces the index `books`"),
+        ("get_settings", json!({"index": "films"}), "The provided API key is invalid."),
+        ("fetch", json!({"index": "films", "ids": ["1"]}), "The provided API key is invalid."),
+        ("list_indexes", json!({}), "The provided API key is invalid."),
+    ] {
+        let result = called(name, arguments);
+        let said = result["content"][0]["text"].as_str().expect("text");
+        assert!(result["isError"] == true && said.contains(reason), "{name}: {result}");
+    }
+    // Without a key, or with one that may not search, no message is read.
+    server.send(server.request(Method::POST, "/mcp").json(&json!({}))).refused(401, "missing_authorization_header");
+    let other = value(&make(&server, &["documents.get"], &["*"]));
+    ask(&server, &other, "POST", "/mcp", &json!({})).refused(403, "invalid_api_key");
 }

@@ -79,6 +79,8 @@ fn on_server(method: &str, path: &[&str]) -> Option<Action> {
         ("GET" | "HEAD", ["aliases"] | ["aliases", _]) => Action::IndexesGet,
         ("PATCH", ["aliases"]) | ("PUT" | "DELETE", ["aliases", _]) => Action::IndexesSwap,
         ("POST", ["multi-search"]) => Action::Search,
+        // Each call of a tool is checked as the request that it stands for.
+        ("POST", ["mcp"]) => Action::Search,
         ("GET" | "HEAD", ["stats"]) => Action::StatsGet,
         ("GET" | "HEAD", ["tasks" | "batches"] | ["tasks" | "batches", _] | ["tasks", _, "documents"]) => {
             Action::TasksGet
@@ -169,6 +171,7 @@ mod tests {
         ("POST", "/indexes/a/facet-search", "search"),
         ("POST", "/indexes/a/completions", "search"),
         ("POST", "/multi-search", "search"),
+        ("POST", "/mcp", "search"),
         ("GET", "/chats", "chats.get"),
         ("DELETE", "/chats/a", "chats.delete"),
         ("GET", "/chats/a/settings", "chatsSettings.get"),
@@ -258,7 +261,7 @@ mod tests {
                 .map(|part| part.trim())
                 .map(|part| if part.starts_with('"') { part.trim_matches('"') } else { "x" })
                 .collect();
-            if matches!(segments[..], ["health"] | ["openapi.json"]) {
+            if matches!(segments[..], ["health"] | ["openapi.json"] | ["docs"] | ["docs", "errors"]) {
                 continue;
             }
             let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];

@@ -30,6 +30,11 @@ use crate::aliases::Aliases;
 use crate::error::{ApiError, ApiResult, Code};
 use matrix::Asked;
 
+/// The action that a key needs for such a request; `None` where no key but the master key will do, or none is needed.
+pub fn action_of(method: &str, path: &str) -> Option<Action> {
+    Asked::of(&method.parse().ok()?, path).action
+}
+
 /// Whether a replica answers such a request itself: it reads what is published, or it is about the server that is asked.
 pub fn is_read(method: &Method, path: &str) -> bool {
     match Asked::of(method, path).action {

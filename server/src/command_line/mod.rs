@@ -17,7 +17,7 @@ pub use early::asks_for_json;
 pub use paper::{completions, manual};
 
 use crate::options::{Options, read_variable, variable_of};
-use crate::{commands, evaluate, import, inspect, mcp, repair, verify};
+use crate::{commands, evaluate, import, inspect, repair, sync, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -55,7 +55,9 @@ pub enum Command {
     /// Measure the quality of answers with judged queries, comparing ways of searching.
     Evaluate(evaluate::Args),
     /// Serve the Model Context Protocol on standard input and output, for programs that use language models.
-    Mcp(mcp::Args),
+    Mcp(commands::McpArgs),
+    /// Follow a table of PostgreSQL: load its rows into an index, then every change as it is committed.
+    Sync(sync::SyncArgs),
     /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.

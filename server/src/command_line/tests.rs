@@ -41,6 +41,25 @@ fn defaults() {
 }
 
 #[test]
+fn errors_link_to_the_page_of_the_server_unless_there_is_another() {
+    let link = |arguments: &[&str]| options(None, arguments).error_docs().link(crate::error::Code::IndexNotFound);
+    // A build that belongs to a documentation leads there.
+    if option_env!("LAMINA_DOCS_URL").is_none() {
+        for (arguments, base) in [
+            (&[][..], "http://localhost:7700/docs/errors"),
+            (&["--http-addr", "0.0.0.0:80"], "http://localhost:80/docs/errors"),
+            (&["--http-addr", "[::]:7701"], "http://localhost:7701/docs/errors"),
+            (&["--http-addr", "search.internal:7700"], "http://search.internal:7700/docs/errors"),
+            (&["--public-url", "https://search.example.org/"], "https://search.example.org/docs/errors"),
+            (&["--ssl-cert-path", "a", "--ssl-key-path", "b"], "https://localhost:7700/docs/errors"),
+        ] {
+            assert_eq!(link(arguments), format!("{base}#index_not_found"), "{arguments:?}");
+        }
+    }
+    assert_eq!(link(&["--error-docs-url", "https://e.org/x#"]), "https://e.org/x#index_not_found");
+}
+
+#[test]
 fn the_command_line_wins_over_the_file_and_the_file_over_defaults() {
     let file = "http_addr = \"0.0.0.0:1\"\nmax_indexing_memory = 1000\nhttp_payload_size_limit = \"2 GiB\"\n";
     let options = options(Some(file), &["--http-addr", "0.0.0.0:2"]);

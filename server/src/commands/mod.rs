@@ -1,5 +1,6 @@
-//! Small commands that speak to a running server: `lamina search`, `lamina settings`.
+//! Small commands that speak to a running server: `lamina search`, `lamina settings`, `lamina mcp`.
 
+mod mcp;
 mod search;
 mod settings;
 mod table;
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::client::{Client, ClientError, run_to_end};
 use crate::console;
 
+pub use mcp::McpArgs;
 pub use search::SearchArgs;
 pub use settings::SettingsArgs;
 
@@ -42,6 +44,11 @@ pub fn search(args: &SearchArgs) -> ExitCode {
 /// Reads or changes settings.
 pub fn settings(args: &SettingsArgs) -> ExitCode {
     ended("settings", run_to_end(settings::run(args)))
+}
+
+/// Answers programs that use language models, until the input ends.
+pub fn mcp(args: &McpArgs) -> ExitCode {
+    mcp::run(args)
 }
 
 fn ended(command: &str, text: Result<String, CommandError>) -> ExitCode {

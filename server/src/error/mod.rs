@@ -11,21 +11,20 @@ use serde::{Deserialize, Serialize};
 pub use code::{Code, ErrorType};
 pub(crate) use message::excerpt;
 
-/// Address of the documentation, with a slash at its end. A build names its own in `LAMINA_DOCS_URL`; without, it is one that
-/// nothing answers on.
-pub const DOCUMENTATION: &str = match option_env!("LAMINA_DOCS_URL") {
-    Some(address) => address,
-    None => "https://docs.lamina.example/",
-};
-
-/// Where the documentation of the codes lives (`--error-docs-url`); a code's link is `<base>#<code>`.
+/// Where the documentation of the codes lives; a code's link is `<base>#<code>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDocs(Arc<str>);
 
 impl ErrorDocs {
-    /// The page of errors in the documentation.
-    pub fn default_base() -> String {
-        format!("{DOCUMENTATION}errors.html")
+    /// The page of errors in the documentation that a build belongs to, if it names one in `LAMINA_DOCS_URL`.
+    pub fn of_build() -> Option<ErrorDocs> {
+        let documentation = option_env!("LAMINA_DOCS_URL").filter(|address| !address.is_empty())?;
+        Some(ErrorDocs::new(&format!("{}/errors.html", documentation.trim_end_matches('/'))))
+    }
+
+    /// The page that a server has itself; `address` is its own, as clients reach it.
+    pub fn of_server(address: &str) -> ErrorDocs {
+        ErrorDocs::new(&format!("{}/docs/errors", address.trim_end_matches('/')))
     }
 
     /// Links below `base`, an address without a fragment.
@@ -41,7 +40,7 @@ impl ErrorDocs {
 
 impl Default for ErrorDocs {
     fn default() -> ErrorDocs {
-        ErrorDocs::new(&Self::default_base())
+        ErrorDocs::of_server("http://localhost:7700")
     }
 }
 
@@ -101,21 +100,20 @@ impl ApiError {
 
     /// ``<action> requires enabling the `<feature>` experimental feature.``
     pub fn feature_not_enabled(action: impl fmt::Display, feature: &str) -> ApiError {
-        let link = ErrorDocs::default().link(Code::FeatureNotEnabled);
+        let how = "Switch it on with `PATCH /experimental-features`.";
         ApiError::new(
             Code::FeatureNotEnabled,
-            format!("{action} requires enabling the `{feature}` experimental feature. See {link}"),
+            format!("{action} requires enabling the `{feature}` experimental feature. {how}"),
         )
     }
 
     /// As [`ApiError::feature_not_enabled`], of a feature that this server does not have.
     pub fn feature_not_available(action: impl fmt::Display, feature: &str) -> ApiError {
-        let link = ErrorDocs::default().link(Code::FeatureNotEnabled);
         ApiError::new(
             Code::FeatureNotEnabled,
             format!(
                 "{action} requires the `{feature}` experimental feature, which this server does not have: its switch \
-                 changes nothing. See {link}"
+                 changes nothing."
             ),
         )
     }

@@ -1,24 +1,49 @@
-//! Messages: JSON-RPC 2.0, one a line.
+//! Messages: JSON-RPC 2.0.
 
 use serde_json::{Value, json};
 
+use super::Backend;
 use super::tools::Tools;
 
 /// Versions of the protocol whose messages these are, the newest first.
-const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+pub(crate) const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// Messages that may come together.
+const BATCH_MAX: usize = 50;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
-/// What is answered to a message; nothing to notifications.
-pub(super) async fn answer(line: &str, tools: &Tools) -> Option<Value> {
-    let Ok(message) = serde_json::from_str::<Value>(line) else {
-        return Some(failure(&Value::Null, PARSE_ERROR, "the line is no JSON"));
+/// What is answered to a message, or to several in an array; nothing to notifications.
+pub(crate) async fn answer<B: Backend>(text: &str, tools: &Tools<B>) -> Option<Value> {
+    let messages = match serde_json::from_str(text) {
+        Err(_) => return Some(failure(&Value::Null, PARSE_ERROR, "the message is no JSON")),
+        Ok(Value::Array(messages)) => messages,
+        Ok(message) => return one(&message, tools).await,
     };
+    if messages.is_empty() || messages.len() > BATCH_MAX || !messages.iter().all(Value::is_object) {
+        let reason = format!("an array of messages has 1 to {BATCH_MAX} objects");
+        return Some(failure(&Value::Null, INVALID_REQUEST, &reason));
+    }
+    let mut answers = Vec::new();
+    for message in &messages {
+        answers.extend(one(message, tools).await);
+    }
+    (!answers.is_empty()).then_some(Value::Array(answers))
+}
+
+/// Whether an answer says that there was no message.
+pub(crate) fn is_malformed(answer: &Value) -> bool {
+    [PARSE_ERROR, INVALID_REQUEST].iter().any(|code| answer["error"]["code"] == *code)
+}
+
+async fn one<B: Backend>(message: &Value, tools: &Tools<B>) -> Option<Value> {
     let Some(method) = message["method"].as_str() else {
-        return Some(failure(&message["id"], INVALID_REQUEST, "the message has no `method`"));
+        // An answer, to a question that was never asked.
+        let is_answer = message.get("result").or(message.get("error")).is_some();
+        return (!is_answer).then(|| failure(&message["id"], INVALID_REQUEST, "the message has no `method`"));
     };
     // Without an id no answer is expected.
     let id = message.get("id")?;
@@ -61,11 +86,18 @@ fn failure(id: &Value, code: i32, message: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Client, ServerArgs};
+    use crate::mcp::Call;
 
-    async fn ask(line: &str) -> Option<Value> {
-        let server = ServerArgs { url: "http://127.0.0.1:1".to_owned(), api_key: None };
-        answer(line, &Tools::new(Client::new(&server).expect("a client"), None)).await
+    struct Nowhere;
+
+    impl Backend for Nowhere {
+        async fn call(&self, _: Call) -> Result<Value, String> {
+            Err("nothing answers".to_owned())
+        }
+    }
+
+    async fn ask(text: &str) -> Option<Value> {
+        answer(text, &Tools::new(Nowhere, None)).await
     }
 
     #[tokio::test]
@@ -78,16 +110,36 @@ mod tests {
 
     #[tokio::test]
     async fn messages_that_are_wrong_get_errors_and_notifications_nothing() {
-        for (line, code) in [
+        for (text, code) in [
             ("{", PARSE_ERROR),
+            ("1", INVALID_REQUEST),
+            ("[]", INVALID_REQUEST),
+            ("[1]", INVALID_REQUEST),
             ("{\"id\": 1}", INVALID_REQUEST),
             ("{\"id\": 1, \"method\": \"resources/list\"}", METHOD_NOT_FOUND),
             ("{\"id\": 1, \"method\": \"tools/call\", \"params\": {}}", INVALID_PARAMS),
             ("{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"drop\"}}", INVALID_PARAMS),
         ] {
-            assert_eq!(ask(line).await.expect("an answer")["error"]["code"], code, "{line}");
+            let answer = ask(text).await.expect("an answer");
+            assert_eq!(answer["error"]["code"], code, "{text}");
+            assert_eq!(is_malformed(&answer), [PARSE_ERROR, INVALID_REQUEST].contains(&code), "{text}");
         }
         assert_eq!(ask("{\"method\": \"notifications/initialized\"}").await, None);
+        assert_eq!(ask("{\"id\": 3, \"result\": {}}").await, None);
         assert_eq!(ask("{\"id\": \"a\", \"method\": \"ping\"}").await.expect("an answer")["id"], "a");
+    }
+
+    #[tokio::test]
+    async fn several_messages_get_an_answer_each() {
+        let ping = |id: u32| json!({"id": id, "method": "ping"});
+        let note = json!({"method": "notifications/initialized"});
+        let answers = ask(&json!([ping(1), note, ping(2)]).to_string()).await.expect("answers");
+        assert_eq!(
+            answers.as_array().unwrap().iter().map(|one| &one["id"]).collect::<Vec<_>>(),
+            [&json!(1), &json!(2)]
+        );
+        assert_eq!(ask(&json!([note]).to_string()).await, None);
+        let many = ask(&json!(vec![ping(1); BATCH_MAX + 1]).to_string()).await.expect("an answer");
+        assert!(is_malformed(&many));
     }
 }

@@ -1,9 +1,8 @@
 //! What programs may call: each tool is one request to the server.
 
-use reqwest::{Method, Url};
 use serde_json::{Map, Value, json};
 
-use crate::client::{Client, ClientError};
+use super::{Backend, Call};
 
 /// Hits that are given unless more are asked for, and the most: what a model reads costs.
 const HITS: u64 = 10;
@@ -162,15 +161,15 @@ impl Tool {
     }
 }
 
-pub(super) struct Tools {
-    client: Client,
+pub(crate) struct Tools<B> {
+    backend: B,
     /// The only index, if they are bound to one.
     index: Option<String>,
 }
 
-impl Tools {
-    pub(super) fn new(client: Client, index: Option<String>) -> Tools {
-        Tools { client, index }
+impl<B: Backend> Tools<B> {
+    pub(crate) fn new(backend: B, index: Option<String>) -> Tools<B> {
+        Tools { backend, index }
     }
 
     pub(super) fn list(&self) -> Vec<Value> {
@@ -192,20 +191,18 @@ impl Tools {
             _ => return Err("`params.arguments` must be an object".to_owned()),
         };
         tool.check(arguments, self.index.is_none())?;
-        Ok(match self.ask(name, arguments).await {
+        Ok(match self.backend.call(self.request(name, arguments)).await.map(|answer| shortened(name, answer)) {
             Ok(answer) => json!({
                 "content": [{"type": "text", "text": answer.to_string()}], "structuredContent": answer, "isError": false,
             }),
-            Err(error) => json!({"content": [{"type": "text", "text": error.to_string()}], "isError": true}),
+            Err(error) => json!({"content": [{"type": "text", "text": error}], "isError": true}),
         })
     }
 
-    fn route(&self, arguments: &Map<String, Value>, rest: &[&str]) -> Url {
+    /// The request that a tool stands for.
+    fn request(&self, name: &str, arguments: &Map<String, Value>) -> Call {
         let index = self.index.as_deref().or(arguments.get("index").and_then(Value::as_str)).unwrap_or_default();
-        self.client.route(&[&["indexes", index], rest].concat())
-    }
-
-    async fn ask(&self, name: &str, arguments: &Map<String, Value>) -> Result<Value, ClientError> {
+        let index = index.to_owned();
         let mut body = Map::new();
         let names = [
             ("q", "q"),
@@ -219,31 +216,19 @@ impl Tools {
         for (from, to) in names {
             body.extend(arguments.get(from).map(|value| (to.to_owned(), value.clone())));
         }
-        let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(HITS);
-        let (method, route) = match name {
-            "list_indexes" => (Method::GET, self.client.route(&["indexes"])),
-            "get_settings" => (Method::GET, self.route(arguments, &["settings"])),
-            "fetch" => {
-                body.insert("ids".into(), arguments["ids"].clone());
-                (Method::POST, self.route(arguments, &["documents", "fetch"]))
-            }
-            "facets" => {
-                body.insert("limit".into(), json!(0));
-                (Method::POST, self.route(arguments, &["search"]))
-            }
+        let limit = match name {
+            "list_indexes" => return Call::ListIndexes,
+            "get_settings" => return Call::Settings { index },
+            "fetch" => return Call::Fetch { index, body: json!({ "ids": arguments["ids"] }) },
+            "facets" => 0,
             "explain" => {
-                body.insert("limit".into(), json!(0));
                 body.insert("explain".into(), json!({"documentId": arguments["document_id"]}));
-                (Method::POST, self.route(arguments, &["search"]))
+                0
             }
-            _ => {
-                body.insert("limit".into(), json!(limit.min(HITS_MAX)));
-                (Method::POST, self.route(arguments, &["search"]))
-            }
+            _ => arguments.get("limit").and_then(Value::as_u64).unwrap_or(HITS).min(HITS_MAX),
         };
-        let has_body = method == Method::POST;
-        let answer = self.client.call(method, route, has_body.then_some(&Value::Object(body))).await?;
-        Ok(shortened(name, answer))
+        body.insert("limit".into(), json!(limit));
+        Call::Search { index, body: Value::Object(body) }
     }
 }
 

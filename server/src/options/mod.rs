@@ -27,6 +27,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use crate::error::ErrorDocs;
+
 pub use backups::Backups;
 pub use byte_size::{ByteSize, human_disk_size, human_size};
 pub use experimental::Experimental;
@@ -131,6 +133,25 @@ impl Options {
     /// An option that was given and that this server has nothing for, and what it stands for.
     pub(crate) fn first_unavailable(&self) -> Option<(&'static str, &'static str)> {
         self.unavailable.first_set()
+    }
+
+    /// Where errors link to: what the operator says, the documentation of the build, or this server's own page.
+    pub fn error_docs(&self) -> ErrorDocs {
+        let given = self.service.error_docs_url.as_deref().filter(|address| !address.is_empty());
+        let own = || ErrorDocs::of_server(&self.public_address());
+        given.map(ErrorDocs::new).or_else(ErrorDocs::of_build).unwrap_or_else(own)
+    }
+
+    /// Under which address clients reach this server, as far as the options say.
+    fn public_address(&self) -> String {
+        if let Some(address) = self.replication.public_url.as_ref().filter(|address| !address.is_empty()) {
+            return address.clone();
+        }
+        let scheme = if self.tls.resolved().is_some() { "https" } else { "http" };
+        let (host, port) = self.service.http_addr.rsplit_once(':').unwrap_or((&self.service.http_addr, "7700"));
+        // Addresses of all networks are those of no server.
+        let host = if matches!(host, "" | "0.0.0.0" | "[::]" | "*") { "localhost" } else { host };
+        format!("{scheme}://{host}:{port}")
     }
 
     /// Whether an option was given, on the command line, in the environment or in the file.

@@ -57,7 +57,7 @@ pub struct Replication {
     #[arg(long, default_value = "1s", value_name = "SECONDS", value_parser = super::interval::time)]
     pub publish_interval: Duration,
 
-    /// Address under which clients reach this server when it publishes: replicas send writes there.
+    /// Address under which clients reach this server: replicas of one that publishes send writes there, errors link there.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 

@@ -8,7 +8,6 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::byte_size::ByteSize;
 use super::interval;
-use crate::error::ErrorDocs;
 use crate::outbound::parse_url;
 
 /// Folder, address, key.
@@ -23,7 +22,7 @@ pub struct Service {
     #[arg(long, default_value = "localhost:7700", value_name = "HOST:PORT")]
     pub http_addr: String,
 
-    /// Protects all routes except `GET /health`, `GET /openapi.json` and `GET /`. At least 16 bytes, and mandatory, in production.
+    /// Protects all routes except `GET /health`, `GET /openapi.json`, `GET /docs`, `GET /docs/errors` and `GET /`. At least 16 bytes, and mandatory, in production.
     #[arg(long, hide_env_values = true, value_name = "KEY")]
     pub master_key: Option<String>,
 
@@ -58,9 +57,10 @@ pub struct Service {
     #[arg(long, default_value = "20", value_name = "SECONDS", value_parser = interval::time)]
     pub shutdown_timeout: Duration,
 
-    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code.
-    #[arg(long, default_value = ErrorDocs::default_base(), value_name = "URL")]
-    pub error_docs_url: String,
+    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code. By default it is
+    /// `/docs/errors` below `--public-url`, or below `--http-addr`.
+    #[arg(long, value_name = "URL")]
+    pub error_docs_url: Option<String>,
 
     /// Open a database of an older version and bring it up to this one, with a task that checks all of it. The old version
     /// can't open it any more: make a dump before.

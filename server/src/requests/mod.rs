@@ -8,5 +8,6 @@ mod respond;
 
 pub use body_memory::{BodyMemory, Counted};
 pub(crate) use replication::Replication;
+pub(crate) use request::Origin;
 pub use request::{Request, request};
 pub use respond::{accepted, error_answer, respond};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::Value;
-use warp::http::{HeaderMap, Method, header};
+use warp::http::{HeaderMap, HeaderValue, Method, header};
 use warp::path::FullPath;
 use warp::{Filter, Rejection};
 
@@ -23,11 +23,18 @@ use crate::wire::identifier::index_uid_in_path;
 use crate::wire::query_string::QueryString;
 use crate::wire::wait::Wait;
 
+/// Where a request goes, still encoded.
+enum Target {
+    Sent(FullPath),
+    /// Of a request that another one stands for.
+    Inner(String),
+}
+
 /// Everything of a request but its path.
 pub struct Request {
     state: Arc<AppState>,
     method: Method,
-    path: FullPath,
+    path: Target,
     rights: Rights,
     headers: HeaderMap,
     query: String,
@@ -53,7 +60,7 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
         Request {
             state: Arc::clone(&state),
             method,
-            path,
+            path: Target::Sent(path),
             rights: Rights::none(),
             headers,
             query,
@@ -63,7 +70,38 @@ pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error
     })
 }
 
+/// What requests are made of that another one stands for: its server and its key.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    state: Arc<AppState>,
+    key: Option<HeaderValue>,
+}
+
+impl Origin {
+    /// A request of the same caller, whose rights are still to be checked. `path` is encoded.
+    pub(crate) fn request(&self, method: Method, path: String, body: Option<Vec<u8>>) -> Request {
+        let key = self.key.clone().map(|key| (header::AUTHORIZATION, key));
+        let json = body.is_some().then(|| (header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
+        let pieces = body.map(|body| Ok(Bytes::from(body)));
+        Request {
+            state: Arc::clone(&self.state),
+            method,
+            path: Target::Inner(path),
+            rights: Rights::none(),
+            headers: key.into_iter().chain(json).collect(),
+            query: String::new(),
+            wait: None,
+            body: Box::pin(futures_util::stream::iter(pieces)),
+        }
+    }
+}
+
 impl Request {
+    /// What other requests of the same caller are made of.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { state: Arc::clone(&self.state), key: self.headers.get(header::AUTHORIZATION).cloned() }
+    }
+
     /// The server.
     pub fn state(&self) -> &Arc<AppState> {
         &self.state
@@ -76,7 +114,10 @@ impl Request {
 
     /// The path, still encoded.
     pub fn path(&self) -> &str {
-        self.path.as_str()
+        match &self.path {
+            Target::Sent(path) => path.as_str(),
+            Target::Inner(path) => path,
+        }
     }
 
     /// What the key of the request may touch; nothing before that was checked.

@@ -29,7 +29,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let clone = warp::path!("indexes" / String / "clone").and(warp::post()).and(request(state));
     let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
 
-    let list = list.then(|request| respond(request, self::list));
+    let list = list.then(self::all);
     let create = create.then(|request| respond(request, self::create));
     let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request).await));
     let update = update.then(|uid: String, request| respond(request, async move |request| patch(&uid, request).await));
@@ -41,6 +41,11 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let swap = swap.then(|request| respond(request, self::swap));
     let one = get.or(update).unify().or(delete).unify().or(compact).unify().or(clone).unify();
     list.or(create).unify().or(one).unify().or(swap).unify().boxed()
+}
+
+/// The indexes that a key may see.
+pub(super) async fn all(request: Request) -> Response {
+    respond(request, list).await
 }
 
 /// The public index object. That of an index with damaged segments says so.

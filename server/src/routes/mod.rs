@@ -4,6 +4,7 @@ mod aliases;
 mod backups;
 mod changes;
 mod chats;
+mod docs;
 mod documents;
 mod embed;
 mod experimental_features;
@@ -11,10 +12,12 @@ mod export;
 mod fields;
 mod generations;
 mod health;
+mod html;
 mod indexes;
 mod keys;
 mod limits;
 mod logs;
+mod mcp;
 mod metrics;
 mod multi_search;
 mod network;
@@ -70,8 +73,8 @@ pub fn routes(state: &Arc<AppState>) -> Routes {
     let rest =
         rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
     let rest = rest.or(rules::routes(state)).unify().or(render::routes(state)).unify();
-    let rest = rest.or(chats::routes(state)).unify();
-    let rest = rest.or(openapi::routes(state)).unify().or(page::routes(state)).unify();
+    let rest = rest.or(chats::routes(state)).unify().or(mcp::routes(state)).unify();
+    let rest = rest.or(openapi::routes(state)).unify().or(docs::routes(state)).unify().or(page::routes(state)).unify();
     let rest = rest.or(unavailable::routes(state)).unify();
     let all = searches.or(indexes).unify().or(rest).unify();
     all.recover(unrouted).unify().boxed()

@@ -58,7 +58,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let patch_one = warp::path!("indexes" / String / "settings" / Merged).and(warp::patch()).and(request(state));
     let delete_one = warp::path!("indexes" / String / "settings" / Named).and(warp::delete()).and(request(state));
 
-    let get_all = get_all.then(|uid, request| respond(request, async |request| show(uid, None, request).await));
+    let get_all = get_all.then(all);
     let patch_all = patch_all.then(|uid, request| respond(request, async |request| change(uid, None, request).await));
     let delete_all = delete_all.then(|uid: String, request| {
         respond(request, async move |request| reset(&uid, SettingsPatch::reset_all(), request).await)
@@ -76,6 +76,11 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     });
     let all = get_all.or(patch_all).unify().or(delete_all).unify();
     all.or(get_one).unify().or(put_one).unify().or(patch_one).unify().or(delete_one).unify().boxed()
+}
+
+/// All settings of an index.
+pub(super) async fn all(uid: String, request: Request) -> Response {
+    respond(request, async |request| show(uid, None, request).await).await
 }
 
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {

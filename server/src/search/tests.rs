@@ -233,7 +233,7 @@ fn refusals_have_the_code_of_their_parameter() {
         (
             json!({"filter": "kind CONTAINS x"}),
             Code::FeatureNotEnabled,
-            "Using `CONTAINS` in a filter requires enabling the `contains filter` experimental feature. See ",
+            "Using `CONTAINS` in a filter requires enabling the `contains filter` experimental feature. Switch it on with ",
         ),
         (
             json!({"sort": ["weight"]}),

@@ -30,7 +30,9 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "cancellation",
         "crash_mark",
         "error",
+        "mcp",
         "memory",
+        "postgres",
         "process_limits",
         "secret",
         "stopping",
@@ -55,7 +57,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["routes"],
     &["front"],
     // The server, and the commands beside it.
-    &["commands", "evaluate", "import", "mcp", "run", "verify"],
+    &["commands", "evaluate", "import", "run", "sync", "verify"],
     &["inspect", "repair"],
     &["command_line"],
 ];

@@ -20,7 +20,7 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
 ];
 
 /// Of the server.
-const OF_THE_SERVER: [(&str, &str); 13] = [
+const OF_THE_SERVER: [(&str, &str); 12] = [
     // How a process speaks: set once by what starts it, before anything is said.
     ("server/src/console.rs", "SAYS_JSON"),
     ("server/src/logs.rs", "HANDLES"),
@@ -34,7 +34,6 @@ const OF_THE_SERVER: [(&str, &str); 13] = [
     ("server/src/http/compress.rs", "ZSTD"),
     // What is made once and never changes: patterns, a header, the description.
     ("server/src/logs/redaction.rs", "PATTERNS"),
-    ("server/src/routes/page.rs", "POLICY"),
     ("server/src/routes/openapi/mod.rs", "TEXT"),
     // Of the request that a task of the runtime answers: between them are routes that need not know.
     ("server/src/requests/metadata.rs", "OF_REQUEST"),

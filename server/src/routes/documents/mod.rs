@@ -8,9 +8,10 @@ mod write;
 use std::sync::Arc;
 
 use warp::Filter;
+use warp::reply::Response;
 
 use crate::app::AppState;
-use crate::requests::{request, respond};
+use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::Method;
 
@@ -49,8 +50,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let delete = delete.then(|uid: String, id: String, request| {
         respond(request, async move |request| write::delete_one(&uid, &id, &request).await)
     });
-    let fetch =
-        fetch.then(|uid: String, request| respond(request, async move |request| list::by_body(&uid, request).await));
+    let fetch = fetch.then(self::fetch);
     let delete_batch = delete_batch
         .then(|uid: String, request| respond(request, async move |request| write::delete_batch(&uid, request).await));
     let delete_matching = delete_matching.then(|uid: String, request| {
@@ -61,4 +61,9 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify().or(edit).unify();
     let reads = list.or(get).unify().or(fetch).unify();
     writes.or(reads).unify().or(update).unify().or(delete).unify().or(clear).unify().boxed()
+}
+
+/// Documents that the body of a request asks for.
+pub(super) async fn fetch(uid: String, request: Request) -> Response {
+    respond(request, async move |request| list::by_body(&uid, request).await).await
 }

@@ -48,6 +48,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("POST", "/indexes/{indexUid}/facet-search") => searches::facet_body(),
         ("POST", "/indexes/{indexUid}/completions") => searches::completions_body(),
         ("POST", "/multi-search") => searches::multi_body(),
+        ("POST", "/mcp") => messages(),
         ("PATCH", "/experimental-features") => {
             exactly(Feature::ALL.iter().map(|feature| (feature.name(), or_null(flag()))), &[])
         }
@@ -81,6 +82,13 @@ fn described_beside(method: &str, pattern: &str) -> Value {
         ("POST", "/render-template") => render::schema(),
         _ => json!({ "type": "object" }),
     }
+}
+
+/// A message of JSON-RPC, or several.
+fn messages() -> Value {
+    let message = json!({ "type": "object" });
+    let several = json!({ "type": "array", "items": message.clone(), "minItems": 1, "maxItems": 50 });
+    json!({ "anyOf": [message, several] })
 }
 
 /// Indexes that are sent to another server.
@@ -212,6 +220,7 @@ pub(super) fn parameter(name: &str) -> Value {
             json!({ "anyOf": [instant(), { "type": "string", "format": "date" }, { "const": "*" }] })
         }
         "at" => state(),
+        "index" => index_uid(),
         "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
         "matchingStrategy" => one_of(&search::strategy_names()),
         "sizeFormat" => one_of(&["raw", "human"]),
@@ -242,7 +251,8 @@ mod tests {
     #[test]
     fn bodies_have_types_and_bounds() {
         let search = body_of("POST", "/indexes/{indexUid}/search");
-        assert_eq!(search["properties"]["limit"], json!({ "type": "integer", "minimum": 0 }));
+        let limit = &search["properties"]["limit"];
+        assert_eq!((&limit["type"], &limit["minimum"]), (&json!("integer"), &json!(0)));
         assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len());
         assert_eq!(body_of("POST", "/keys")["required"], json!(["actions", "indexes", "expiresAt"]));
         let settings = body_of("PATCH", "/indexes/{indexUid}/settings");

@@ -27,6 +27,10 @@ pub(super) enum Answer {
     Text,
     /// 200 with a page, or with JSON in production.
     Page,
+    /// 200 with a page.
+    Html,
+    /// 200 with a message of JSON-RPC, or 202 without one.
+    Message,
     /// 200 with a JSON object a line.
     Lines,
     /// 200 with server-sent events.
@@ -143,7 +147,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
 
 /// Routes of searches.
 fn of_searches(method: &str, pattern: &str) -> Option<Row> {
-    use Answer::Ok;
+    use Answer::{Message, Ok};
     Some(match (method, pattern) {
         ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
         ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
@@ -157,6 +161,9 @@ fn of_searches(method: &str, pattern: &str) -> Option<Row> {
             ("Documents like another one", Body::None, Ok("SimilarAnswer"), SIMILAR)
         }
         ("POST", "/indexes/{indexUid}/similar") => ("Documents like another one", Body::Json, Ok("SimilarAnswer"), &[]),
+        ("POST", "/mcp") => {
+            ("Tools for language models: a message of the Model Context Protocol", Body::Json, Message, &["index"])
+        }
         ("POST", "/multi-search") => {
             ("Several searches, one by one or merged", Body::Json, Ok("MultiSearchAnswer"), &[])
         }
@@ -198,12 +205,14 @@ fn of_tasks(method: &str, pattern: &str) -> Option<Row> {
 
 /// Routes of the server itself: its state, keys, webhooks, network, copies and logs.
 fn of_server(method: &str, pattern: &str) -> Option<Row> {
-    use Answer::{Created, Nothing, Ok, Page, Task, Text};
+    use Answer::{Created, Html, Nothing, Ok, Page, Task, Text};
     Some(match (method, pattern) {
         ("GET", "/") => ("The search page, or a greeting", Body::None, Page, &[]),
         ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Health"), &[]),
         ("GET", "/version") => ("The version", Body::None, Ok("Version"), &[]),
         ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
+        ("GET", "/docs") => ("This description as a page", Body::None, Html, &[]),
+        ("GET", "/docs/errors") => ("What the codes of errors mean, as a page", Body::None, Html, &[]),
         ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
         ("GET", "/experimental-features") => {
             ("Get the switches of experimental features", Body::None, Ok("Features"), &[])

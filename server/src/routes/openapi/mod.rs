@@ -4,9 +4,11 @@
 mod answers;
 mod bodies;
 mod describe;
+mod examples;
 mod facets;
 mod searches;
 mod settings;
+mod tags;
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +16,7 @@ use serde_json::{Map, Value, json};
 use warp::Filter;
 
 use super::table::ROUTES;
+use crate::access::action_of;
 use crate::app::AppState;
 use crate::http::json_text;
 use crate::requests::request;
@@ -53,7 +56,9 @@ fn document() -> Value {
             let pattern = pattern.replace(SETTING, setting.route);
             let mut operation = operation(method, &pattern, &description);
             if description.body == Body::Json {
-                operation["requestBody"]["content"]["application/json"]["schema"] = settings::of(setting);
+                let example = examples::of_setting(setting);
+                operation["requestBody"]["content"]["application/json"] =
+                    json!({ "schema": settings::of(setting), "example": example });
             } else if *method == "GET" {
                 operation["responses"]["200"]["content"]["application/json"]["schema"] = settings::of(setting);
             }
@@ -69,6 +74,7 @@ fn document() -> Value {
             "license": { "name": "MIT", "identifier": "MIT" },
         },
         "security": [{ "key": [] }, {}],
+        "tags": tags::all(),
         "paths": paths,
         "components": {
             "securitySchemes": { "key": {
@@ -112,30 +118,66 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
             answer["content"]["application/json"] = json!({ "schema": schema::named("Greeting") });
             (200, answer)
         }
+        Answer::Message => {
+            let mut answer = text_answer("The answer to the message", "text/event-stream");
+            answer["content"]["application/json"] = json!({ "schema": { "type": ["object", "array"] } });
+            (200, answer)
+        }
+        Answer::Html => (200, text_answer("A page", "text/html")),
         Answer::Events => (200, text_answer("A JSON object an event", "text/event-stream")),
         Answer::Lines => (200, text_answer("A JSON object a line", "application/x-ndjson")),
     };
     let mut responses = Map::new();
     responses.insert(status.to_string(), answer);
-    let refused = json!({ "description": "Refused", "content": json_content("Error") });
+    let mut refused = json!({ "description": "Refused", "content": json_content("Error") });
+    if description.answer == Answer::Message {
+        responses.insert("202".to_owned(), json!({ "description": "A notification, which has no answer" }));
+        refused["content"]["application/json"]["schema"] = json!({ "type": "object" });
+    }
     responses.insert("default".to_owned(), refused);
     let mut operation = json!({
         "operationId": operation_id(method, pattern),
+        "tags": [tags::of(pattern)],
         "summary": description.summary,
+        "description": needs(method, pattern),
         "parameters": in_path.chain(in_query).collect::<Vec<Value>>(),
         "responses": responses,
     });
-    let content = match description.body {
-        Body::None => return operation,
-        Body::Json => json!({ "application/json": { "schema": bodies::body_of(method, pattern) } }),
+    if let Some(content) = body(method, pattern, description.body) {
+        operation["requestBody"] = json!({ "required": is_needed(pattern), "content": content });
+    }
+    operation
+}
+
+/// What a route takes, by content type.
+fn body(method: &str, pattern: &str, body: Body) -> Option<Value> {
+    Some(match body {
+        Body::None => return None,
+        Body::Json => {
+            let mut content = json!({ "schema": bodies::body_of(method, pattern) });
+            if let Some(example) = examples::of_body(method, pattern) {
+                content["example"] = example;
+            }
+            json!({ "application/json": content })
+        }
         Body::Documents => json!({
-            "application/json": { "schema": bodies::documents() },
+            "application/json": { "schema": bodies::documents(), "example": examples::documents() },
             "application/x-ndjson": { "schema": { "type": "string" } },
             "text/csv": { "schema": { "type": "string" } },
         }),
-    };
-    operation["requestBody"] = json!({ "required": is_needed(pattern), "content": content });
-    operation
+    })
+}
+
+/// What everyone may ask.
+const OPEN: [&str; 5] = ["/", "/health", "/openapi.json", "/docs", "/docs/errors"];
+
+/// Which key may ask.
+fn needs(method: &str, pattern: &str) -> String {
+    match action_of(method, pattern) {
+        Some(action) => format!("A key needs the action `{}`.", action.name()),
+        None if OPEN.contains(&pattern) => "Needs no key.".to_owned(),
+        None => "Needs the master key.".to_owned(),
+    }
 }
 
 /// The routes of logs take no body for an empty object.
@@ -169,6 +211,28 @@ mod tests {
         assert!(paths["/indexes/{indexUid}/settings/faceting"]["patch"].is_object());
         assert!(paths["/indexes/{indexUid}/settings/faceting"].get("put").is_none());
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "ids are unique");
+    }
+
+    #[test]
+    fn operations_have_groups_rights_and_examples() {
+        let document = document();
+        let groups: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
+        let paths = document["paths"].as_object().unwrap();
+        let mut examples = 0;
+        for (path, operation) in
+            paths.iter().flat_map(|(path, all)| all.as_object().unwrap().values().map(move |one| (path, one)))
+        {
+            assert!(groups.contains(&&operation["tags"][0]), "{path}");
+            assert_eq!(operation["description"] == "Needs no key.", OPEN.contains(&path.as_str()), "{path}");
+            let content = &operation["requestBody"]["content"]["application/json"];
+            examples += usize::from(content.get("example").is_some());
+        }
+        assert!(examples > 60, "only {examples} bodies have an example");
+        let search =
+            &paths["/indexes/{indexUid}/search"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        assert!(search["properties"]["sort"]["description"].as_str().unwrap().contains("order"), "{search}");
+        let settings = &document["components"]["schemas"]["Settings"]["properties"];
+        assert!(settings["stopWords"]["description"].is_string(), "{settings}");
     }
 
     #[test]

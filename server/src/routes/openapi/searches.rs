@@ -12,7 +12,31 @@ use crate::wire::{boosts, search, similar};
 
 /// The body of a search.
 pub(super) fn body() -> Value {
-    exactly(search::FIELDS.into_iter().map(|name| (name, field(name))), &[])
+    let mut body = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))), &[]);
+    for (name, purpose) in purposes() {
+        if let Some(field) = body["properties"].get_mut(name) {
+            field["description"] = purpose.into();
+        }
+    }
+    body
+}
+
+/// What each parameter does, as the page of search parameters says it; links are for pages.
+fn purposes() -> impl Iterator<Item = (&'static str, String)> {
+    let page = include_str!("../../../../docs/search-parameters.md");
+    page.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        let name = cells.next()?.trim_end_matches('`');
+        Some((name, without_links(cells.nth(3)?)))
+    })
+}
+
+/// Of links, the text stays.
+fn without_links(text: &str) -> String {
+    let Some((before, behind)) = text.split_once("](") else { return text.to_owned() };
+    let (before, shown) = before.rsplit_once('[').unwrap_or((before, ""));
+    let rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    format!("{before}{shown}{}", without_links(rest))
 }
 
 /// The body of a search among the values of a facet: a search may say which documents count.

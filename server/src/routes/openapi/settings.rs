@@ -35,5 +35,9 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
 }
 
 fn values() -> impl Iterator<Item = (&'static str, Value)> {
-    SettingKind::all().map(|setting| (setting.key, or_null((setting.schema)())))
+    SettingKind::all().map(|setting| {
+        let mut schema = or_null((setting.schema)());
+        schema["description"] = setting.reference.purpose.into();
+        (setting.key, schema)
+    })
 }

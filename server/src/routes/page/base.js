@@ -1,7 +1,7 @@
 
 'use strict';
 // What all parts of the page use: elements, requests, the address.
-const PAGE = 20, OPEN = '\u0001', CLOSE = '\u0002', TASKS_MS = 4000;
+const PAGE = 20, OPEN = '\u0001', CLOSE = '\u0002', TASKS_MS = 4000, EVENT_MS = 100;
 const at = id => document.getElementById(id);
 const state = { index: '', settings: {}, primaryKey: null, chosen: new Map(), ranges: new Map(), limit: PAGE, asked: 0 };
 
@@ -36,6 +36,7 @@ async function ask(method, path, body) {
   if (key) headers.Authorization = 'Bearer ' + key;
   const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
     .catch(() => { throw new Away(); });
+  noteReplica(answer.headers);
   const value = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refusal(answer.status, value);
   return value;

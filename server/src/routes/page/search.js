@@ -54,7 +54,12 @@ function card(hit, isOpen) {
   if (title !== undefined && key !== undefined) head.append(node('small', null, scalar(key, formatted[state.primaryKey])));
   const why = node('details', null, node('summary', 'score ' + hit._rankingScore.toFixed(4)), scores(hit));
   why.open = isOpen;
-  const article = node('article', null, head, node('dl', null, ...names.flatMap(name => field(name, hit[name], formatted[name]))), why);
+  const url = pictureOf(hit), picture = node('img');
+  if (url) {
+    Object.assign(picture, { loading: 'lazy', alt: '', referrerPolicy: 'no-referrer', src: url });
+    picture.onerror = () => picture.remove();
+  }
+  const article = node('article', null, url ? picture : '', head, node('dl', null, ...names.flatMap(name => field(name, hit[name], formatted[name]))), why);
   article.tabIndex = -1;
   article.dataset.key = String(key);
   return article;

@@ -95,5 +95,5 @@ async function tasks() {
   }
   if (!isAway) state.seen = seen;
   // While something happens, looking more often is worth it.
-  state.timer = setTimeout(() => document.hidden ? 0 : tasks(), running || isNew || !state.index ? TASKS_MS / 4 : TASKS_MS);
+  state.timer = setTimeout(() => document.hidden ? 0 : tasks(), running || isNew || !state.index ? TASKS_MS / 4 : state.isLive ? TASKS_MS * 8 : TASKS_MS);
 }

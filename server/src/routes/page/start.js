@@ -7,6 +7,7 @@ async function start() {
   at('signout').hidden = !sessionStorage.getItem('key');
   await shown(indexes);
   tasks();
+  listen();
 }
 
 at('signin').onsubmit = event => {
@@ -24,7 +25,7 @@ at('index').onchange = () => {
 at('sort').onchange = () => { state.sort = at('sort').value; search(); };
 at('embedder').onchange = () => { state.embedder = at('embedder').value; search(); };
 at('ratio').oninput = () => { at('share').textContent = at('ratio').value; search(); };
-at('q').oninput = () => { state.limit = PAGE; search(); };
+at('q').oninput = () => { state.limit = PAGE; search(); complete(); };
 at('more').onclick = () => { state.limit += PAGE; search(); };
 document.onvisibilitychange = () => { if (!document.hidden) tasks(); };
 window.onpopstate = () => { readAddress(); start(); };
@@ -34,6 +35,7 @@ document.onkeydown = event => {
   const go = element => { event.preventDefault(); element.focus(); };
   if (event.key === '/' && !types) go(at('q'));
   else if (event.key === 'Escape' && here === at('q')) { at('q').value = ''; at('q').oninput(); }
+  else if (event.key === 'ArrowRight' && here === at('q') && here.selectionStart === here.value.length && !at('words').hidden) take(at('words').firstChild.textContent);
   else if (event.key === 'Escape') go(at('q'));
   else if (event.key === 'ArrowDown' && (here === at('q') || place >= 0) && hits[place + 1]) go(hits[place + 1]);
   else if (event.key === 'ArrowUp' && place >= 0) go(place ? hits[place - 1] : at('q'));

@@ -54,6 +54,16 @@ function field(name, value, formatted) {
   return [node('dt', name), shown];
 }
 
+// The first picture of a document: an address that ends like one, or in a field that is called like one.
+function pictureOf(hit) {
+  for (const [name, value] of Object.entries(hit)) {
+    const url = Array.isArray(value) ? value[0] : value;
+    if (typeof url !== 'string' || !/^http[s]:\/\/\S+$/.test(url)) continue;
+    if (/\.(avif|gif|jpe?g|png|svg|webp)(\?\S*)?$/i.test(url) || /(image|img|picture|photo|poster|thumb|cover|avatar)/i.test(name)) return url;
+  }
+  return null;
+}
+
 // The field that people would call a document by.
 function titleOf(hit) {
   const searchable = (state.settings.searchableAttributes || []).filter(name => name !== '*');

@@ -1,6 +1,6 @@
 
 // Views of administration, beside the search. Each fills one section; what a key may not do, the server refuses.
-const views = { search: 'Search', compare: 'Compare', indexes: 'Indexes', documents: 'Documents', settings: 'Settings', tasks: 'Tasks', keys: 'Keys' };
+const views = { search: 'Search', compare: 'Compare', indexes: 'Indexes', documents: 'Documents', settings: 'Settings', tasks: 'Tasks', server: 'Server', keys: 'Keys' };
 const OPEN_TASK = ['enqueued', 'processing'];
 
 function button(text, work) {
@@ -57,7 +57,7 @@ pages.indexes = async fill => {
     await write('POST', '/indexes', { uid: uid.value, ...(key.value ? { primaryKey: key.value } : {}) });
     await indexes();
   });
-  fill(named('p', 'row', uid, key, create), table(['index', 'documents', 'bytes', 'fields', 'primary key', 'changed', ''], list.results.map(index => {
+  fill(named('p', 'row', uid, key, create), table(['index', 'documents', 'with vectors', 'bytes', 'fields', 'primary key', 'changed', ''], list.results.map(index => {
     const of = stats.indexes[index.uid] || { fieldDistribution: {} };
     const open = node('a', index.uid);
     open.href = '?index=' + encodeURIComponent(index.uid);
@@ -66,7 +66,7 @@ pages.indexes = async fill => {
       await write('DELETE', route('indexes', index.uid));
       await indexes();
     });
-    return [open, (of.numberOfDocuments || 0).toLocaleString(), human(of.rawDocumentDbSize || 0), String(Object.keys(of.fieldDistribution).length),
+    return [open, (of.numberOfDocuments || 0).toLocaleString(), of.numberOfEmbeddings ? of.numberOfEmbeddedDocuments.toLocaleString() : '', human(of.rawDocumentDbSize || 0), String(Object.keys(of.fieldDistribution).length),
       index.primaryKey, when(index.updatedAt), remove];
   })));
 };
@@ -223,7 +223,7 @@ async function view(name) {
   for (const one of at('views').children) one.toggleAttribute('aria-current', one.dataset.view === state.view);
   at('search').hidden = state.view !== 'search';
   at('view').hidden = state.view === 'search';
-  for (const id of ['sort', 'meanings']) at(id).classList.toggle('unused', state.view !== 'search');
+  for (const id of ['sort', 'meanings', 'words']) at(id).classList.toggle('unused', state.view !== 'search');
   at('q').classList.toggle('unused', !['search', 'compare'].includes(state.view));
   writeAddress();
   if (state.view === 'search') return search();

@@ -42,8 +42,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
     let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
 
-    let post =
-        post.then(|uid, request| respond(request, async |request| Search::by_body(uid, request).await?.answer().await));
+    let post = post.then(by_body);
     let get =
         get.then(|uid, request| respond(request, async |request| Search::by_parameters(uid, &request)?.answer().await));
     let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
@@ -63,6 +62,11 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         .or(get_similar)
         .unify()
         .boxed()
+}
+
+/// A search by the body of a request.
+pub(super) async fn by_body(uid: String, request: Request) -> Response {
+    respond(request, async |request| Search::by_body(uid, request).await?.answer().await).await
 }
 
 /// Whether the client asks for `metadata`.

@@ -1,0 +1,261 @@
+//! A connection: signing in, queries as text, copies.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::frames::{Frame, Reader, Stream, Wire};
+use super::scram::{self, Scram};
+use super::{Address, PostgresError};
+
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+const PROTOCOL: u32 = 3 << 16;
+const ASKS_FOR_TLS: u32 = 80_877_103;
+/// Values as texts that mean the same everywhere.
+const SETTINGS: [(&str, &str); 5] = [
+    ("application_name", "lamina sync"),
+    ("client_encoding", "UTF8"),
+    ("DateStyle", "ISO"),
+    ("TimeZone", "UTC"),
+    ("IntervalStyle", "iso_8601"),
+];
+
+/// Values as texts; `None` is null.
+pub(crate) type Row = Vec<Option<String>>;
+
+pub(crate) struct Connection {
+    pub(super) wire: Wire,
+}
+
+/// A name as SQL has it.
+pub(crate) fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as SQL has it.
+pub(crate) fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+}
+
+impl Connection {
+    /// Connects and signs in. With `replicates` the connection takes the commands of replication, besides queries.
+    ///
+    /// # Errors
+    /// As the variants of [`PostgresError`] say.
+    pub(crate) async fn open(address: &Address, replicates: bool) -> Result<Connection, PostgresError> {
+        let unreachable = |source| PostgresError::Unreachable { place: address.place(), source };
+        let connecting = TcpStream::connect((address.host.as_str(), address.port));
+        let stream = match tokio::time::timeout(CONNECT_TIME, connecting).await {
+            Ok(stream) => stream.map_err(unreachable)?,
+            Err(_) => return Err(unreachable(std::io::ErrorKind::TimedOut.into())),
+        };
+        stream.set_nodelay(true)?;
+        let stream: Box<dyn Stream> = match &address.roots {
+            Some(roots) => with_tls(stream, &address.host, roots).await?,
+            None => Box::new(stream),
+        };
+        let mut connection = Connection { wire: Wire::new(stream) };
+        connection.begin(address, replicates).await?;
+        Ok(connection)
+    }
+
+    async fn begin(&mut self, address: &Address, replicates: bool) -> Result<(), PostgresError> {
+        let own = [("user", address.user.as_str()), ("database", address.database.as_str())];
+        let replication = replicates.then_some(("replication", "database"));
+        let mut body = PROTOCOL.to_be_bytes().to_vec();
+        for (name, value) in own.into_iter().chain(SETTINGS).chain(replication) {
+            body.extend_from_slice(&[name.as_bytes(), b"\0", value.as_bytes(), b"\0"].concat());
+        }
+        body.push(0);
+        self.wire.send(None, &body).await?;
+        self.sign_in(address).await?;
+        loop {
+            match self.received().await? {
+                Frame { tag: b'Z', .. } => return Ok(()),
+                // Parameters of the server, and a key to cancel with.
+                Frame { tag: b'S' | b'K' | b'N', .. } => {}
+                frame => return Err(unexpected(&frame)),
+            }
+        }
+    }
+
+    async fn sign_in(&mut self, address: &Address) -> Result<(), PostgresError> {
+        let password = || {
+            let missing = "the database asks for a password: postgres://USER:PASSWORD@HOST/DATABASE";
+            address.password.as_deref().ok_or_else(|| PostgresError::SignIn(missing.to_owned()))
+        };
+        let mut proof = None;
+        let mut scram = None;
+        loop {
+            let frame = self.received().await?;
+            if frame.tag != b'R' {
+                return Err(unexpected(&frame));
+            }
+            let mut reader = Reader(&frame.body);
+            match reader.u32()? {
+                0 => return Ok(()),
+                3 => self.wire.send(Some(b'p'), &[password()?.as_bytes(), b"\0"].concat()).await?,
+                10 => {
+                    let begun = Scram::new(password()?)?;
+                    let first = begun.first();
+                    let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_be_bytes();
+                    let body = [scram::MECHANISM.as_bytes(), b"\0", &length, first.as_bytes()].concat();
+                    scram = Some(begun);
+                    self.wire.send(Some(b'p'), &body).await?;
+                }
+                11 if scram.is_some() => {
+                    let challenge = String::from_utf8_lossy(reader.0).into_owned();
+                    let (answer, expected) = scram.take().expect("it was begun").last(&challenge)?;
+                    proof = Some(expected);
+                    self.wire.send(Some(b'p'), answer.as_bytes()).await?;
+                }
+                12 => match proof.take() {
+                    Some(proof) => proof.check(&String::from_utf8_lossy(reader.0))?,
+                    None => return Err(unexpected(&frame)),
+                },
+                _ => {
+                    let reason = "the database asks for a way to sign in that is not known here: use scram-sha-256 in pg_hba.conf, \
+                                  and set the password anew with password_encryption = 'scram-sha-256'";
+                    return Err(PostgresError::SignIn(reason.to_owned()));
+                }
+            }
+        }
+    }
+
+    /// The next message; refusals are errors.
+    pub(super) async fn received(&mut self) -> Result<Frame, PostgresError> {
+        let frame = self.wire.receive().await?;
+        if frame.tag == b'E' { Err(refusal(&frame.body)?) } else { Ok(frame) }
+    }
+
+    /// The rows of a statement, or of several.
+    ///
+    /// # Errors
+    /// Those of the statement, and of the connection.
+    pub(crate) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, PostgresError> {
+        self.wire.send(Some(b'Q'), &[sql.as_bytes(), b"\0"].concat()).await?;
+        let (mut rows, mut failure) = (Vec::new(), None);
+        loop {
+            let frame = self.wire.receive().await?;
+            match frame.tag {
+                b'D' => rows.push(row(&frame.body)?),
+                b'E' => failure = Some(refusal(&frame.body)?),
+                b'Z' => return failure.map_or(Ok(rows), Err),
+                b'T' | b'C' | b'N' | b'S' | b'I' => {}
+                _ => return Err(unexpected(&frame)),
+            }
+        }
+    }
+
+    /// Begins a `COPY … TO STDOUT`, whose rows [`Connection::copied`] gives.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub(crate) async fn copy(&mut self, sql: &str) -> Result<(), PostgresError> {
+        self.wire.send(Some(b'Q'), &[sql.as_bytes(), b"\0"].concat()).await?;
+        match self.received().await? {
+            Frame { tag: b'H', .. } => Ok(()),
+            frame => Err(unexpected(&frame)),
+        }
+    }
+
+    /// The next row of a copy, as a line of its text form.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub(crate) async fn copied(&mut self) -> Result<Option<Bytes>, PostgresError> {
+        loop {
+            let frame = self.received().await?;
+            match frame.tag {
+                b'd' => return Ok(Some(frame.body)),
+                b'c' | b'C' | b'N' => {}
+                b'Z' => return Ok(None),
+                _ => return Err(unexpected(&frame)),
+            }
+        }
+    }
+}
+
+async fn with_tls(mut stream: TcpStream, host: &str, roots: &Path) -> Result<Box<dyn Stream>, PostgresError> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    stream.write_all(&[8u32.to_be_bytes(), ASKS_FOR_TLS.to_be_bytes()].concat()).await?;
+    if stream.read_u8().await? != b'S' {
+        return Err(PostgresError::SignIn("the database has no TLS, and `sslrootcert` asks for it".to_owned()));
+    }
+    let failed = |reason: String| PostgresError::Certificates { file: roots.display().to_string(), reason };
+    let mut trusted = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(roots).map_err(|error| failed(error.to_string()))? {
+        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+        trusted.add(certificate).map_err(|error| failed(error.to_string()))?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(error.to_string()))?
+        .with_root_certificates(trusted)
+        .with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
+    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
+}
+
+fn row(body: &[u8]) -> Result<Row, PostgresError> {
+    let mut reader = Reader(body);
+    let count = reader.u16()?;
+    let value = |_| match reader.u32()? {
+        u32::MAX => Ok(None),
+        length => Ok(Some(String::from_utf8_lossy(reader.bytes(length as usize)?).into_owned())),
+    };
+    (0..count).map(value).collect()
+}
+
+/// The error that a message describes.
+pub(super) fn refusal(body: &[u8]) -> Result<PostgresError, PostgresError> {
+    let mut reader = Reader(body);
+    let (mut code, mut message) = (String::new(), String::new());
+    loop {
+        match reader.u8()? {
+            0 => return Ok(PostgresError::Refused { code, message }),
+            b'C' => code = reader.text()?,
+            b'M' => message = reader.text()?,
+            b'D' | b'H' => message = format!("{message}. {}", reader.text()?),
+            _ => drop(reader.text()?),
+        }
+    }
+}
+
+pub(super) fn unexpected(frame: &Frame) -> PostgresError {
+    PostgresError::Unexpected(format!("a message `{}`", char::from(frame.tag).escape_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_are_quoted() {
+        assert_eq!(identifier("a\"b"), "\"a\"\"b\"");
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(literal("a\\b"), "E'a\\\\b'");
+    }
+
+    #[test]
+    fn rows_and_refusals_are_read() {
+        let body = [&[0, 3][..], &1u32.to_be_bytes(), b"x", &u32::MAX.to_be_bytes(), &0u32.to_be_bytes()].concat();
+        assert_eq!(row(&body).unwrap(), [Some("x".to_owned()), None, Some(String::new())]);
+        assert!(row(&body[..6]).is_err());
+        let error = refusal(b"SERROR\0C57P01\0Mgone\0Dreally\0\0").unwrap();
+        assert_eq!(error.to_string(), "the database refuses: gone. really (57P01)");
+        assert!(error.is_momentary());
+        assert!(!refusal(b"C42P01\0Mno table\0\0").unwrap().is_momentary());
+        assert!(refusal(b"C42").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! Passwords by SCRAM-SHA-256 (RFC 5802, RFC 7677): neither side sends the password, and both prove that they know it.
+
+use std::num::NonZeroU32;
+
+use aws_lc_rs::{digest, hmac, pbkdf2, rand};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::PostgresError;
+
+pub(super) const MECHANISM: &str = "SCRAM-SHA-256";
+/// No binding to a channel.
+const HEADER: &str = "n,,";
+const KEY_BYTES: usize = 32;
+/// More than this only keeps this side busy.
+const ITERATIONS_MAX: u32 = 10_000_000;
+
+/// One way to the other side's trust.
+pub(super) struct Scram {
+    /// Empty: the server takes the name that the connection began with.
+    user: String,
+    password: String,
+    nonce: String,
+}
+
+/// What the other side has to prove.
+pub(super) struct Proof(hmac::Tag);
+
+impl Scram {
+    /// # Errors
+    /// When the system has no random numbers.
+    pub(super) fn new(password: &str) -> Result<Scram, PostgresError> {
+        let mut nonce = [0; 18];
+        rand::fill(&mut nonce).map_err(|_| PostgresError::SignIn("the system has no random numbers".to_owned()))?;
+        Ok(Scram { user: String::new(), password: password.to_owned(), nonce: BASE64.encode(nonce) })
+    }
+
+    fn bare(&self) -> String {
+        format!("n={},r={}", self.user, self.nonce)
+    }
+
+    /// The first message.
+    pub(super) fn first(&self) -> String {
+        format!("{HEADER}{}", self.bare())
+    }
+
+    /// The answer to what the server sent, and what it has to prove.
+    pub(super) fn last(&self, challenge: &str) -> Result<(String, Proof), PostgresError> {
+        let part = |name: &str| {
+            let found = challenge.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+            found.ok_or_else(|| refused("its challenge is incomplete"))
+        };
+        let (nonce, salt) = (part("r")?, part("s")?);
+        let salt = BASE64.decode(salt).map_err(|_| refused("its salt cannot be read"))?;
+        let iterations: NonZeroU32 = part("i")?.parse().map_err(|_| refused("its count of rounds cannot be read"))?;
+        if !nonce.starts_with(&self.nonce) || iterations.get() > ITERATIONS_MAX {
+            return Err(refused("its challenge is not for this connection"));
+        }
+        let mut salted = [0; KEY_BYTES];
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, &salt, self.password.as_bytes(), &mut salted);
+        let client_key = sign(&salted, b"Client Key");
+        let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());
+        let without_proof = format!("c={},r={nonce}", BASE64.encode(HEADER));
+        let message = format!("{},{challenge},{without_proof}", self.bare());
+        let signature = sign(stored_key.as_ref(), message.as_bytes());
+        let proof: Vec<u8> = client_key.as_ref().iter().zip(signature.as_ref()).map(|(a, b)| a ^ b).collect();
+        let expected = sign(sign(&salted, b"Server Key").as_ref(), message.as_bytes());
+        Ok((format!("{without_proof},p={}", BASE64.encode(proof)), Proof(expected)))
+    }
+}
+
+impl Proof {
+    /// # Errors
+    /// When the server does not know the password.
+    pub(super) fn check(&self, message: &str) -> Result<(), PostgresError> {
+        let signature = message.strip_prefix("v=").and_then(|text| BASE64.decode(text).ok());
+        match signature {
+            Some(signature) if signature == self.0.as_ref() => Ok(()),
+            _ => Err(refused("it does not prove that it knows the password")),
+        }
+    }
+}
+
+fn sign(key: &[u8], message: &[u8]) -> hmac::Tag {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message)
+}
+
+fn refused(reason: &str) -> PostgresError {
+    PostgresError::SignIn(format!("the database cannot be trusted: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 7677.
+    #[test]
+    fn proofs_are_those_of_the_standard() {
+        let nonce = "rOprNGfwEbeRWgbNEkqO";
+        let scram = Scram { user: "user".to_owned(), password: "pencil".to_owned(), nonce: nonce.to_owned() };
+        assert_eq!(scram.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
+        let challenge = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+        let (answer, proof) = scram.last(challenge).unwrap();
+        let expected = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+        assert_eq!(answer, expected);
+        assert!(proof.check("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").is_ok());
+        assert!(proof.check("v=AAAA").is_err() && proof.check("e=other-error").is_err());
+        for forged in [&challenge.replace("r=rOpr", "r=xxxx"), "r=x", "", &challenge.replace("4096", "4000000000")] {
+            assert!(scram.last(forged).is_err(), "{forged}");
+        }
+        assert_ne!(Scram::new("a").unwrap().nonce, Scram::new("a").unwrap().nonce);
+    }
+}

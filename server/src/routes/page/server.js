@@ -1,0 +1,129 @@
+
+// The server: what it does at present, and where it announces finished batches.
+const SAMPLES = 60, SAMPLE_MS = 2000;
+
+// Lines of /metrics: name, labels, value.
+function readMetrics(text) {
+  return text.split('\n').filter(line => line && line[0] !== '#').map(line => {
+    const [, name, labels, value] = /^([^\s{]+)(?:\{(.*)\})? (\S+)$/.exec(line) || [];
+    const all = {};
+    for (const [, key, one] of (labels || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) all[key] = one;
+    return { name, labels: all, value: Number(value) };
+  }).filter(one => one.name);
+}
+
+const sum = (lines, name, fits = () => true) => lines.filter(one => one.name === 'lamina_' + name && fits(one.labels)).reduce((all, one) => all + one.value, 0);
+
+// Requests by how long they took, as sums up to each limit.
+function buckets(lines) {
+  const all = new Map();
+  for (const one of lines) {
+    if (one.name === 'lamina_http_response_time_seconds_bucket') all.set(Number(one.labels.le.replace('+Inf', 'Infinity')), (all.get(Number(one.labels.le.replace('+Inf', 'Infinity'))) || 0) + one.value);
+  }
+  return [...all].sort(([one], [other]) => one - other);
+}
+
+// The limit below which a share of the requests between two samples stayed, in ms; nothing where there was none.
+function quantile(before, now, share) {
+  const counts = now.map(([limit, count], place) => [limit, count - ((before[place] || [0, 0])[1])]);
+  const all = counts.length ? counts[counts.length - 1][1] : 0;
+  if (all <= 0) return null;
+  const [limit] = counts.find(([, count]) => count >= share * all);
+  return Number.isFinite(limit) ? limit * 1000 : counts[counts.length - 2][0] * 1000;
+}
+
+const CHARTS = [
+  ['requests a second', (now, before, seconds) => (now.requests - before.requests) / seconds],
+  ['99 of 100 answered within, ms', (now, before) => quantile(before.buckets, now.buckets, 0.99)],
+  ['searches that run or wait', now => now.searches],
+  ['tasks that wait', now => now.tasks],
+  ['documents', now => now.documents],
+  ['database, bytes', now => now.bytes],
+];
+
+async function sample() {
+  const headers = {}, key = sessionStorage.getItem('key');
+  if (key) headers.Authorization = 'Bearer ' + key;
+  const answer = await fetch('/metrics', { headers }).catch(() => { throw new Away(); });
+  if (!answer.ok) throw new Refusal(answer.status, await answer.json().catch(() => ({})));
+  const lines = readMetrics(await answer.text());
+  return { at: performance.now(), requests: sum(lines, 'http_requests_total'), buckets: buckets(lines),
+    searches: sum(lines, 'searches_running') + sum(lines, 'searches_waiting_to_be_processed'),
+    tasks: sum(lines, 'nb_tasks', labels => labels.kind === 'statuses' && OPEN_TASK.includes(labels.value)),
+    documents: sum(lines, 'index_docs_count'), bytes: sum(lines, 'db_size_bytes') };
+}
+
+function chart(title, values, show) {
+  // An SVG element of HTML knows its namespace.
+  const holder = new DOMParser().parseFromString('<svg><polyline></polyline></svg>', 'text/html');
+  const svg = document.adoptNode(holder.querySelector('svg')), line = svg.firstChild;
+  svg.setAttribute('viewBox', '0 0 240 60');
+  svg.setAttribute('preserveAspectRatio', 'none');
+  svg.setAttribute('role', 'img');
+  const known = values.filter(value => value !== null), most = Math.max(...known, 0) || 1;
+  svg.setAttribute('aria-label', title + (known.length ? ', at most ' + show(most) : ''));
+  const points = values.map((value, place) => value === null ? null : (240 - (values.length - 1 - place) * 240 / (SAMPLES - 1)).toFixed(1) + ',' + (57 - 54 * value / most).toFixed(1));
+  line.setAttribute('points', points.filter(Boolean).join(' '));
+  svg.append(line);
+  const last = known.length ? show(known[known.length - 1]) : '–';
+  return named('figure', 'chart', node('figcaption', null, named('span', 'faint', title), ' ', node('b', last)), svg);
+}
+
+function draw(samples) {
+  const pairs = samples.slice(1).map((now, place) => [now, samples[place], (now.at - samples[place].at) / 1000]);
+  return CHARTS.map(([title, of]) => {
+    const show = title.endsWith('bytes') ? human : value => value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+    return chart(title.replace(', bytes', ''), pairs.map(pair => of(...pair)), show);
+  });
+}
+
+async function charts(place) {
+  const samples = state.samples = state.samples || [];
+  while (state.view === 'server' && place.isConnected) {
+    try {
+      samples.push(await sample());
+    } catch (error) {
+      if (error.code !== 'feature_not_enabled') throw error;
+      const on = button('Switch metrics on', async () => { await ask('PATCH', '/experimental-features', { metrics: true }); await view('server'); });
+      place.replaceChildren(node('p', 'Figures of the server are off.'), on);
+      return;
+    }
+    samples.splice(0, samples.length - SAMPLES - 1);
+    place.replaceChildren(...draw(samples));
+    await new Promise(done => setTimeout(done, samples.length < 3 ? SAMPLE_MS / 4 : SAMPLE_MS));
+  }
+}
+
+async function webhooks() {
+  const found = await ask('GET', '/webhooks?limit=100');
+  const url = entry('Address'), name = entry('Name of a header, if any'), value = entry('Its value');
+  url.className = 'filter';
+  const create = button('Create', async () => {
+    await ask('POST', '/webhooks', { url: url.value, ...(name.value ? { headers: { [name.value]: value.value } } : {}) });
+    await view('server');
+  });
+  return [named('p', 'row', url, name, value, create), table(['address', 'headers', ''], found.results.map(one => {
+    const remove = one.isEditable ? button('Delete …', async () => {
+      if (confirm('Delete the webhook ' + one.url + '?')) { await ask('DELETE', route('webhooks', one.uuid)); await view('server'); }
+    }) : named('span', 'faint', 'set by an option');
+    return [one.url, Object.keys(one.headers || {}).join(', '), remove];
+  }))];
+}
+
+// What a key may not see is left out, with a word.
+const orRefusal = work => work().catch(error => {
+  if (error instanceof Refusal) return [named('p', 'faint', error.message)];
+  throw error;
+});
+
+pages.server = async fill => {
+  const [version, stats] = await Promise.all(['/version', '/stats'].map(path => ask('GET', path).catch(error => { if (error instanceof Refusal) return {}; throw error; })));
+  const facts = [['version', version.pkgVersion], ['commit', (version.commitSha || '').slice(0, 12)], ['database', stats.databaseSize === undefined ? null : human(stats.databaseSize)],
+    ['last change', when(stats.lastUpdate)], ['replica', state.replica ? 'generation ' + state.replica.generation + (state.replica.lag === null ? '' : ', ' + state.replica.lag + ' ms behind') : null]];
+  const place = named('div', 'charts');
+  const docs = node('a', 'All routes');
+  docs.href = '/docs';
+  fill(node('p', null, docs), table(facts.filter(([, value]) => value).map(([name]) => name), [facts.filter(([, value]) => value).map(([, value]) => value)]),
+    node('h2', 'At present'), place, node('h2', 'Webhooks'), node('p', 'The server sends what finished batches did to these addresses.'), ...await orRefusal(webhooks));
+  orRefusal(() => charts(place).then(() => [])).then(parts => { if (parts.length) place.replaceChildren(...parts); }, error => shown(() => { throw error; }));
+};

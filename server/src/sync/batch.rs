@@ -1,0 +1,251 @@
+//! Changes of rows, put together until they are sent: of each row the last.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::postgres::{Cell, Column, Kind, Types};
+
+/// What becomes of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Document {
+    /// The JSON of each column.
+    Whole(Vec<Option<String>>),
+    /// The same, but for columns that did not change.
+    Part(Vec<Option<String>>),
+    Gone,
+}
+
+/// What is sent for some changes: lines of documents that are replaced, of documents that are merged, and an array of ids. Each id is
+/// in one of them at most.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Bodies {
+    pub(super) whole: Vec<u8>,
+    pub(super) part: Vec<u8>,
+    pub(super) gone: Vec<u8>,
+}
+
+/// How rows of a table become documents.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Names of fields, as JSON.
+    names: Vec<String>,
+    kinds: Vec<Kind>,
+    /// Where the key is.
+    key: usize,
+}
+
+impl Shape {
+    /// `None` where no column is the key.
+    pub(super) fn new(columns: &[Column], key: &str, types: &Types) -> Option<Shape> {
+        Some(Shape {
+            names: columns.iter().map(|column| Value::from(column.name.as_str()).to_string()).collect(),
+            kinds: columns.iter().map(|column| types.kind(column.kind)).collect(),
+            key: columns.iter().position(|column| column.name == key)?,
+        })
+    }
+
+    /// Whether a row of so many columns can be one.
+    pub(super) fn fits(&self, columns: usize) -> bool {
+        columns == self.names.len()
+    }
+
+    /// The text of the key.
+    pub(super) fn key_text<'r>(&self, row: &'r [Cell]) -> Option<&'r str> {
+        match row.get(self.key)? {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The key, as JSON.
+    pub(super) fn key(&self, row: &[Cell]) -> Option<String> {
+        self.key_text(row).map(|text| self.kinds[self.key].json(text))
+    }
+
+    fn values(&self, row: &[Cell]) -> Vec<Option<String>> {
+        let cells = row.iter().zip(&self.kinds);
+        let value = |(cell, kind): (&Cell, &Kind)| match cell {
+            Cell::Null => Some("null".to_owned()),
+            Cell::Unchanged => None,
+            Cell::Text(text) => Some(kind.json(text)),
+        };
+        cells.map(value).collect()
+    }
+
+    /// A line with what is there of a document.
+    fn write(&self, values: &[Option<String>], out: &mut Vec<u8>) {
+        let fields = self.names.iter().zip(values).filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        for (place, (name, value)) in fields.enumerate() {
+            out.push(if place == 0 { b'{' } else { b',' });
+            out.extend_from_slice(name.as_bytes());
+            out.push(b':');
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// A line of a whole row.
+    pub(super) fn line(&self, row: &[Cell], out: &mut Vec<u8>) {
+        self.write(&self.values(row), out);
+    }
+}
+
+/// Changes of rows that all have the same shape.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// In the order in which they were first changed.
+    documents: Vec<(String, Document)>,
+    places: HashMap<String, usize>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// About the size of what will be sent.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The row with this key is so.
+    pub(super) fn put(&mut self, shape: &Shape, key: String, row: &[Cell]) {
+        let values = shape.values(row);
+        self.bytes += values.iter().flatten().map(|value| value.len() + 16).sum::<usize>();
+        let document = match (values.iter().all(Option::is_some), self.of(&key)) {
+            (true, _) => Document::Whole(values),
+            (false, Some(Document::Whole(before))) => Document::Whole(over(before, values)),
+            (false, Some(Document::Part(before))) => Document::Part(over(before, values)),
+            (false, Some(Document::Gone) | None) => Document::Part(values),
+        };
+        self.set(key, document);
+    }
+
+    /// There is no row with this key.
+    pub(super) fn remove(&mut self, key: String) {
+        self.bytes += key.len() + 16;
+        self.set(key, Document::Gone);
+    }
+
+    fn of(&self, key: &str) -> Option<&Document> {
+        self.places.get(key).map(|place| &self.documents[*place].1)
+    }
+
+    fn set(&mut self, key: String, document: Document) {
+        match self.places.get(&key) {
+            Some(place) => self.documents[*place].1 = document,
+            None => {
+                self.places.insert(key.clone(), self.documents.len());
+                self.documents.push((key, document));
+            }
+        }
+    }
+
+    /// What there is to send.
+    pub(super) fn bodies(&self, shape: &Shape) -> Bodies {
+        let mut bodies = Bodies::default();
+        for (key, document) in &self.documents {
+            match document {
+                Document::Whole(values) => shape.write(values, &mut bodies.whole),
+                Document::Part(values) => shape.write(values, &mut bodies.part),
+                Document::Gone => {
+                    bodies.gone.push(if bodies.gone.is_empty() { b'[' } else { b',' });
+                    bodies.gone.extend_from_slice(key.as_bytes());
+                }
+            }
+        }
+        if !bodies.gone.is_empty() {
+            bodies.gone.push(b']');
+        }
+        bodies
+    }
+}
+
+/// New values over those before, which stay where nothing is new.
+fn over(before: &[Option<String>], new: Vec<Option<String>>) -> Vec<Option<String>> {
+    new.into_iter().zip(before).map(|(new, before)| new.or_else(|| before.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        let columns = [("id", 23), ("title", 25), ("note", 25)];
+        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind });
+        Shape::new(&columns, "id", &Types::default()).unwrap()
+    }
+
+    fn row(cells: [&str; 3]) -> Vec<Cell> {
+        let cell = |text: &str| match text {
+            "-" => Cell::Unchanged,
+            "∅" => Cell::Null,
+            text => Cell::Text(text.to_owned()),
+        };
+        cells.map(cell).to_vec()
+    }
+
+    /// What is sent for rows, and for keys that are gone.
+    fn sent(changes: &[Result<[&str; 3], &str>]) -> [String; 3] {
+        let (shape, mut batch) = (shape(), Batch::default());
+        for change in changes {
+            match change {
+                Ok(cells) => {
+                    let row = row(*cells);
+                    batch.put(&shape, shape.key(&row).unwrap(), &row);
+                }
+                Err(key) => batch.remove((*key).to_owned()),
+            }
+        }
+        let bodies = batch.bodies(&shape);
+        [bodies.whole, bodies.part, bodies.gone].map(|body| String::from_utf8(body).unwrap())
+    }
+
+    #[test]
+    fn the_last_change_of_a_row_counts() {
+        assert_eq!(sent(&[]), ["", "", ""]);
+        let [whole, part, gone] = sent(&[
+            Ok(["2", "b", "∅"]),
+            Ok(["1", "a", "n"]),
+            Ok(["2", "c", "m"]),
+            Err("3"),
+            Ok(["4", "d", "-"]),
+            Err("5"),
+            Ok(["5", "e", "o"]),
+            Ok(["6", "f", "p"]),
+            Err("6"),
+        ]);
+        assert_eq!(
+            whole,
+            "{\"id\":2,\"title\":\"c\",\"note\":\"m\"}\n{\"id\":1,\"title\":\"a\",\"note\":\"n\"}\n{\"id\":5,\"title\":\"e\",\"note\":\"o\"}\n"
+        );
+        assert_eq!(part, "{\"id\":4,\"title\":\"d\"}\n");
+        assert_eq!(gone, "[3,6]");
+    }
+
+    #[test]
+    fn what_did_not_change_stays() {
+        let [whole, part, _] = sent(&[Ok(["1", "a", "n"]), Ok(["1", "b", "-"])]);
+        assert_eq!((whole.as_str(), part.as_str()), ("{\"id\":1,\"title\":\"b\",\"note\":\"n\"}\n", ""));
+        let [whole, part, _] = sent(&[Ok(["1", "a", "-"]), Ok(["1", "-", "n"])]);
+        assert_eq!((whole.as_str(), part.as_str()), ("", "{\"id\":1,\"title\":\"a\",\"note\":\"n\"}\n"));
+    }
+
+    #[test]
+    fn shapes_have_a_key() {
+        let columns = [Column { name: "a\"b".to_owned(), kind: 25 }];
+        assert!(Shape::new(&columns, "id", &Types::default()).is_none());
+        let shape = Shape::new(&columns, "a\"b", &Types::default()).unwrap();
+        let mut line = Vec::new();
+        shape.line(&[Cell::Text("x".to_owned())], &mut line);
+        assert_eq!(line, b"{\"a\\\"b\":\"x\"}\n");
+        assert!(shape.fits(1) && !shape.fits(2));
+        assert_eq!(shape.key(&[Cell::Null]), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! `lamina sync`: an index that follows a table of PostgreSQL.
+//!
+//! First the rows of one state of the table ([`snapshot`]), then every change that is committed after it ([`follow`]). Where it is,
+//! only the database knows, in a replication slot: it moves on when the tasks of a change have ended, so that a change is carried
+//! out again after a crash of any of the three, and never lost ([decision
+//! 0079](../../../docs/decisions/0079-following-a-table.md)).
+
+mod batch;
+mod destination;
+mod follow;
+mod snapshot;
+mod source;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use thiserror::Error;
+
+use crate::client::{ClientError, ServerArgs, run_to_end};
+use crate::console;
+use crate::postgres::{Address, PostgresError};
+use destination::Destination;
+use source::Source;
+
+const BACKOFF_FIRST: Duration = Duration::from_millis(200);
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+/// Follow a table of PostgreSQL: load its rows into an index, then every change as it is committed.
+#[derive(Debug, Clone, Args)]
+pub struct SyncArgs {
+    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with TLS `?sslrootcert=FILE`. The user owns the table and
+    /// may replicate.
+    #[arg(env = "SVC_SYNC_DATABASE", hide_env_values = true, value_name = "URL")]
+    database: String,
+    /// The table, perhaps with its schema: `films`, `shop.films`. Its primary key is one column.
+    #[arg(short, long, value_name = "NAME")]
+    table: String,
+    /// The index, which holds this table and nothing else; it is created when absent.
+    #[arg(short, long, value_name = "UID")]
+    index: String,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Name of the replication slot, and of the publication; `lamina_` and the index when absent.
+    #[arg(long, value_name = "NAME")]
+    slot: Option<String>,
+    /// Load the whole table again, whatever was followed so far.
+    #[arg(long)]
+    again: bool,
+    /// End when everything that is committed now can be found.
+    #[arg(long)]
+    once: bool,
+    /// Remove slot and publication from the database, and end. A slot that is not followed makes the database keep its log.
+    #[arg(long, conflicts_with_all = ["again", "once"])]
+    remove: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Why it cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum SyncError {
+    #[error("the database: {0}")]
+    Address(String),
+    #[error(transparent)]
+    Database(#[from] PostgresError),
+    #[error(transparent)]
+    Server(#[from] ClientError),
+    #[error("{0}")]
+    Table(String),
+    #[error("the index `{index}` has the primary key `{has}`, and the table `{wants}`: give another --index")]
+    PrimaryKey { index: String, has: String, wants: String },
+    #[error("task {uid} {status}: {message}\nNothing is confirmed to the database: mend the cause, and start again")]
+    Task { uid: u64, status: String, message: String },
+    #[error("the server does not know any more what became of task {0}: start again")]
+    LostTask(u64),
+}
+
+/// What it says while it works.
+#[derive(Clone, Copy, Debug)]
+struct Voice {
+    is_quiet: bool,
+}
+
+impl Voice {
+    fn say(self, text: std::fmt::Arguments<'_>) {
+        if !self.is_quiet {
+            console::line(text);
+        }
+    }
+}
+
+/// Follows until it is stopped, or until something fails that does not pass by itself.
+pub fn run(args: &SyncArgs) -> ExitCode {
+    match run_to_end(follow_patiently(args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::line(format_args!("lamina sync: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn follow_patiently(args: &SyncArgs) -> Result<(), SyncError> {
+    let address: Address = args.database.parse().map_err(SyncError::Address)?;
+    let voice = Voice { is_quiet: args.quiet };
+    let mut progress = Progress { is_known: false, is_again: args.again };
+    let mut backoff = BACKOFF_FIRST;
+    loop {
+        let start = Instant::now();
+        match attempt(args, &address, voice, &mut progress).await {
+            // At the beginning the address is wrong most often, or the database was not started.
+            Err(SyncError::Database(error)) if error.is_momentary() && progress.is_known => {
+                voice.say(format_args!("{error}; trying again"));
+            }
+            ended => return ended,
+        }
+        backoff = if start.elapsed() > BACKOFF_MAX { BACKOFF_FIRST } else { (backoff * 2).min(BACKOFF_MAX) };
+        tokio::time::sleep(backoff).await;
+    }
+}
+
+/// What one attempt leaves to the next.
+struct Progress {
+    /// Whether the database has answered.
+    is_known: bool,
+    /// Whether the table is still to be loaded again.
+    is_again: bool,
+}
+
+/// From a connection to its end.
+async fn attempt(args: &SyncArgs, address: &Address, voice: Voice, progress: &mut Progress) -> Result<(), SyncError> {
+    let (source, mut connection) = Source::open(address, args).await?;
+    progress.is_known = true;
+    if args.remove {
+        source.remove(&mut connection).await?;
+        voice.say(format_args!("removed the slot and the publication {}", source.slot));
+        return Ok(());
+    }
+    let destination = Destination::new(&args.server, &args.index, &source.key, voice)?;
+    destination.prepare().await?;
+    if progress.is_again {
+        source.drop_slot(&mut connection).await?;
+        progress.is_again = false;
+    }
+    if !source.has_slot(&mut connection).await? {
+        source.publish(&mut connection).await?;
+        snapshot::load(&source, &destination, voice).await?;
+    }
+    let until = match args.once {
+        true => Some(source.present(&mut connection).await?),
+        false => None,
+    };
+    drop(connection);
+    follow::follow(source, &destination, voice, until).await
+}

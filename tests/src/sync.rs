@@ -1,0 +1,315 @@
+//! `lamina sync`, with a database that only says what PostgreSQL says. `scripts/test-sync.py` has a real one.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::server::{Server, UNREACHABLE, binary};
+
+/// What the database knows, and hears from its clients.
+#[derive(Default)]
+struct State {
+    /// Whether the lasting slot is there.
+    has_slot: bool,
+    has_publication: bool,
+    /// What it answers instead, by a part of a statement: rows.
+    instead: Vec<(&'static str, Vec<Vec<&'static str>>)>,
+    /// Changes that come over replication, and the place behind each.
+    changes: Vec<Vec<u8>>,
+    /// The places that were confirmed, each with what the server held then.
+    confirmed: Vec<(u64, u64)>,
+    /// Where the number of documents is asked.
+    server: String,
+}
+
+/// Behind everything.
+const END: u64 = 1000;
+
+#[derive(Clone)]
+struct Database {
+    state: Arc<Mutex<State>>,
+    port: u16,
+}
+
+impl Database {
+    fn start(state: State) -> Database {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("a bound address").port();
+        let database = Database { state: Arc::new(Mutex::new(state)), port };
+        let own = database.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let own = own.clone();
+                std::thread::spawn(move || own.serve(stream));
+            }
+        });
+        database
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panicked")
+    }
+
+    /// Until the client is gone.
+    fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length).ok()?;
+        read(&mut stream, u32::from_be_bytes(length) as usize - 4)?;
+        let password = [&b"R"[..], &8u32.to_be_bytes(), &3u32.to_be_bytes()].concat();
+        stream.write_all(&password).ok()?;
+        let (tag, body) = message(&mut stream)?;
+        assert_eq!((tag, &body[..]), (b'p', &b"se cret\0"[..]));
+        send(&mut stream, b'R', &0u32.to_be_bytes())?;
+        send(&mut stream, b'S', b"server_version\x0015\0")?;
+        send(&mut stream, b'Z', b"I")?;
+        loop {
+            let (tag, body) = message(&mut stream)?;
+            if tag != b'Q' {
+                return None;
+            }
+            let sql = String::from_utf8(body).expect("text").trim_end_matches('\0').to_owned();
+            if sql.starts_with("START_REPLICATION") {
+                return self.replicate(stream);
+            }
+            if sql.starts_with("COPY") {
+                send(&mut stream, b'H', &[0, 0, 0])?;
+                for line in ["1\tAlien\t1979\t{a,\"b c\"}\n", "2\ta\\tb\t\\N\t\\N\n", "3\tUp\t2009\t{}\n"] {
+                    send(&mut stream, b'd', line.as_bytes())?;
+                }
+                send(&mut stream, b'c', b"")?;
+            }
+            for row in self.answer(&sql) {
+                let mut body = u16::try_from(row.len()).expect("a few").to_be_bytes().to_vec();
+                for value in row {
+                    body.extend_from_slice(&u32::try_from(value.len()).expect("short").to_be_bytes());
+                    body.extend_from_slice(value.as_bytes());
+                }
+                send(&mut stream, b'D', &body)?;
+            }
+            send(&mut stream, b'C', b"DONE\0")?;
+            send(&mut stream, b'Z', b"I")?;
+        }
+    }
+
+    fn answer(&self, sql: &str) -> Vec<Vec<&'static str>> {
+        let mut state = self.state();
+        if let Some((_, rows)) = state.instead.iter().find(|(part, _)| sql.contains(part)) {
+            return rows.clone();
+        }
+        let columns = || vec![vec!["id", "20"], vec!["title", "25"], vec!["year", "23"], vec!["tags", "1009"]];
+        match sql {
+            "SHOW wal_level" => vec![vec!["logical"]],
+            _ if sql.contains("pg_copy_logical_replication_slot") => {
+                state.has_slot = true;
+                vec![vec![""]]
+            }
+            _ if sql.contains("pg_drop_replication_slot") => {
+                state.has_slot = false;
+                vec![]
+            }
+            _ if sql.contains("FROM pg_replication_slots") && state.has_slot => {
+                vec![vec!["pgoutput", "shop", "reserved"]]
+            }
+            _ if sql.contains("to_regclass('films')") => vec![vec!["16393", "public", "films", "d"]],
+            _ if sql.contains("indisprimary") => vec![vec!["id"]],
+            _ if sql.contains("FROM pg_attribute") => columns(),
+            _ if sql.starts_with("CREATE PUBLICATION") || sql.starts_with("DROP PUBLICATION") => {
+                state.has_publication = sql.starts_with("CREATE");
+                vec![]
+            }
+            _ if sql.contains("FROM pg_publication_tables") && state.has_publication => vec![vec!["1"]],
+            _ if sql.contains("FROM pg_publication WHERE") && state.has_publication => vec![vec!["1"]],
+            _ if sql.starts_with("CREATE_REPLICATION_SLOT") => vec![vec!["loading", "0/1", "snapshot-1", "pgoutput"]],
+            "SELECT pg_current_wal_flush_lsn()" => vec![vec!["0/3E8"]],
+            _ => vec![],
+        }
+    }
+
+    fn replicate(&self, mut stream: TcpStream) -> Option<()> {
+        send(&mut stream, b'W', &[0, 0, 0])?;
+        let changes = self.state().changes.clone();
+        for change in changes {
+            send(&mut stream, b'd', &[&b"w"[..], &[0; 24], &change].concat())?;
+        }
+        loop {
+            let (tag, body) = message(&mut stream)?;
+            assert_eq!((tag, body[0], body.len()), (b'd', b'r', 34));
+            let place = u64::from_be_bytes(body[9..17].try_into().expect("eight bytes"));
+            let url = format!("{}/indexes/films/stats", self.state().server);
+            let held = reqwest::blocking::get(url).ok().and_then(|answer| answer.json::<Value>().ok());
+            let held = held.and_then(|stats| stats["numberOfDocuments"].as_u64()).unwrap_or_default();
+            self.state().confirmed.push((place, held));
+            if body[33] == 1 {
+                send(&mut stream, b'd', &[&b"k"[..], &END.to_be_bytes(), &[0; 9]].concat())?;
+            }
+        }
+    }
+}
+
+fn read(stream: &mut TcpStream, count: usize) -> Option<Vec<u8>> {
+    let mut body = vec![0; count];
+    stream.read_exact(&mut body).ok()?;
+    Some(body)
+}
+
+fn message(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let head = read(stream, 5)?;
+    let length = u32::from_be_bytes(head[1..].try_into().expect("four bytes"));
+    Some((head[0], read(stream, length as usize - 4)?))
+}
+
+fn send(stream: &mut TcpStream, tag: u8, body: &[u8]) -> Option<()> {
+    let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
+    stream.write_all(&[&[tag][..], &length, body].concat()).ok()
+}
+
+/// A row of a change: `∅` is null, `-` did not change.
+fn tuple(cells: [&str; 4]) -> Vec<u8> {
+    let mut body = 4u16.to_be_bytes().to_vec();
+    for cell in cells {
+        match cell {
+            "∅" => body.push(b'n'),
+            "-" => body.push(b'u'),
+            text => {
+                body.push(b't');
+                body.extend_from_slice(&u32::try_from(text.len()).expect("short").to_be_bytes());
+                body.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    body
+}
+
+/// A change of the table, with the letters before its rows.
+fn change(kind: u8, rows: &[(u8, [&str; 4])]) -> Vec<u8> {
+    let rows = rows.iter().flat_map(|(letter, cells)| [vec![*letter], tuple(*cells)].concat());
+    [kind].into_iter().chain(16_393u32.to_be_bytes()).chain(rows).collect()
+}
+
+/// What surrounds the changes of a transaction that ends at `end`.
+fn transaction(end: u64, changes: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let begin = [&b"B"[..], &[0; 20]].concat();
+    let commit = [&b"C"[..], &[0; 9], &end.to_be_bytes(), &[0; 8]].concat();
+    [&[begin][..], changes, &[commit]].concat()
+}
+
+fn sync(database: &Database, url: &str, more: &[&str]) -> Output {
+    let source = format!("postgres://me:se%20cret@127.0.0.1:{}/shop", database.port);
+    let mut command = Command::new(binary());
+    command.args(["sync", &source, "--table", "films", "--index", "films", "--url", url]).args(more);
+    command.stdin(Stdio::null()).output().expect("the binary starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+#[track_caller]
+fn wait_until(is_so: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("it does not come to that");
+}
+
+#[test]
+fn an_index_follows_a_table() {
+    let server = Server::start();
+    let changes = [
+        transaction(
+            100,
+            &[
+                change(b'I', &[(b'N', ["4", "Heat", "1995", "∅"])]),
+                change(b'U', &[(b'N', ["1", "Alien 1", "-", "-"])]),
+                change(b'U', &[(b'K', ["2", "∅", "∅", "∅"]), (b'N', ["5", "moved", "∅", "{x}"])]),
+            ],
+        ),
+        transaction(
+            200,
+            &[change(b'D', &[(b'K', ["3", "∅", "∅", "∅"])]), change(b'I', &[(b'N', ["6", "gone", "1", "∅"])])],
+        ),
+        transaction(300, &[change(b'D', &[(b'K', ["6", "∅", "∅", "∅"])])]),
+    ];
+    let state = State { changes: changes.concat(), server: server.url.clone(), ..State::default() };
+    let database = Database::start(state);
+    let output = sync(&database, &server.url, &["--once"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("loaded 3 rows"), "{}", said(&output));
+    let documents = server.post("/indexes/films/documents/fetch", json!({"limit": 100})).ok()["results"].clone();
+    let mut documents: Vec<Value> = documents.as_array().expect("a list").clone();
+    documents.sort_by_key(|document| document["id"].as_u64());
+    let expected = json!([
+        {"id": 1, "title": "Alien 1", "year": 1979, "tags": ["a", "b c"]},
+        {"id": 4, "title": "Heat", "year": 1995, "tags": null},
+        {"id": 5, "title": "moved", "year": null, "tags": ["x"]},
+    ]);
+    assert_eq!(Value::Array(documents), expected);
+    assert_eq!(server.get("/indexes/films").ok()["primaryKey"], "id");
+    // A place is confirmed when everything before it can be found, never earlier, and in the end all of it.
+    // The last word of the command is read after its end.
+    wait_until(|| database.state().confirmed.last().is_some_and(|(place, _)| *place == END));
+    let confirmed = std::mem::take(&mut database.state().confirmed);
+    let wanted = |place: u64| if place < 300 { 4 } else { 3 };
+    assert!(confirmed.iter().all(|(place, held)| *place == 0 || *held == wanted(*place)), "{confirmed:?}");
+
+    // The next start goes on from the slot. Changes that come again do no harm.
+    let output = sync(&database, &server.url, &["--once", "--quiet"]);
+    assert_eq!((output.status.success(), said(&output).as_str()), (true, ""));
+    assert_eq!(server.get("/indexes/films/stats").ok()["numberOfDocuments"], 3);
+    // Loaded again: documents that are no row go.
+    server.add("films", json!([{"id": 77, "title": "no row"}]));
+    database.state().changes.clear();
+    let output = sync(&database, &server.url, &["--again", "--once"]);
+    assert!(
+        said(&output).contains("loaded 3 rows") && said(&output).contains("removed 3 documents"),
+        "{}",
+        said(&output)
+    );
+    let titles = server.post("/indexes/films/documents/fetch", json!({"fields": ["title"]})).ok();
+    assert_eq!(titles["total"], 3, "{titles}");
+
+    let output = sync(&database, &server.url, &["--remove"]);
+    assert!(output.status.success() && !database.state().has_slot && !database.state().has_publication);
+}
+
+#[test]
+fn what_cannot_be_followed_is_said() {
+    let server = Server::start();
+    let refused = |instead: &[(&'static str, Vec<Vec<&'static str>>)], more: &[&str], reason: &str| {
+        let database = Database::start(State { instead: instead.to_vec(), ..State::default() });
+        let output = sync(&database, &server.url, more);
+        let said = said(&output);
+        assert!(!output.status.success() && said.contains(reason), "{reason}: {said}");
+        assert!(!said.contains("se cret") && !said.contains("se%20cret"), "{said}");
+    };
+    refused(&[("wal_level", vec![vec!["replica"]])], &[], "set wal_level = logical");
+    refused(&[("to_regclass", vec![])], &[], "the database `shop` has no table `films`");
+    refused(&[("to_regclass", vec![vec!["1", "public", "films", "n"]])], &[], "REPLICA IDENTITY DEFAULT");
+    refused(&[("indisprimary", vec![])], &[], "has no primary key");
+    refused(&[("indisprimary", vec![vec!["a"], vec!["b"]])], &[], "has 2 columns");
+    refused(
+        &[("FROM pg_replication_slots", vec![vec!["test_decoding", "shop", "reserved"]])],
+        &[],
+        "give another --slot",
+    );
+    refused(&[("FROM pg_replication_slots", vec![vec!["pgoutput", "shop", "lost"]])], &[], "--again");
+    refused(&[("pg_publication_tables", vec![])], &[], "does not have the table");
+    refused(&[], &["--slot", "Not This"], "`Not This` is no name of a slot");
+    let database = Database::start(State::default());
+    let output = sync(&database, UNREACHABLE, &[]);
+    assert!(said(&output).contains("nothing answers on http://127.0.0.1:1"), "{}", said(&output));
+    let other = Server::start();
+    other.post("/indexes?wait=searchable", json!({"uid": "films", "primaryKey": "isbn"}));
+    let output = sync(&database, &other.url, &[]);
+    assert!(said(&output).contains("has the primary key `isbn`, and the table `id`"), "{}", said(&output));
+    let mut command = Command::new(binary());
+    let output =
+        command.args(["sync", "postgres://a:secret@127.0.0.1:1/x", "--table", "t", "--index", "i"]).output().unwrap();
+    assert!(said(&output).contains("nothing answers on 127.0.0.1:1") && !said(&output).contains("secret"));
+}
