@@ -57,6 +57,23 @@ impl Features {
         shown(&self.on.read())
     }
 
+    /// Takes the switches of the server that this one follows; those of `presets` stay on. Blocks until the file is durable.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changes then.
+    pub(crate) fn follow(&self, switches: &Map<String, Value>, presets: &[Feature]) -> ApiResult<()> {
+        let _one_at_a_time = self.writing.lock();
+        let mut on = switches_of(switches);
+        if on != *self.on.read() {
+            write_durably(&self.path, &Value::Object(shown(&on)).to_string())?;
+        }
+        for preset in presets {
+            on[*preset as usize] = true;
+        }
+        *self.on.write() = on;
+        Ok(())
+    }
+
     /// Turns the switches that `body` names; blocks until the file is durable.
     ///
     /// # Errors
@@ -99,12 +116,16 @@ fn shown(on: &Switches) -> Map<String, Value> {
 }
 
 fn read(path: &Path) -> io::Result<Switches> {
-    let stored: Map<String, Value> = serde_json::from_str(&fs::read_to_string(path)?)?;
+    Ok(switches_of(&serde_json::from_str(&fs::read_to_string(path)?)?))
+}
+
+/// What is not known is left out, what is not there is off.
+fn switches_of(stored: &Map<String, Value>) -> Switches {
     let mut on = Switches::default();
     for feature in Feature::ALL {
         on[*feature as usize] = stored.get(feature.name()).and_then(Value::as_bool).unwrap_or(false);
     }
-    Ok(on)
+    on
 }
 
 #[cfg(test)]

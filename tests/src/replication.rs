@@ -135,6 +135,41 @@ fn keys_of_the_writer_open_its_replicas() {
     drop(writer);
 }
 
+/// What belongs to no index comes over too, and is there after a takeover by hand.
+#[test]
+fn aliases_rules_switches_and_webhooks_come_over() {
+    let group = Group::new();
+    let (writer, mut replica) = (group.writer(), group.replica());
+    writer.add("films-1", json!([film(1, "Alien")]));
+    writer.add("films-2", json!([film(2, "Alien again"), film(3, "Aliens in the attic")]));
+    writer.patch("/experimental-features", json!({"dynamicSearchRules": true, "network": true})).ok();
+    let hook = json!({"url": "https://example.org/hook", "headers": {"Authorization": "very secret"}});
+    writer.post("/webhooks", hook).ok();
+    writer.patch("/network", json!({"self": "here", "remotes": {"here": {"url": "http://127.0.0.1:1"}}})).ok();
+    writer.done(&writer.put("/aliases/films", json!({"indexUid": "films-1"})));
+    let pin = json!({"selector": {"indexUid": "films-2", "id": "3"}, "action": {"type": "pin", "position": 0}});
+    let task = writer.done(&writer.patch("/dynamic-search-rules/attic", json!({"actions": [pin]})));
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=alien")["hits"][0]["id"], 1);
+    // All of it moves at once.
+    let moves = json!({"films": "films-2", "new": "films-1"});
+    let task = writer.done(&writer.patch("/aliases", moves));
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=alien")["hits"][0]["id"], 3, "pinned");
+    for path in ["/aliases", "/webhooks", "/network", "/experimental-features", "/dynamic-search-rules/attic"] {
+        assert_eq!(replica.get(path).ok(), writer.get(path).ok(), "{path}");
+    }
+    // An index that ends takes its aliases along, a rule that ends pins no more.
+    writer.done(&writer.delete("/dynamic-search-rules/attic"));
+    let task = writer.done(&writer.delete("/indexes/films-1"));
+    assert_eq!(after(&replica, &task, "/aliases")["results"].as_array().unwrap().len(), 1);
+    assert_eq!(replica.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 2);
+    drop(writer);
+    assert!(replica.terminate().success());
+    let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
+    assert_eq!(taker.get("/webhooks").ok()["results"][0]["url"], "https://example.org/hook");
+    assert_eq!(taker.get("/aliases/films").ok()["indexUid"], "films-2");
+    taker.patch("/dynamic-search-rules/other", json!({})).ok();
+}
+
 #[test]
 fn a_replica_takes_no_writes_and_says_where_they_go() {
     let group = Group::new();
@@ -160,6 +195,7 @@ fn a_replica_takes_no_writes_and_says_where_they_go() {
         (Method::POST, "/keys"),
         (Method::GET, "/tasks?limit=1"),
         (Method::POST, "/dumps"),
+        (Method::PATCH, "/experimental-features"),
     ] {
         let (status, location, is_said, body) = ask(method, path);
         assert_eq!((status, location.unwrap(), is_said), (307, format!("http://writer.example{path}"), true), "{path}");

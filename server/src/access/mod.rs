@@ -50,7 +50,8 @@ pub fn is_read(method: &Method, path: &str) -> bool {
             | Action::MetricsGet
             | Action::Version
             | Action::ExperimentalGet
-            | Action::ExperimentalUpdate,
+            | Action::DynamicSearchRulesGet
+            | Action::WebhooksGet,
         ) => true,
         Some(_) => false,
         None => matches!(*method, Method::GET | Method::HEAD),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Instance;
 use super::open_indexes::Entry;
+use crate::aliases::Aliases;
 use crate::stored_names::FolderName;
 
 impl Instance {
@@ -30,9 +31,15 @@ impl Instance {
         self.indexes.read().iter().find(|(_, entry)| entry.folder == *folder).map(|(uid, _)| uid.clone())
     }
 
-    /// Makes these all the indexes there are, at once. Those whose folder stays are as open as they were. Returns the folders
-    /// that no index has any more.
-    pub(crate) fn set_indexes(&self, names: Vec<(String, FolderName)>) -> Vec<FolderName> {
+    /// The indexes with their folders, and the aliases of the same moment.
+    pub(crate) fn folders_and_aliases(&self) -> (Vec<(String, FolderName)>, Arc<Aliases>) {
+        let indexes = self.indexes.read();
+        (indexes.iter().map(|(uid, entry)| (uid.clone(), entry.folder.clone())).collect(), self.aliases())
+    }
+
+    /// Makes these all the indexes there are, and these all aliases where they are given, at once. Indexes whose folder stays
+    /// are as open as they were. Returns the folders that no index has any more.
+    pub(crate) fn set_indexes(&self, names: Vec<(String, FolderName)>, aliases: Option<Aliases>) -> Vec<FolderName> {
         let mut indexes = self.indexes.write();
         let mut by_folder: BTreeMap<FolderName, Arc<Entry>> =
             std::mem::take(&mut *indexes).into_values().map(|entry| (entry.folder.clone(), entry)).collect();
@@ -40,6 +47,9 @@ impl Instance {
             let entry = by_folder.remove(&folder).unwrap_or_else(|| Entry::new(folder, None));
             (uid, entry)
         }));
+        if let Some(aliases) = aliases {
+            *self.aliases.write() = Arc::new(aliases);
+        }
         drop(indexes);
         by_folder.values().for_each(|entry| self.open.forget(entry));
         by_folder.into_keys().collect()

@@ -93,6 +93,22 @@ impl Network {
         Arc::clone(&self.live.read())
     }
 
+    /// Takes that of the server that this one follows, as it stores it; blocks until the file is durable.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changes then.
+    pub(crate) fn follow(&self, stored: &Value) -> ApiResult<()> {
+        // One that cannot be read comes from a later program: searches on this server alone need none.
+        let topology = Topology::deserialize(stored).unwrap_or_default();
+        let _one_at_a_time = self.writing.lock();
+        if topology != *self.topology() {
+            let text = serde_json::to_string(&topology).expect("names and texts are JSON");
+            write_durably(&self.path, &text)?;
+            *self.live.write() = Arc::new(topology);
+        }
+        Ok(())
+    }
+
     /// Changes it; blocks until the file is durable.
     ///
     /// # Errors

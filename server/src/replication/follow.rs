@@ -9,6 +9,7 @@ use lamina_engine::index::{Followed, IndexError, ManifestContents, NamedFile, pl
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::carried::{Carried, carried_key};
 use super::publish::newest_root;
 use super::root::{PublishedIndex, Root};
 use super::store::{ObjectError, ObjectStore};
@@ -40,6 +41,8 @@ pub(crate) struct Following {
     pub(crate) queue: Arc<TaskQueue>,
     /// Takes the keys of the publisher.
     pub(crate) replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
+    /// Takes what is carried, but for aliases and rules.
+    pub(crate) take_carried: Box<dyn Fn(&Carried) -> Result<(), ApiError> + Send>,
     /// Where requests ask how far it is.
     pub(crate) replication: Arc<Replication>,
 }
@@ -75,6 +78,9 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_ {
 struct Remembered {
     /// The number of the root.
     root: u64,
+    /// The name of what it carries.
+    #[serde(default)]
+    carried: Option<String>,
     indexes: Vec<Local>,
 }
 
@@ -162,16 +168,35 @@ impl Run {
         }
         let names: Vec<(String, FolderName)> =
             indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone())).collect();
+        let carried = match &root.carried {
+            Some(name) if self.has.carried != root.carried => {
+                Some(Carried::read(name, &self.store.read(&carried_key(name))?)?)
+            }
+            _ => None,
+        };
+        let aliases = carried.as_ref().map(Carried::aliases);
         let Following { instance, queue, replace_keys, .. } = &self.following;
-        queue.store().set_indexes(&names)?;
-        for folder in instance.set_indexes(names) {
+        queue.store().set_indexes(&names, aliases.as_ref())?;
+        for folder in instance.set_indexes(names, aliases) {
             instance.remove_index_folder(&folder);
         }
         replace_keys(root.keys.clone())?;
-        self.has = Remembered { root: root.number, indexes };
+        if let Some(carried) = &carried {
+            self.take(carried)?;
+        }
+        self.has = Remembered { root: root.number, carried: root.carried.clone(), indexes };
         let path = instance.folder().join(REMEMBERED);
         let text = serde_json::to_string(&self.has).expect("it has string keys only");
         write_durably(&path, &text).map_err(io(&path))
+    }
+
+    /// Takes what a root carries besides indexes, keys and aliases.
+    fn take(&self, carried: &Carried) -> Result<(), FollowError> {
+        let Following { instance, queue, take_carried, .. } = &self.following;
+        let changes = carried.rule_changes(&instance.rules().all());
+        queue.store().change_search_rules(&changes)?;
+        instance.rules().follow(&changes);
+        Ok(take_carried(carried)?)
     }
 
     /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.

@@ -7,6 +7,7 @@
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
+mod carried;
 mod follow;
 mod publish;
 mod root;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
 pub(crate) use publish::{Published, Publisher};
 pub(crate) use store::ObjectError;

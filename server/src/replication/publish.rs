@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use lamina_engine::index::Snapshot;
 use uuid::Uuid;
 
+use super::carried::{Carried, carried_key, carried_name};
 use super::root::{INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, file_key, root_key, root_number};
 use super::store::{Content, ObjectError, ObjectStore};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
+use crate::aliases::Aliases;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::{Options, StoreAddress};
@@ -37,6 +39,8 @@ pub(crate) struct Published {
     pub(crate) queue: Arc<TaskQueue>,
     /// The keys, as they are now.
     pub(crate) keys: Box<dyn Fn() -> Vec<KeyLine> + Send>,
+    /// What else replicas get, with these aliases; the same one while nothing of it has changed.
+    pub(crate) carried: Box<dyn FnMut(&Arc<Aliases>) -> Arc<Carried> + Send>,
     /// Where requests ask how far it is.
     pub(crate) replication: Arc<Replication>,
 }
@@ -89,6 +93,7 @@ impl Publisher {
             present: objects(&store)?,
             gone: HashMap::new(),
             indexes: HashMap::new(),
+            carried: None,
             is_first: true,
             store,
             last,
@@ -153,6 +158,8 @@ struct Run {
     gone: HashMap<String, Instant>,
     /// What is published of each index, with the keys of all its objects.
     indexes: HashMap<FolderName, (PublishedManifest, Vec<String>)>,
+    /// What was carried last, and its name.
+    carried: Option<(Arc<Carried>, String)>,
     /// The first root takes over from whatever published before.
     is_first: bool,
 }
@@ -188,7 +195,8 @@ impl Run {
         // Before the states are looked at: what these batches wrote is in them.
         let generation = self.published.queue.store().next_batch_uid()?.checked_sub(1);
         let mut states = Vec::new();
-        for (uid, folder) in self.published.instance.folders() {
+        let (folders, aliases) = self.published.instance.folders_and_aliases();
+        for (uid, folder) in folders {
             let known = self.indexes.get(&folder).map(|(manifest, _)| manifest.generation);
             if known.is_none() || known != self.published.instance.generation(&uid) {
                 match self.published.instance.state(&uid) {
@@ -211,6 +219,7 @@ impl Run {
             indexes.push(PublishedIndex { uid, folder, manifest });
         }
         let keys = (self.published.keys)();
+        let carried = Some(self.put_carried(&aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
             number: self.last.number + 1,
@@ -223,11 +232,12 @@ impl Run {
             next_batch: next_batch.saturating_add(1),
             indexes,
             keys,
+            carried,
             ..Root::none()
         };
         let is_news = self.is_first
-            || (&root.indexes, &root.keys, root.generation)
-                != (&self.last.indexes, &self.last.keys, self.last.generation);
+            || (&root.indexes, &root.keys, &root.carried, root.generation)
+                != (&self.last.indexes, &self.last.keys, &self.last.carried, self.last.generation);
         if is_news {
             self.put_root(root)?;
             self.indexes.retain(|folder, _| self.last.indexes.iter().any(|index| index.folder == *folder));
@@ -259,6 +269,21 @@ impl Run {
         Ok((published, keys))
     }
 
+    /// Puts what the root carries besides indexes and keys; its name.
+    fn put_carried(&mut self, aliases: &Arc<Aliases>) -> Result<String, Failure> {
+        let carried = (self.published.carried)(aliases);
+        if let Some((last, name)) = &self.carried
+            && Arc::ptr_eq(last, &carried)
+        {
+            return Ok(name.clone());
+        }
+        let bytes = carried.to_bytes();
+        let name = carried_name(&bytes);
+        self.create(&carried_key(&name), Content::Bytes(&bytes))?;
+        self.carried = Some((carried, name.clone()));
+        Ok(name)
+    }
+
     /// Creates an object whose key names its checksum: one that is there is the same.
     fn create(&mut self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
         if self.present.contains(key) {
@@ -284,7 +309,8 @@ impl Run {
     /// Removes objects that no root has named for a while: what merges and deletions have left, and uploads that a crash cut
     /// short. Does nothing once another server publishes.
     fn collect(&mut self, now: Instant) -> Result<(), Failure> {
-        let named: HashSet<&String> = self.indexes.values().flat_map(|(_, keys)| keys).collect();
+        let carried = self.last.carried.as_deref().map(carried_key);
+        let named: HashSet<&String> = self.indexes.values().flat_map(|(_, keys)| keys).chain(&carried).collect();
         self.gone.retain(|key, _| !named.contains(key));
         for key in self.present.iter().filter(|key| !named.contains(key)) {
             self.gone.entry(key.clone()).or_insert(now);

@@ -3,6 +3,7 @@
 //! ```text
 //! root/<number, 20 digits>                    created once; the highest number is the state
 //! i/<folder>/<file name>.<CRC-32, 8 digits>   manifests and what they name: segments, added columns, tombstones
+//! i/carried/<XXH3-128, 32 digits>            aliases, rules, switches, webhooks, the network
 //! ```
 //!
 //! A key of a file names its checksum, so histories that part never write the same object.
@@ -44,6 +45,9 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
+    /// The name of what else it carries; an earlier program carried nothing.
+    #[serde(default)]
+    pub(super) carried: Option<String>,
 }
 
 /// An index in a root.
@@ -109,6 +113,7 @@ impl Root {
             next_batch: 0,
             indexes: Vec::new(),
             keys: Vec::new(),
+            carried: None,
         }
     }
 

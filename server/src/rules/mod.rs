@@ -174,6 +174,11 @@ impl Rules {
         Arc::clone(&self.set.read())
     }
 
+    /// Another number after each change.
+    pub(crate) fn version(&self) -> u64 {
+        self.set.read().version()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.read().by_place.is_empty()

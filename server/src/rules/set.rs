@@ -68,6 +68,10 @@ impl RuleSet {
         RuleSet { version, base: Arc::clone(&self.base), gone: DocSet::from_sorted(gone), changed: Matcher::new(apart) }
     }
 
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Two searches that say the same of themselves are met by the same rules while this is the same.
     pub fn state(&self, now: i64) -> (u64, usize) {
         (self.version, self.base.happened(now) + self.changed.happened(now))

@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::access::{key_lines, replace_keys};
+use crate::aliases::Aliases;
 use crate::app::AppState;
-use crate::replication::{Follower, Following, ObjectError, Published, Publisher};
+use crate::error::ApiError;
+use crate::network::Topology;
+use crate::replication::{Carried, Follower, Following, ObjectError, Published, Publisher};
+use crate::webhooks::{Webhook, WebhookFile};
 
 /// Publishes or follows while it lives.
 #[derive(Default)]
@@ -24,13 +30,69 @@ pub(super) fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectErro
     let of_keys = Arc::clone(state);
     if let Some(address) = &options.replication.publish {
         let keys = Box::new(move || key_lines(of_keys.access.keys()));
-        let published = Published { instance, queue, keys, replication };
+        let mut carrying = Carrying { state: Arc::clone(state), last: None };
+        let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
+        let published = Published { instance, queue, keys, carried, replication };
         let publisher = Publisher::start(address, options, outbound, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
     let Some(address) = &options.replication.follow else { return Ok(Replicating::default()) };
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
-    let following = Following { instance, queue, replace_keys, replication };
+    let of_carried = Arc::clone(state);
+    let take_carried = Box::new(move |carried: &Carried| take(&of_carried, carried));
+    let following = Following { instance, queue, replace_keys, take_carried, replication };
     let follower = Follower::start(address, options, outbound, following)?;
     Ok(Replicating { _publisher: None, _follower: Some(follower) })
+}
+
+/// Takes what belongs to no index, but for aliases and rules.
+fn take(state: &AppState, carried: &Carried) -> Result<(), ApiError> {
+    state.features.follow(&carried.features, &state.options.experimental.preset_features())?;
+    state.webhooks.follow(carried.webhooks.clone())?;
+    state.network.follow(&carried.network)
+}
+
+/// What replicas get besides indexes and keys, made anew when something of it has changed.
+struct Carrying {
+    state: Arc<AppState>,
+    last: Option<(Sources, Arc<Carried>)>,
+}
+
+/// What it is made of.
+#[derive(PartialEq)]
+struct Sources {
+    aliases: Arc<Aliases>,
+    rules: u64,
+    features: Map<String, Value>,
+    webhooks: Arc<Vec<Arc<Webhook>>>,
+    network: Arc<Topology>,
+}
+
+impl Carrying {
+    fn now(&mut self, aliases: &Arc<Aliases>) -> Arc<Carried> {
+        let state = &self.state;
+        let sources = Sources {
+            aliases: Arc::clone(aliases),
+            // Before the rules are read: a change in between is met the next time.
+            rules: state.instance.rules().version(),
+            features: state.features.show(),
+            webhooks: state.webhooks.all(),
+            network: state.network.topology(),
+        };
+        if let Some((last, carried)) = &self.last
+            && *last == sources
+        {
+            return Arc::clone(carried);
+        }
+        let carried = Carried {
+            rules: state.instance.rules().all(),
+            features: sources.features.clone(),
+            webhooks: WebhookFile::of(&sources.webhooks),
+            network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
+            ..Carried::default()
+        };
+        let carried = Arc::new(carried.with_aliases(aliases));
+        self.last = Some((sources, Arc::clone(&carried)));
+        carried
+    }
 }

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::Webhook;
+use super::{Webhook, WebhookFile};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::{is_framing, parse_url};
 use crate::secret::shown_url;
@@ -140,6 +140,33 @@ impl Webhooks {
         self.editable(uuid)?;
         sql(connection.execute("DELETE FROM webhooks WHERE uuid = ?1", [uuid.to_string()]))?;
         self.replace(uuid, None);
+        Ok(())
+    }
+
+    /// Makes these all the webhooks that clients made; the one of the command line stays. One that this server would not take
+    /// is left out.
+    ///
+    /// # Errors
+    /// What the table says; nothing has changed then.
+    pub(crate) fn follow(&self, file: WebhookFile) -> ApiResult<()> {
+        let mut connection = self.connection.lock();
+        let mut all: Vec<Arc<Webhook>> = self.all().iter().filter(|webhook| !webhook.is_editable).cloned().collect();
+        let transaction = sql(connection.transaction())?;
+        sql(transaction.execute("DELETE FROM webhooks", []))?;
+        for webhook in file.into_webhooks().take(WEBHOOKS_MAX) {
+            if let Err(error) = check(&webhook) {
+                tracing::warn!(uuid = %webhook.uuid, error = error.message, "left out a webhook of the publisher");
+                continue;
+            }
+            sql(transaction.execute(
+                "INSERT INTO webhooks (uuid, url, headers) VALUES (?1, ?2, ?3)",
+                params![webhook.uuid.to_string(), webhook.url, headers_text(&webhook)],
+            ))?;
+            all.push(Arc::new(webhook));
+        }
+        sql(transaction.commit())?;
+        all.sort_by_key(|webhook| webhook.uuid);
+        *self.live.write() = Arc::new(all);
         Ok(())
     }
 

@@ -1,29 +1,52 @@
 //! Webhooks on their way into a dump and out of one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::Webhook;
 use super::store::Webhooks;
 use crate::error::ApiResult;
 use crate::wire::webhooks::WebhookPatch;
 
 /// `webhooks.json`
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WebhookFile {
     webhooks: BTreeMap<Uuid, WebhookEntry>,
 }
 
+impl std::fmt::Debug for WebhookEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address and the headers may hold secrets.
+        f.debug_struct("WebhookEntry").finish_non_exhaustive()
+    }
+}
+
 impl WebhookFile {
+    /// Those of `all` that clients made, with their secrets.
+    pub(crate) fn of(all: &[Arc<Webhook>]) -> WebhookFile {
+        let entry =
+            |webhook: &Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
+        let made = all.iter().filter(|webhook| webhook.is_editable);
+        WebhookFile { webhooks: made.map(|webhook| (webhook.uuid, entry(webhook))).collect() }
+    }
+
+    /// The webhooks.
+    pub(super) fn into_webhooks(self) -> impl Iterator<Item = Webhook> {
+        let webhook = |(uuid, WebhookEntry { url, headers })| Webhook { uuid, url, headers, is_editable: true };
+        self.webhooks.into_iter().map(webhook)
+    }
+
     /// Number of webhooks.
     pub(crate) fn count(&self) -> usize {
         self.webhooks.len()
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct WebhookEntry {
     url: String,
     #[serde(default)]
@@ -32,9 +55,7 @@ struct WebhookEntry {
 
 /// All webhooks that clients made, with their secrets.
 pub(crate) fn export_webhooks(connection: Connection) -> ApiResult<WebhookFile> {
-    let all = Webhooks::open(connection, None)?.all();
-    let entry = |webhook: &super::Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
-    Ok(WebhookFile { webhooks: all.iter().map(|webhook| (webhook.uuid, entry(webhook))).collect() })
+    Ok(WebhookFile::of(&Webhooks::open(connection, None)?.all()))
 }
 
 /// Stores webhooks in a database that has none. One that this server would not take is left out.

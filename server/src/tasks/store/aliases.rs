@@ -83,6 +83,12 @@ fn put(connection: &Connection, name: &str, index_uid: &str, updated_at: i64) ->
     Ok(())
 }
 
+/// Makes these all the aliases.
+pub(super) fn replace(connection: &Connection, aliases: &Aliases) -> Result<(), StoreError> {
+    connection.execute("DELETE FROM aliases", [])?;
+    aliases.iter().try_for_each(|(name, alias)| put(connection, name, &alias.index_uid, alias.updated_at.nanos()))
+}
+
 /// Carries out `moves`.
 pub(super) fn change(connection: &Connection, moves: &AliasMoves, updated_at: i64) -> Result<(), StoreError> {
     for (name, target) in moves {

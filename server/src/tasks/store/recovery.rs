@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::mark::{Given, MarkFile, Marks};
 use super::{Store, StoreError, rows, rules, schema};
+use crate::aliases::Aliases;
 use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
 use crate::tasks::kind::Status;
@@ -201,11 +202,16 @@ impl Store {
         Ok(())
     }
 
-    /// Makes these all the indexes there are (names and folders), for a server that follows another one. All or nothing.
+    /// Makes these all the indexes there are (names and folders), and these all aliases where they are given, for a server that
+    /// follows another one. All or nothing.
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn set_indexes(&self, indexes: &[(String, FolderName)]) -> Result<(), StoreError> {
+    pub fn set_indexes(
+        &self,
+        indexes: &[(String, FolderName)],
+        aliases: Option<&Aliases>,
+    ) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
@@ -214,6 +220,9 @@ impl Store {
         for (uid, folder) in indexes {
             transaction.execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", (uid, folder))?;
             transaction.execute("DELETE FROM folder_intents WHERE folder = ?1", [folder])?;
+        }
+        if let Some(aliases) = aliases {
+            super::aliases::replace(&transaction, aliases)?;
         }
         Ok(transaction.commit()?)
     }
