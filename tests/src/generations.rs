@@ -135,15 +135,57 @@ fn bad_requests_are_refused() {
     server.get("/indexes/films/documents/1?at=x").refused(400, "invalid_document_at");
     server.post("/indexes/films/restore", json!({})).refused(400, "missing_restore_at");
     server.post("/indexes/films/search", json!({"at": 1, "pointInTime": {}})).refused(400, "invalid_search_at");
-    server
-        .post("/multi-search", json!({"queries": [{"indexUid": "films", "at": 1}]}))
-        .refused(400, "invalid_search_at");
+    let several = |queries: Value, more: Value| {
+        let mut body = json!({"queries": queries});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.post("/multi-search", body)
+    };
+    several(json!([{"indexUid": "films", "at": "soon"}]), json!({})).refused(400, "invalid_search_at");
+    several(json!([{"indexUid": "films", "at": 1}]), json!({"pointInTime": {}})).refused(400, "invalid_search_at");
+    several(json!([{"indexUid": "films", "at": 1, "pointInTime": {}}]), json!({})).refused(400, "invalid_search_at");
+    let two = json!([{"indexUid": "films", "at": 1}, {"indexUid": "films"}]);
+    several(two, json!({"federation": {}})).refused(400, "invalid_search_at");
+    let past = several(json!([{"indexUid": "films"}, {"indexUid": "films", "at": 1000}]), json!({}));
+    assert!(past.body["message"].as_str().unwrap().starts_with("Inside `.queries[1]`: "), "{past:?}");
+    past.refused(404, "generation_not_found");
+    let past = several(json!([{"indexUid": "films", "at": 1000}]), json!({"federation": {}}));
+    past.refused(404, "generation_not_found");
     server.get("/indexes/films/generations?limit=x").refused(400, "invalid_generation_limit");
     server.get("/indexes/films/generations?offset=x").refused(400, "invalid_generation_offset");
     server.get("/indexes/none/generations").refused(404, "index_not_found");
     server.fails(&server.post("/indexes/none/restore", json!({"at": 1})), "index_not_found");
     server.fails(&server.post("/indexes/films/restore", json!({"at": 1000})), "generation_not_found");
     server.post("/indexes/films/search", json!({"at": "1999-01-01T00:00:00Z"})).refused(404, "generation_not_found");
+}
+
+#[test]
+fn a_multi_search_looks_back_too() {
+    let server = three_states(&["--keep", "24h"]);
+    server.add("books", json!([{"id": 7, "title": "Alien"}]));
+    let before = number(&states(&server)[1]);
+    let ids = |list: &Value| -> Vec<Value> {
+        list["hits"].as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect()
+    };
+    let queries = json!([
+        {"indexUid": "films", "q": "alien", "at": before},
+        {"indexUid": "films", "q": "alien"},
+        {"indexUid": "books", "q": "alien"}
+    ]);
+    let answer = server.post("/multi-search", json!({"queries": queries})).ok();
+    let found: Vec<Vec<Value>> = answer["results"].as_array().unwrap().iter().map(&ids).collect();
+    assert_eq!(found, [vec![json!(1)], vec![], vec![json!(7)]]);
+    // Merged, all queries of an index see one state of it.
+    let queries = json!([
+        {"indexUid": "films", "q": "alien", "at": before},
+        {"indexUid": "films", "q": "brazil", "at": before},
+        {"indexUid": "books", "q": "alien"}
+    ]);
+    let merged = json!({"queries": queries, "federation": {"facetsByIndex": {"films": ["title"]}}});
+    let answer = server.post("/multi-search", merged).ok();
+    let mut found = ids(&answer);
+    found.sort_by_key(Value::to_string);
+    assert_eq!(found, [1, 2, 7]);
+    assert_eq!(answer["facetsByIndex"]["films"]["distribution"]["title"], json!({"Alien": 1, "Brazil": 1}));
 }
 
 #[test]

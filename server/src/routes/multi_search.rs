@@ -11,7 +11,7 @@ use warp::reply::Response;
 use super::embed::{check_media, embed, wanted};
 use super::limits::report_limits;
 use super::report;
-use super::search::{asks_metadata, context};
+use super::search::{asks_metadata, check_state, context};
 use crate::access::Rights;
 use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
@@ -25,7 +25,7 @@ use crate::points_in_time::Snapshots;
 use crate::points_in_time::{Held, PointsInTime};
 use crate::requests::{Counted, Request, request, respond};
 use crate::routes::Routes;
-use crate::search::{Context, ValuesWanted, Written, at_query, run_federated, run_multi};
+use crate::search::{Context, OwnView, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
 use crate::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use crate::wire::search::SearchQuery;
@@ -71,8 +71,13 @@ impl Several {
             each_query(asked, IndexQuery::check_without_network)?;
         }
         each_query(asked, |query| context.rights.check_index(&query.index_uid))?;
-        each_query(asked, |query| query.query.at.map_or(Ok(()), |_| Err(not_several_states())))?;
         each_query(asked, |query| query.query.rerank.as_ref().map_or(Ok(()), |_| Err(not_reranked())))?;
+        each_query(asked, |query| check_state(&query.query, context))?;
+        if asked.queries.iter().any(|query| query.query.at.is_some())
+            && (self.is_spread() || asked.point_in_time.is_some())
+        {
+            return Err(not_here());
+        }
         for uid in indexes(asked) {
             context.rights.check_index(uid)?;
         }
@@ -122,12 +127,11 @@ impl Several {
     }
 }
 
-/// The refusal of a query that names a state: the queries of an index share one.
-fn not_several_states() -> ApiError {
+/// The refusal of a query that names a state, of a request that names others.
+fn not_here() -> ApiError {
     ApiError::new(
         Code::InvalidSearchAt,
-        "`at` is for the search of one index, and a multi-search looks at the present state of each: search the index \
-         by itself.",
+        "`at` names states of this server by itself: leave `pointInTime`, `useNetwork` and `remote` out of the request.",
     )
 }
 
@@ -137,6 +141,14 @@ fn not_reranked() -> ApiError {
         Code::InvalidSearchRerank,
         "`rerank` is for the search of one index: search the index by itself, without a multi-search.",
     )
+}
+
+/// The refusal of a merged list that would be of several states of one index.
+fn not_several_states(uid: &str) -> ApiError {
+    let message = format!(
+        "The queries of `{uid}` name different states: in one list, all queries of an index have the same `at`."
+    );
+    ApiError::new(Code::InvalidSearchAt, message)
 }
 
 /// Refuses the request for the first query that `check` refuses.
@@ -174,7 +186,7 @@ async fn local(
             let views = Views::hold(&asked, &instance, &points, &context.rights)?;
             let written = match &asked.federation {
                 Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
-                None => run_multi(&views.shared, &views.own, &asked.queries, &context, with_metadata),
+                None => run_multi(&views.shared, &views.own(), &asked.queries, &context, with_metadata),
             };
             let mut written = written.inspect_err(|_| views.held().for_each(|held| points.give_up(held)))?;
             views.held().for_each(|held| points.watch(held, &runtime));
@@ -194,30 +206,53 @@ struct Views {
     whole: Option<Held>,
     /// Views of queries that have their own, by position.
     own: BTreeMap<usize, Held>,
+    /// States of queries that name one, by position.
+    before: BTreeMap<usize, Snapshots>,
 }
 
 impl Views {
     fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime, rights: &Rights) -> ApiResult<Views> {
         let holder = rights.holder();
-        let present = || snapshots(instance, indexes(asked), rights);
+        let is_merged = asked.federation.is_some();
+        let present = || {
+            let mut present = snapshots(instance, indexes(asked), rights)?;
+            if is_merged {
+                present.extend(states(instance, &asked.queries, rights)?);
+            }
+            Ok(present)
+        };
         let whole =
             asked.point_in_time.map(|point| points.hold(indexes(asked), point, holder.clone(), present)).transpose()?;
         let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
-        let mut views = Views { shared, whole, own: BTreeMap::new() };
+        let mut views = Views { shared, whole, own: BTreeMap::new(), before: BTreeMap::new() };
         // Merged lists refuse them.
-        let apart = asked.queries.iter().filter(|_| asked.federation.is_none());
+        let apart = asked.queries.iter().filter(|_| !is_merged);
         for (position, query) in apart.enumerate() {
-            let Some(point) = query.query.point_in_time else { continue };
             let uid = || std::iter::once(&query.index_uid);
-            match points.hold(uid(), point, holder.clone(), || snapshots(instance, uid(), rights)) {
-                Ok(held) => drop(views.own.insert(position, held)),
-                Err(error) => {
-                    views.held().for_each(|held| points.give_up(held));
-                    return Err(at_query(error, position));
-                }
+            let own = match query.query.point_in_time {
+                Some(point) => points
+                    .hold(uid(), point, holder.clone(), || snapshots(instance, uid(), rights))
+                    .map(|held| drop(views.own.insert(position, held))),
+                None if query.query.at.is_some() => states(instance, std::slice::from_ref(query), rights)
+                    .map(|state| drop(views.before.insert(position, state))),
+                None => Ok(()),
+            };
+            if let Err(error) = own {
+                views.held().for_each(|held| points.give_up(held));
+                return Err(at_query(error, query.query_position.unwrap_or(position)));
             }
         }
         Ok(views)
+    }
+
+    /// What queries see that do not see what all see, by position.
+    fn own(&self) -> BTreeMap<usize, OwnView<'_>> {
+        let held = self
+            .own
+            .iter()
+            .map(|(position, held)| (*position, OwnView { snapshots: &held.snapshots, point: Some(held.shown()) }));
+        let before = self.before.iter().map(|(position, snapshots)| (*position, OwnView { snapshots, point: None }));
+        held.chain(before).collect()
     }
 
     fn held(&self) -> impl Iterator<Item = &Held> {
@@ -373,6 +408,27 @@ async fn merged_over_network(
 fn indexes(asked: &MultiSearch) -> impl Iterator<Item = &String> {
     let in_queries = asked.queries.iter().map(|query| &query.index_uid);
     in_queries.chain(asked.federation.iter().flat_map(|federation| federation.facets_by_index.keys()))
+}
+
+/// The states that queries name by `at`: one of each index.
+fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiResult<Snapshots> {
+    let mut states = Snapshots::new();
+    for (position, IndexQuery { index_uid: uid, query, query_position, .. }) in queries.iter().enumerate() {
+        let named =
+            |error| if queries.len() == 1 { error } else { at_query(error, query_position.unwrap_or(position)) };
+        if queries.iter().any(|other| other.index_uid == *uid && other.query.at != query.at) {
+            return Err(named(not_several_states(uid)));
+        }
+        if let Some(at) = query.at.filter(|_| !states.contains_key(uid)) {
+            match instance.searchable_at(rights.target(uid), Some(at)) {
+                Ok(snapshot) => drop(states.insert(uid.clone(), snapshot)),
+                // Reported by the query that needs it.
+                Err(error) if error.code == Code::IndexNotFound => {}
+                Err(error) => return Err(named(error)),
+            }
+        }
+    }
+    Ok(states)
 }
 
 /// Those that are there: each once, so that its queries see the same state.

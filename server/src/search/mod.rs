@@ -49,7 +49,7 @@ pub use foreign::resolve as resolve_foreign;
 pub use hits::HitWriter;
 pub use kept_answers::{Answered, Form, KeptAnswers, unexpired};
 pub(crate) use multi::at_query;
-pub use multi::{Written, run_multi};
+pub use multi::{OwnView, Written, run_multi};
 pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, filter_time, parse_own_filter};

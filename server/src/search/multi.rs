@@ -6,7 +6,7 @@ use lamina_engine::highlight::append_field;
 
 use super::{Context, Form, Target};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::points_in_time::{Held, Snapshots};
+use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::IndexQuery;
 
 /// The answer to several searches.
@@ -36,6 +36,15 @@ impl Written {
     }
 }
 
+/// What a query sees that does not see what all see.
+#[derive(Debug)]
+pub struct OwnView<'a> {
+    /// Its index is among them.
+    pub snapshots: &'a Snapshots,
+    /// `pointInTime` of its result.
+    pub point: Option<serde_json::Value>,
+}
+
 /// The snapshot of `uid`.
 pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Target<'a>> {
     match snapshots.get(uid) {
@@ -52,7 +61,7 @@ pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Ta
 /// The first query that fails, named by its position.
 pub fn run_multi(
     snapshots: &Snapshots,
-    own: &BTreeMap<usize, Held>,
+    own: &BTreeMap<usize, OwnView<'_>>,
     queries: &[IndexQuery],
     context: &Context,
     with_metadata: bool,
@@ -63,11 +72,11 @@ pub fn run_multi(
             out.body.push(b',');
         }
         let own = own.get(&position);
-        let snapshots = own.map_or(snapshots, |held| &held.snapshots);
+        let snapshots = own.map_or(snapshots, |own| own.snapshots);
         let found = one(snapshots, asked, context, with_metadata, &mut out);
         let mut result = found.map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
-        if let Some(held) = own {
-            append_field(&mut result, "pointInTime", held.shown().to_string().as_bytes());
+        if let Some(point) = own.and_then(|own| own.point.as_ref()) {
+            append_field(&mut result, "pointInTime", point.to_string().as_bytes());
         }
         out.body.append(&mut result);
     }

@@ -100,7 +100,7 @@ fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
 ///
 /// # Errors
 /// `invalid_search_at`, `invalid_api_key`
-fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<()> {
+pub(super) fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<()> {
     if query.at.is_some() && (query.point_in_time.is_some() || query.use_network) {
         return Err(ApiError::new(
             Code::InvalidSearchAt,
