@@ -35,6 +35,15 @@ properties rounds="5":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
 
+# Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`: CI runs the first 2,000.
+schedules count="20000":
+    LAMINA_SCHEDULES={{count}} cargo test --release -p lamina-server --lib -- replication::simulated --nocapture
+
+# A group of three whose writer is killed over and over, e.g. `just failover 1000`: how soon another one writes, and nothing that was published is lost.
+failover rounds="20":
+    cargo build --release --bin lamina
+    scripts/failover.py target/release/lamina --rounds {{rounds}}
+
 # Damage to every section, manifest and file of tombstones of an index, e.g. `just flips 200` for each: answers are right, or errors.
 flips count="50":
     LAMINA_FLIPS={{count}} cargo test --release -p lamina-engine --lib -- index::tests::damage

@@ -83,12 +83,14 @@ pub struct Opened {
     pub keys: KeyStore,
     /// Where finished batches are announced.
     pub webhooks: Arc<Webhooks>,
+    /// What it has to do with others.
+    pub role: Role,
 }
 
 impl AppState {
     /// Puts the parts together.
     pub fn new(options: Options, opened: Opened) -> AppState {
-        let Opened { instance, queue, outbound, embedders, keys, webhooks } = opened;
+        let Opened { instance, queue, outbound, embedders, keys, webhooks, role } = opened;
         AppState {
             access: Access::new(keys),
             error_docs: options.error_docs(),
@@ -101,7 +103,7 @@ impl AppState {
             network: Network::open(&options.service.db_path),
             chats: Chats::open(&options.service.db_path),
             scrubber: Arc::default(),
-            replication: Arc::new(Replication::new(Role::of(&options.replication))),
+            replication: Arc::new(Replication::new(role)),
             observations: Observations::default(),
             telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,

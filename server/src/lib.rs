@@ -31,6 +31,7 @@ pub mod import;
 pub mod inspect;
 pub mod instance;
 mod logs;
+pub mod look_after;
 mod mcp;
 pub mod memory;
 pub mod network;

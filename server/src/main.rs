@@ -8,7 +8,7 @@ use lamina_server::command_line::{self, Command, OptionsError};
 use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
 use lamina_server::options::LogsMode;
-use lamina_server::{bus_error, commands, console, evaluate, import, inspect, repair, run, sync, verify};
+use lamina_server::{bus_error, commands, console, evaluate, import, inspect, look_after, repair, run, sync, verify};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
         Some(Command::Repair(args)) => repair::run(&args),
+        Some(Command::Store(args)) => look_after::run(&args),
         Some(Command::Completions { shell }) => printed(command_line::completions(shell)),
         Some(Command::Manual) => printed(command_line::manual()),
         None => match run::serve(cli.options, config_file.as_deref()) {

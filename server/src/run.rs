@@ -1,5 +1,6 @@
 //! The life of a server: from its options to the last answered request.
 
+mod again;
 mod expiring;
 mod remembering;
 mod replicating;
@@ -39,6 +40,7 @@ use crate::options::{
 };
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
+use crate::replication::{ObjectError, Role, role_at_start};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
@@ -47,7 +49,7 @@ use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 use expiring::remove_expired;
 use remembering::{keep_queries, save_queries};
-use replicating::{Replicating, replicate};
+use replicating::{Replicating, replicate, settle_role};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
@@ -145,7 +147,15 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let deliveries = deliveries(&options, &opened);
     let scheduler = start_scheduler(&options, &opened)?;
     let state = Arc::new(AppState::new(options, opened));
-    let replicating = replicate(&state).map_err(|error| ServeError::Replication(error.to_string()))?;
+    let replicating = match replicate(&state) {
+        Ok(replicating) => replicating,
+        // It was the writer when it looked, and is a follower now.
+        Err(ObjectError::TakenOver(reason)) if state.options.replication.standby => {
+            tracing::warn!("{reason}");
+            return Err(again::begin().into());
+        }
+        Err(error) => return Err(ServeError::Replication(error.to_string())),
+    };
     banner::print(&state, config_file, &addresses);
     warn(&state, warning);
     let background = Background::start(&state, scheduler, deliveries, replicating)?;
@@ -159,7 +169,10 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     })?;
     background.stop(&state, &stopping, &runtime);
     tracing::info!("stopped");
-    Ok(ExitCode::from(status))
+    match status {
+        Some(status) => Ok(ExitCode::from(status)),
+        None => Err(again::begin().into()),
+    }
 }
 
 /// Opens the database, with the tasks, keys and webhooks in it, and what makes requests for them.
@@ -170,9 +183,12 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     check_ours(&options.service.db_path)?;
     backup::import(options, &index_options)?;
     let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
-    if options.replication.follow.is_some() {
+    let role = role_at_start(options, &outbound, &options.service.db_path, instance.uid())
+        .map_err(|error| ServeError::Replication(error.to_string()))?;
+    if role == Role::Replica {
         instance = instance.following();
     }
+    settle_role(role, &store, &options.service.db_path)?;
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());
     }
@@ -188,7 +204,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     }
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
-    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks })
+    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, role })
 }
 
 /// From here on, tasks are carried out.
@@ -214,6 +230,12 @@ fn warn(state: &AppState, of_master_key: Option<&str>) {
             "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
         );
     }
+    if state.replication.role() == Role::Publisher && state.options.replication.takeover_after().is_some() {
+        tracing::warn!(
+            "what this server has acknowledged and not published yet is lost when a standby takes over: clients should send \
+             again what they have not seen finished"
+        );
+    }
     if let Err(missing) = state.outbound.check_https() {
         tracing::warn!("{missing}. Webhooks, embedders and whatever else has an address with `https` will fail.");
     }
@@ -227,12 +249,13 @@ struct Listening {
     connections: ConnectionLimits,
 }
 
-/// Serves connections until a signal comes and those that are there have ended; the exit status that the signal asks for.
+/// Serves connections until a signal comes and those that are there have ended; the exit status that the signal asks for, or none
+/// where the process is to begin again.
 async fn serve_requests(
     state: &Arc<AppState>,
     listening: Listening,
     scheduler: &Scheduler,
-) -> io::Result<(u8, Arc<Stopping>)> {
+) -> io::Result<(Option<u8>, Arc<Stopping>)> {
     let service = &state.options.service;
     let has_key = state.access.keys().master_key().is_some();
     let origins = Origins::new(has_key, &service.allowed_origins.0, &service.http_addr, &listening.addresses);
@@ -242,10 +265,13 @@ async fn serve_requests(
     let limit = service.shutdown_timeout;
     let mut begun = None;
     let shutdown = async {
-        let status = stop.wait().await;
+        let status = tokio::select! {
+            status = stop.wait() => Some(status),
+            () = state.replication.is_to_begin_again() => None,
+        };
         let of_state = Arc::downgrade(state);
         let running = move || of_state.upgrade().map_or_else(String::new, |state| under_way(&state));
-        begun = Some((status, Stopping::begin(limit, status, running)));
+        begun = Some((status, Stopping::begin(limit, status.unwrap_or(1), running)));
         scheduler.is_to_stop();
         // Its reader would go on for ever.
         logs::stop_listening(None);
@@ -422,6 +448,9 @@ fn limits(options: &Options) -> Limits {
 /// Asks for a snapshot after every interval, if one is set.
 fn schedule_snapshots(state: &Arc<AppState>) {
     let Some(interval) = state.options.backups.schedule_snapshot.0 else { return };
+    if state.replication.role() == Role::Replica {
+        return;
+    }
     let queue = Arc::clone(&state.queue);
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);

@@ -30,6 +30,7 @@ mod evaluate;
 mod expiry;
 mod export;
 mod facets;
+mod failover;
 mod foreign_keys;
 mod fusion;
 mod generations;

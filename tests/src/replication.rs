@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::{Server, command};
+use crate::server::{Server, binary, command};
 
 const KEY: &str = "a-master-key-for-replicas";
 
@@ -153,7 +153,8 @@ fn aliases_rules_switches_and_webhooks_come_over() {
     // All of it moves at once.
     let moves = json!({"films": "films-2", "new": "films-1"});
     let task = writer.done(&writer.patch("/aliases", moves));
-    assert_eq!(after(&replica, &task, "/indexes/films/search?q=alien")["hits"][0]["id"], 3, "pinned");
+    assert_eq!(after(&replica, &task, "/indexes/films-2/search?q=alien")["hits"][0]["id"], 3, "pinned");
+    assert_eq!(replica.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 2, "by the alias");
     for path in ["/aliases", "/webhooks", "/network", "/experimental-features", "/dynamic-search-rules/attic"] {
         assert_eq!(replica.get(path).ok(), writer.get(path).ok(), "{path}");
     }
@@ -161,7 +162,7 @@ fn aliases_rules_switches_and_webhooks_come_over() {
     writer.done(&writer.delete("/dynamic-search-rules/attic"));
     let task = writer.done(&writer.delete("/indexes/films-1"));
     assert_eq!(after(&replica, &task, "/aliases")["results"].as_array().unwrap().len(), 1);
-    assert_eq!(replica.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 2);
+    assert_eq!(replica.get("/indexes/films-2/search?q=alien").ok()["hits"][0]["id"], 2);
     drop(writer);
     assert!(replica.terminate().success());
     let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
@@ -220,15 +221,55 @@ fn a_writer_that_another_one_has_taken_over_from_publishes_no_more() {
     let (first, replica) = (group.writer(), group.replica());
     let task = first.add("films", json!([film(1, "Alien")]));
     after(&replica, &task, "/indexes");
-    let second = group.writer();
-    second.add("books", json!([{"id": 1, "title": "Emma"}]));
-    first.add("films", json!([film(2, "Brazil")]));
-    first.wait_for_log("another server publishes to this store now");
-    let start = Instant::now();
-    while replica.get("/indexes/books/stats").status != 200 || replica.get("/indexes/films/stats").status == 200 {
-        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    // By hand, and too early: the first one is still there.
+    let mut second = group.replica();
+    after(&second, &task, "/indexes");
+    assert!(second.terminate().success());
+    let options = ["--master-key", KEY, "--publish", &group.address(), "--public-url", "http://second.example"];
+    let second = second.with_other_options(&options);
+    let task = second.add("books", json!([{"id": 1, "title": "Emma"}]));
+    let client = reqwest::blocking::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    let write = |id: u64| {
+        let url = format!("{}/indexes/films/documents", first.url);
+        let answer = client.post(url).bearer_auth(KEY).json(&json!([film(id, "Brazil")])).send().unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().unwrap())
+    };
+    assert_eq!(write(2).0, 202, "it does not know yet");
+    first.wait_for_log("another server publishes to this store now, at http://second.example");
+    let (status, refused) = write(3);
+    assert_eq!((status, &refused["code"]), (307, &"replica_takes_no_writes".into()), "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("was the writer until another one took over"), "{refused}");
+    assert_eq!(first.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 1);
+    assert_eq!(after(&replica, &task, "/indexes/books/search?q=emma")["hits"][0]["id"], 1);
+    assert_eq!(replica.document_count("films"), 1);
+}
+
+/// What others have published is not lost by a server that has something else.
+#[test]
+fn a_server_with_another_state_does_not_publish() {
+    let group = Group::new();
+    let mut writer = group.writer();
+    writer.add("films", json!([film(1, "Alien")]));
+    assert!(writer.terminate().success());
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--publish".to_owned(), group.address()];
+    let output = command(folder.path(), &options).output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("does not have its newest state"), "{text}");
+    writer.start_again();
+    assert_eq!(writer.document_count("films"), 1);
+    // A folder of before is one of another state, too.
+    assert!(writer.terminate().success());
+    let copy = folder.path().join("data");
+    std::fs::remove_dir_all(&copy).unwrap();
+    let copied = std::process::Command::new("cp").arg("-r").arg(writer.data_folder()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    writer.start_again();
+    writer.add("films", json!([film(2, "Brazil")]));
+    assert!(writer.terminate().success());
+    let output = command(folder.path(), &options).output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("is older than what was published"), "{text}");
 }
 
 /// By hand: the folder of a replica becomes that of the writer.
@@ -308,6 +349,94 @@ fn killed_servers_go_on_where_they_were() {
     assert_eq!(after(&replica, &task, "/indexes/films/search?q=last")["hits"][0]["id"], 1000);
     let all = "/indexes/films/documents?limit=1000";
     assert_eq!(replica.get(all).ok(), writer.get(all).ok());
+}
+
+/// `lamina store`: what is there, whether it is sound, and removing what is not needed.
+#[test]
+fn the_store_can_be_looked_after() {
+    let group = Group::new();
+    let mut writer = group.writer();
+    let lamina = |arguments: &[&str]| -> (bool, Value) {
+        let (address, mut command) = (group.address(), std::process::Command::new(binary()));
+        let output =
+            command.arg("store").args(arguments).args([&address, "--json"]).output().expect("the binary starts");
+        let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
+        let text = String::from_utf8_lossy(text).into_owned();
+        (output.status.success(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    };
+    writer.add("films", json!([film(1, "Alien")]));
+    writer.add("films", json!([film(2, "Brazil")]));
+    assert!(writer.terminate().success());
+    let (_, list) = lamina(&["ls"]);
+    assert_eq!((&list["indexes"][0]["uid"], list["indexes"].as_array().unwrap().len()), (&"films".into(), 1), "{list}");
+    assert!(list["indexes"][0]["bytes"].as_u64().unwrap() > 100 && list["root"].as_u64().unwrap() > 1, "{list}");
+    let (is_sound, found) = lamina(&["verify"]);
+    assert!(is_sound && found["sound"] == true && found["objects"].as_u64().unwrap() >= 3, "{found}");
+    // What an upload that was cut short has left.
+    let stray = group.store().join("i/00000000-0000-4000-8000-000000000000/seg-1.lam.00000000");
+    std::fs::create_dir_all(stray.parent().unwrap()).unwrap();
+    std::fs::write(&stray, "x").unwrap();
+    let (_, found) = lamina(&["gc"]);
+    assert!(found["removed"] == 0 && found["unnamed"].to_string().contains("seg-1.lam.00000000") && stray.exists());
+    let (_, removed) = lamina(&["gc", "--apply"]);
+    assert_eq!(
+        (removed["removed"].as_u64(), stray.exists()),
+        (found["unnamed"].as_array().map(|u| u.len() as u64), false)
+    );
+    assert_eq!(lamina(&["gc"]).1["unnamed"], json!([]));
+    assert_eq!(lamina(&["verify"]).1["sound"], true);
+    // The writer goes on.
+    writer.start_again();
+    writer.add("films", json!([film(3, "Casablanca")]));
+    assert!(writer.terminate().success());
+    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-");
+    for path in group.objects("i/").into_iter().filter(is_segment) {
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let (is_sound, found) = lamina(&["verify"]);
+    assert!(
+        !is_sound && found["damaged"][0]["message"].as_str().unwrap().contains("checksum does not match"),
+        "{found}"
+    );
+    std::fs::remove_dir_all(group.store()).unwrap();
+    let (is_there, said) = lamina(&["ls"]);
+    assert!(!is_there && said.to_string().contains("nothing was published there"), "{said}");
+}
+
+#[test]
+fn metrics_say_what_is_asked_of_the_store() {
+    let group = Group::new();
+    let (writer, replica) = (group.writer(), group.replica());
+    writer.patch("/experimental-features", json!({"metrics": true})).ok();
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    after(&replica, &task, "/indexes/films/stats");
+    let value = |server: &Server, sample: &str| -> f64 {
+        let page = server.get("/metrics").text;
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("lamina_{sample} ")));
+        line.unwrap_or_else(|| panic!("no {sample} in:\n{page}")).parse().unwrap()
+    };
+    let start = Instant::now();
+    while replica.get("/metrics").status != 200 {
+        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(value(&writer, "replication_role{role=\"writer\"}"), 1.0);
+    assert_eq!(value(&replica, "replication_role{role=\"replica\"}"), 1.0);
+    assert!(value(&replica, "replication_generation") >= task["batchUid"].as_f64().unwrap());
+    assert!(value(&replica, "replication_lag_seconds") >= 0.0);
+    assert_eq!(value(&replica, "replication_failing"), 0.0);
+    assert!(value(&writer, "store_calls_total{call=\"create\"}") > 4.0);
+    assert!(value(&replica, "store_calls_total{call=\"list\"}") > 1.0);
+    assert_eq!(value(&replica, "store_calls_total{call=\"create\"}"), 0.0);
+    assert!(value(&writer, "store_bytes_total{direction=\"sent\"}") > 1000.0);
+    assert!(value(&replica, "store_bytes_total{direction=\"received\"}") > 1000.0);
+    assert_eq!(value(&writer, "store_failures_total"), 0.0);
+    let alone = Server::start();
+    alone.patch("/experimental-features", json!({"metrics": true})).ok();
+    let page = alone.get("/metrics");
+    assert!(page.status == 200 && !page.text.contains("replication_role"), "{page:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub use early::asks_for_json;
 pub use paper::{completions, manual};
 
 use crate::options::{Options, read_variable, variable_of};
-use crate::{commands, evaluate, import, inspect, repair, sync, verify};
+use crate::{commands, evaluate, import, inspect, look_after, repair, sync, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -64,6 +64,8 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Say what of a damaged database folder can be read, and with --apply make it whole again.
     Repair(repair::RepairArgs),
+    /// Look into the store that replicas follow, check it, and remove what is not needed.
+    Store(look_after::StoreArgs),
     /// Print what a shell needs to complete command lines of this program.
     Completions {
         /// The shell.
@@ -89,7 +91,20 @@ fn command() -> clap::Command {
         let is_shown = SHOWN_SHORTLY.contains(&argument.get_id().as_str());
         argument.hide_short_help(is_option_of_server && !is_shown)
     });
+    // The bucket is that of the server, whose variables are set where this runs.
+    let command = command.mut_subcommand("store", |store| store.mut_subcommands(with_variables_of_server));
     command.subcommand(serve)
+}
+
+/// As [`with_variables`], for the options that a command has in common with the server.
+fn with_variables_of_server(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| match argument.get_help_heading() {
+        Some(_) => {
+            let variable = variable_of(argument.get_id().as_str());
+            argument.env(read_variable(variable))
+        }
+        None => argument,
+    })
 }
 
 /// What all options of the server have in common: a variable, and for switches the words that turn them off.
@@ -179,6 +194,7 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
         (roots, has_roots, cert, has_cert),
         ("--ssl-require-auth", tls.ssl_require_auth, roots, has_roots),
         ("--ssl-ocsp-path", tls.ssl_ocsp_path.is_some(), cert, has_cert),
+        ("--standby", options.replication.standby, "--follow", options.replication.follow.is_some()),
         ("--ignore-missing-dump", backups.ignore_missing_dump, dump, has_dump),
         ("--ignore-dump-if-db-exists", backups.ignore_dump_if_db_exists, dump, has_dump),
         ("--ignore-missing-snapshot", backups.ignore_missing_snapshot, snapshot, has_snapshot),

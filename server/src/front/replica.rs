@@ -41,18 +41,22 @@ pub(super) fn wanted_generation(uri: &Uri) -> ApiResult<Option<(u32, Uri)>> {
 
 /// The answer of a replica to what it does not do itself, if this is such a request. `uri`: as it was sent.
 pub(super) fn passed_on(state: &AppState, method: &Method, uri: &Uri) -> Option<Response> {
-    if state.replication.role() != Role::Replica || access::is_read(method, uri.path()) {
+    let role = state.replication.role();
+    if !matches!(role, Role::Replica | Role::Superseded) || access::is_read(method, uri.path()) {
         return None;
     }
     let code = Code::ReplicaTakesNoWrites;
+    let is = if role == Role::Replica { "is a replica" } else { "was the writer until another one took over" };
     let Some(writer) = state.replication.writer() else {
-        let message = "This server is a replica: it answers searches and other reads. Ask the server that publishes, whose address \
-                       is not known here: start it with `--public-url`.";
+        let message = format!(
+            "This server {is}: it answers searches and other reads. Ask the server that publishes, whose address is not known \
+             here: start it with `--public-url`."
+        );
         return Some(error_answer(state, &ApiError::new(code, message)));
     };
     let target =
         format!("{}{}", writer.trim_end_matches('/'), uri.path_and_query().map_or("/", |target| target.as_str()));
-    let message = format!("This server is a replica: writes and tasks are at {writer}.");
+    let message = format!("This server {is}: writes and tasks are at {writer}.");
     let mut answer = error_answer(state, &ApiError::new(code, message));
     if let Ok(location) = HeaderValue::from_str(&target) {
         *answer.status_mut() = StatusCode::TEMPORARY_REDIRECT;

@@ -28,6 +28,14 @@ impl Bucket {
         }
     }
 
+    /// Creates an object, or takes the place of the one there is.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(crate) async fn put(&self, key: &str, body: Bytes) -> Result<(), StorageError> {
+        self.ask(Method::PUT, key, &[], body).await.map(drop)
+    }
+
     /// An object of at most `bytes_max` bytes, or a range of one; `None` if there is no such object.
     ///
     /// # Errors

@@ -45,13 +45,23 @@ impl FromStr for StoreAddress {
 #[command(next_help_heading = "Replicas")]
 pub struct Replication {
     /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX` (with the options of the bucket below) or
-    /// `file:///FOLDER`. One server at a time: one that starts later takes over, and this one stops publishing.
+    /// `file:///FOLDER`. One server at a time: when another one takes over, this one takes no writes any more.
     #[arg(long, value_name = "STORE")]
     pub publish: Option<StoreAddress>,
 
     /// Be a replica: answer reads from what a server publishes to this store. Needs the master key of that server.
     #[arg(long, value_name = "STORE", conflicts_with = "publish")]
     pub follow: Option<StoreAddress>,
+
+    /// Write where no other server does: at the start if nothing is published, later when the writer is gone. All servers of a
+    /// group can be started with the same options, `--follow STORE --standby`.
+    #[arg(long)]
+    pub standby: bool,
+
+    /// When this server writes: how long it may show no sign of life before a standby takes over, in seconds (or `30s`).
+    /// 10 seconds with `--standby`; without it, no server takes over by itself unless this is given.
+    #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
+    pub takeover_after: Option<Duration>,
 
     /// Least time between two publications, in seconds (or `5s`, `1m`); what is committed meanwhile goes together.
     #[arg(long, default_value = "1s", value_name = "SECONDS", value_parser = super::interval::time)]
@@ -64,6 +74,16 @@ pub struct Replication {
     /// `/health` of a replica answers 503 when it is so far behind, in seconds (or `30s`, `5m`). By default never.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub max_lag: Option<Duration>,
+}
+
+/// Of a standby that does not say how long.
+const TAKEOVER_AFTER: Duration = Duration::from_secs(10);
+
+impl Replication {
+    /// How long this server may show no sign of life when it writes.
+    pub fn takeover_after(&self) -> Option<Duration> {
+        self.takeover_after.or_else(|| self.standby.then_some(TAKEOVER_AFTER))
+    }
 }
 
 #[cfg(test)]

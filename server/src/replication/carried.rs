@@ -1,7 +1,7 @@
 //! What belongs to all indexes and changes seldom: an object of its own, whose key names its content.
 //!
 //! ```text
-//! i/carried/<XXH3-128 of the content, 32 digits>
+//! i/carried/<XXH3-128 of the content, 32 digits>[-<addition>]
 //! ```
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,7 +23,7 @@ use crate::wire::identifier::check_index_uid;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Carried {
-    aliases: BTreeMap<String, CarriedAlias>,
+    pub(crate) aliases: BTreeMap<String, CarriedAlias>,
     /// In the order in which they were made.
     pub(crate) rules: Vec<Arc<Rule>>,
     /// The switches that are on or off, by name.
@@ -36,16 +36,19 @@ pub(crate) struct Carried {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CarriedAlias {
+pub(crate) struct CarriedAlias {
     index_uid: String,
     updated_at: Timestamp,
 }
 
 impl Carried {
-    /// With these aliases.
-    pub(crate) fn with_aliases(self, aliases: &Aliases) -> Carried {
+    /// These aliases, and nothing else.
+    pub(crate) fn with_aliases(aliases: &Aliases) -> Carried {
         let carried = |alias: &Alias| CarriedAlias { index_uid: alias.index_uid.clone(), updated_at: alias.updated_at };
-        Carried { aliases: aliases.iter().map(|(name, alias)| (name.clone(), carried(alias))).collect(), ..self }
+        Carried {
+            aliases: aliases.iter().map(|(name, alias)| (name.clone(), carried(alias))).collect(),
+            ..Carried::default()
+        }
     }
 
     /// The aliases. What can be none is left out.
@@ -89,12 +92,15 @@ impl Carried {
     /// [`ObjectError::Damaged`]
     pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Carried, ObjectError> {
         let damaged = |reason| ObjectError::Damaged { key: carried_key(name), reason };
-        if carried_name(bytes) != name {
+        if name.get(..NAME_BYTES) != Some(carried_name(bytes).as_str()) {
             return Err(damaged("its checksum does not match"));
         }
         serde_json::from_slice(bytes).map_err(|_| damaged("it is not what roots carry"))
     }
 }
+
+/// Of a name, without what may be added to it.
+const NAME_BYTES: usize = 32;
 
 /// What roots call this content.
 pub(super) fn carried_name(bytes: &[u8]) -> String {
@@ -121,14 +127,14 @@ mod tests {
         for (name, target) in [("films", "films-1"), ("no name", "films-1"), ("bad", "../x")] {
             aliases.insert(name.into(), Alias { index_uid: target.into(), updated_at: Timestamp::from_nanos(7) });
         }
-        let bytes = Carried { rules: vec![rule("a", 1)], ..Carried::default() }.with_aliases(&aliases).to_bytes();
+        let bytes = Carried { rules: vec![rule("a", 1)], ..Carried::with_aliases(&aliases) }.to_bytes();
         let name = carried_name(&bytes);
         let read = Carried::read(&name, &bytes).unwrap();
         aliases.retain(|name, _| name == "films");
         assert_eq!((read.aliases(), read.rules), (aliases, vec![rule("a", 1)]));
         let reason = |name: &str, bytes: &[u8]| Carried::read(name, bytes).unwrap_err().to_string();
         assert!(reason(&name, b"{}").contains("its checksum does not match"));
-        assert!(reason(&carried_name(b"[]"), b"[]").contains("not what roots carry"));
+        assert!(reason(&carried_name(b"1"), b"1").contains("not what roots carry"));
         assert!(Carried::read(&carried_name(b"{}"), b"{}").unwrap().rules.is_empty());
     }
 

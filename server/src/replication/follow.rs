@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::{Followed, IndexError, ManifestContents, NamedFile, place_manifest};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::beat::{Watch, beat_interval};
 use super::carried::{Carried, carried_key};
-use super::publish::newest_root;
-use super::root::{PublishedIndex, Root};
-use super::store::{ObjectError, ObjectStore};
+use super::chain::{Chain, Holder, Setback, newest_root};
+use super::remembered::{Local, Remembered};
+use super::root::{PublishedIndex, PublishedManifest, Root};
+use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::error::ApiError;
-use crate::instance::{Instance, write_durably};
+use crate::instance::Instance;
 use crate::options::{Options, StoreAddress};
 use crate::outbound::Outbound;
 use crate::stored_names::FolderName;
@@ -24,14 +25,15 @@ use crate::tasks::{StoreError, TaskQueue};
 
 /// Between two looks at the store: the first after something new, longer each time there is nothing, at most the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// What is remembered from start to start, in the database folder.
-const REMEMBERED: &str = "replica.json";
 
 /// Follows while it lives.
 #[derive(Debug)]
 pub(crate) struct Follower {
     _worker: Worker,
 }
+
+/// Takes what a root carries.
+type TakeCarried = Box<dyn Fn(&Carried) -> Result<(), ApiError> + Send>;
 
 /// What a follower works with.
 pub(crate) struct Following {
@@ -42,7 +44,7 @@ pub(crate) struct Following {
     /// Takes the keys of the publisher.
     pub(crate) replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
     /// Takes what is carried, but for aliases and rules.
-    pub(crate) take_carried: Box<dyn Fn(&Carried) -> Result<(), ApiError> + Send>,
+    pub(crate) take_carried: TakeCarried,
     /// Where requests ask how far it is.
     pub(crate) replication: Arc<Replication>,
 }
@@ -72,26 +74,6 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_ {
     move |source| FollowError::Io { path: path.to_owned(), source }
 }
 
-/// What a replica has.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Remembered {
-    /// The number of the root.
-    root: u64,
-    /// The name of what it carries.
-    #[serde(default)]
-    carried: Option<String>,
-    indexes: Vec<Local>,
-}
-
-/// An index of the publisher, here.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Local {
-    published: PublishedIndex,
-    folder: FolderName,
-}
-
 impl Follower {
     /// Begins to follow.
     ///
@@ -103,11 +85,13 @@ impl Follower {
         outbound: &Outbound,
         following: Following,
     ) -> Result<Follower, ObjectError> {
-        let store = ObjectStore::open(address, &options.object_storage, outbound)?;
-        let path = following.instance.folder().join(REMEMBERED);
-        // What cannot be read is fetched again.
-        let has = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        let run = Run { store, following, has, is_first: true };
+        let store = ObjectStore::open(address, &options.object_storage, outbound, following.replication.traffic())?;
+        let has = Remembered::read(following.instance.folder()).unwrap_or_default();
+        let standby = options.replication.standby.then(|| Standby {
+            who: Holder::of(&options.replication, following.instance.uid()),
+            watch: Watch::new(Instant::now()),
+        });
+        let run = Run { store, following, has, last: None, is_first: true, standby };
         let worker = Worker::start("follower", move |bell| run.run(bell))
             .map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
         Ok(Follower { _worker: worker })
@@ -119,7 +103,16 @@ struct Run {
     store: ObjectStore,
     following: Following,
     has: Remembered,
+    /// The newest root, once all of it is here.
+    last: Option<Root>,
     is_first: bool,
+    standby: Option<Standby>,
+}
+
+/// What a standby needs besides.
+struct Standby {
+    who: Holder,
+    watch: Watch,
 }
 
 impl Run {
@@ -128,15 +121,54 @@ impl Run {
         loop {
             pause = match self.look() {
                 Ok(true) => PAUSES.0,
-                Ok(false) => (pause * 3 / 2).min(PAUSES.1),
+                Ok(false) => (pause * 3 / 2).min(self.pause_max()),
                 Err(error) => {
                     self.following.replication.fails(error.to_string());
                     (pause * 3 / 2).min(PAUSES.1)
                 }
             };
+            match self.take_over_if_due() {
+                Ok(true) => return self.following.replication.begin_again(),
+                Ok(false) => {}
+                Err(error) => self.following.replication.fails(error.to_string()),
+            }
             if !bell.pause(pause) {
                 return;
             }
+        }
+    }
+
+    fn pause_max(&self) -> Duration {
+        let after = self.last.as_ref().and_then(Root::takeover_after).filter(|_| self.standby.is_some());
+        after.map_or(PAUSES.1, |after| beat_interval(after).min(PAUSES.1))
+    }
+
+    /// Takes over, if the writer is silent or this server is the writer already. Whether this one is the writer now.
+    fn take_over_if_due(&mut self) -> Result<bool, FollowError> {
+        let (Some(standby), Some(root)) = (&mut self.standby, &self.last) else { return Ok(false) };
+        let now = Instant::now();
+        let is_due = root.holder == standby.who.uid || blocking(standby.watch.is_silent(&self.store, root, now))?;
+        if !is_due {
+            return Ok(false);
+        }
+        match blocking(Chain::take_over(self.store.clone(), standby.who.clone(), root.clone())) {
+            Ok(chain) => {
+                let root = chain.last().clone();
+                let before = self.last.as_ref().and_then(|before| before.writer.clone());
+                tracing::warn!(
+                    root = root.number,
+                    epoch = root.epoch,
+                    before,
+                    "the writer has shown no sign of life: this server takes over"
+                );
+                self.follow(&root)?;
+                Ok(true)
+            }
+            Err(Setback::TakenOver) => {
+                tracing::info!("another standby has taken over");
+                Ok(false)
+            }
+            Err(Setback::Object(error)) => Err(error.into()),
         }
     }
 
@@ -145,10 +177,12 @@ impl Run {
         let start = Instant::now();
         // After a start the last one is followed again: what is here may be less than what it was.
         let after = if self.is_first { self.has.root.saturating_sub(1) } else { self.has.root };
-        let root = newest_root(&self.store, after)?;
+        let root = blocking(newest_root(&self.store, after))?;
         let (generation, writer) = match &root {
             Some(root) => {
+                self.last = None;
                 self.follow(root)?;
+                self.last = Some(root.clone());
                 (root.generation, root.writer.clone())
             }
             None => (self.following.replication.generation(), self.following.replication.writer()),
@@ -185,9 +219,7 @@ impl Run {
             self.take(carried)?;
         }
         self.has = Remembered { root: root.number, carried: root.carried.clone(), indexes };
-        let path = instance.folder().join(REMEMBERED);
-        let text = serde_json::to_string(&self.has).expect("it has string keys only");
-        write_durably(&path, &text).map_err(io(&path))
+        self.has.write(instance.folder()).map_err(io(instance.folder()))
     }
 
     /// Takes what a root carries besides indexes, keys and aliases.
@@ -202,11 +234,19 @@ impl Run {
     /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
     fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
         let instance = &self.following.instance;
-        let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder);
+        let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder).cloned();
+        // A server that was the writer has it under the same name.
+        let local = local.or_else(|| {
+            let folder = published.folder.clone();
+            instance.uid_of(&folder)?;
+            let manifest = PublishedManifest { generation: 0, checksum: 0 };
+            Some(Local { published: PublishedIndex { manifest, ..published.clone() }, folder })
+        });
         // It is held open while its files arrive: opening an index removes what its manifest does not name.
-        let open =
-            local.and_then(|local| Some((&local.folder, instance.index(&instance.uid_of(&local.folder)?).ok()?)));
-        if let (Some(local), Some(_)) = (local, &open)
+        let open = local
+            .as_ref()
+            .and_then(|local| Some((&local.folder, instance.index(&instance.uid_of(&local.folder)?).ok()?)));
+        if let (Some(local), Some(_)) = (&local, &open)
             && local.published.manifest == published.manifest
             && !self.is_first
         {
@@ -240,11 +280,14 @@ impl Run {
         manifest: &[u8],
     ) -> Result<FolderName, FollowError> {
         let Following { instance, queue, .. } = &self.following;
-        let folder = FolderName::random();
+        // Under the name that it has where it was published, so that it keeps its keys when this server takes over.
+        let is_taken = instance.uid_of(&published.folder).is_some();
+        let folder = if is_taken { FolderName::random() } else { published.folder.clone() };
         // Until it has a name, the next start removes it.
         queue.store().intend_folder(&folder)?;
         let path = instance.index_folder(&folder);
-        fs::create_dir(&path).map_err(io(&path))?;
+        // What an attempt before has fetched is there.
+        fs::create_dir_all(&path).map_err(io(&path))?;
         self.fetch(published, contents, &folder, &[])?;
         place_manifest(&path, manifest)?;
         let parent = path.parent().unwrap_or(&path);

@@ -4,16 +4,26 @@
 //! * [`publish`]: the writer puts new files, then the manifests that name them, then a root that names the manifests. Creating
 //!   the root is the commit.
 //! * [`follow`]: a replica looks for the next root, fetches what it does not have, and moves each index to its new state.
+//! * [`beat`]: a writer shows signs of life, and a standby takes over from one that shows none.
+//! * [`role`]: whether a server writes or follows, where its options leave that to the store.
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
+mod beat;
 mod carried;
+mod chain;
 mod follow;
+mod inventory;
 mod publish;
+mod remembered;
+mod role;
 mod root;
+#[cfg(test)]
+mod simulated;
 mod store;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -21,8 +31,11 @@ use tokio::sync::watch;
 
 pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
+pub(crate) use inventory::Inventory;
 pub(crate) use publish::{Published, Publisher};
+pub(crate) use role::{has_followed, role_at_start};
 pub(crate) use store::ObjectError;
+pub use store::{Call, Traffic};
 
 /// How far a server is with what it publishes or follows; shared by the thread that does it and the requests that ask.
 #[derive(Debug)]
@@ -30,6 +43,10 @@ pub struct Replication {
     role: Role,
     generation: watch::Sender<Option<u32>>,
     state: Mutex<State>,
+    traffic: Arc<Traffic>,
+    failures: AtomicU64,
+    /// Whether the process is to begin again, in another role.
+    begins_again: watch::Sender<bool>,
 }
 
 /// What a server has to do with others.
@@ -42,6 +59,8 @@ pub enum Role {
     Publisher,
     /// It follows.
     Replica,
+    /// It was the writer until another server took over.
+    Superseded,
 }
 
 #[derive(Debug, Default)]
@@ -54,15 +73,18 @@ struct State {
     writer: Option<String>,
     /// What goes wrong now.
     failure: Option<String>,
+    /// Another server has taken over.
+    is_superseded: bool,
 }
 
 impl Role {
-    /// As the options say.
-    pub fn of(options: &crate::options::Replication) -> Role {
-        match (&options.publish, &options.follow) {
-            (Some(_), _) => Role::Publisher,
-            (None, Some(_)) => Role::Replica,
-            (None, None) => Role::Alone,
+    /// In metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Alone => "alone",
+            Role::Publisher => "writer",
+            Role::Replica => "replica",
+            Role::Superseded => "superseded",
         }
     }
 }
@@ -76,12 +98,50 @@ impl Default for Replication {
 impl Replication {
     /// At the start, nothing published or followed yet.
     pub fn new(role: Role) -> Replication {
-        Replication { role, generation: watch::Sender::new(None), state: Mutex::default() }
+        Replication {
+            role,
+            generation: watch::Sender::new(None),
+            state: Mutex::default(),
+            traffic: Arc::default(),
+            failures: AtomicU64::new(0),
+            begins_again: watch::Sender::new(false),
+        }
     }
 
     /// What this server is.
     pub fn role(&self) -> Role {
-        self.role
+        if self.role == Role::Publisher && self.state.lock().is_superseded { Role::Superseded } else { self.role }
+    }
+
+    /// Waits until the process is to begin again.
+    pub async fn is_to_begin_again(&self) {
+        // The sender is here: it is not gone.
+        let _ = self.begins_again.subscribe().wait_for(|begins| *begins).await;
+    }
+
+    /// The process is to begin again, for it has another role now.
+    fn begin_again(&self) {
+        self.begins_again.send_replace(true);
+    }
+
+    /// Another server, which takes writes at `writer`, has taken over: no write is taken here any more.
+    fn step_down(&self, writer: Option<String>, begins_again: bool) {
+        let at = writer.clone().unwrap_or_else(|| "an address that it does not say".to_owned());
+        let what = match begins_again {
+            true => "this one begins again, and follows it",
+            false => "this one takes no writes any more. Start it again with `--follow`",
+        };
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.is_superseded, true) {
+            return;
+        }
+        tracing::error!("another server publishes to this store now, at {at}: {what}");
+        state.failure = Some("another server has taken over".to_owned());
+        state.writer = writer;
+        drop(state);
+        if begins_again {
+            self.begin_again();
+        }
     }
 
     /// The last batch that is published, or that this replica has.
@@ -98,6 +158,16 @@ impl Replication {
     /// Where writes go, if the server that takes them says so.
     pub fn writer(&self) -> Option<String> {
         self.state.lock().writer.clone()
+    }
+
+    /// What was asked of the store.
+    pub fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.traffic)
+    }
+
+    /// How often publishing or following has failed.
+    pub fn failure_count(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// What goes wrong now.
@@ -135,6 +205,7 @@ impl Replication {
 
     /// Something goes wrong. Said once in the log until it works again.
     fn fails(&self, reason: String) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
         if state.failure.as_ref() != Some(&reason) {
             tracing::error!("{}: {reason}", if self.role == Role::Publisher { "publishing" } else { "following" });

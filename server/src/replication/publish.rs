@@ -1,15 +1,18 @@
 //! The side that writes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::Snapshot;
 use uuid::Uuid;
 
-use super::carried::{Carried, carried_key, carried_name};
-use super::root::{INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, file_key, root_key, root_number};
-use super::store::{Content, ObjectError, ObjectStore};
+use super::beat::{Pulse, beat_interval};
+use super::carried::{Carried, carried_name};
+use super::chain::{Body, Chain, Holder, Setback, State, newest_root};
+use super::remembered::{followed_root, forget_following};
+use super::root::{PublishedIndex, Root};
+use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::aliases::Aliases;
@@ -20,16 +23,15 @@ use crate::outbound::Outbound;
 use crate::stored_names::FolderName;
 use crate::tasks::{StoreError, TaskQueue};
 
-/// An object that no root names any more stays for so long: replicas may be fetching it.
-const REMAINS: Duration = Duration::from_secs(3600);
-/// Roots that stay for replicas and publishers that are slow to notice a newer one.
-const ROOTS_KEPT: u64 = 1000;
-
 /// Publishes while it lives, and once more when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     _worker: Worker,
+    _pulse: Option<Worker>,
 }
+
+/// What roots carry, with these aliases.
+type GiveCarried = Box<dyn FnMut(&Arc<Aliases>) -> Arc<Carried> + Send>;
 
 /// What a publisher works with.
 pub(crate) struct Published {
@@ -40,7 +42,7 @@ pub(crate) struct Published {
     /// The keys, as they are now.
     pub(crate) keys: Box<dyn Fn() -> Vec<KeyLine> + Send>,
     /// What else replicas get, with these aliases; the same one while nothing of it has changed.
-    pub(crate) carried: Box<dyn FnMut(&Arc<Aliases>) -> Arc<Carried> + Send>,
+    pub(crate) carried: GiveCarried,
     /// Where requests ask how far it is.
     pub(crate) replication: Arc<Replication>,
 }
@@ -54,9 +56,12 @@ enum Failure {
     Other(String),
 }
 
-impl From<ObjectError> for Failure {
-    fn from(error: ObjectError) -> Failure {
-        Failure::Other(error.to_string())
+impl From<Setback> for Failure {
+    fn from(setback: Setback) -> Failure {
+        match setback {
+            Setback::TakenOver => Failure::TakenOver,
+            Setback::Object(error) => Failure::Other(error.to_string()),
+        }
     }
 }
 
@@ -73,36 +78,37 @@ impl From<StoreError> for Failure {
 }
 
 impl Publisher {
-    /// Checks that the store can be used, and begins to publish to it.
+    /// Checks that the store can be used, takes over from what published before, and begins to publish.
     ///
     /// # Errors
-    /// What the store says, or [`ObjectError::Unfit`].
+    /// What the store says, or [`ObjectError::Unfit`]; [`ObjectError::Refused`] where another server's state would be lost.
     pub(crate) fn start(
         address: &StoreAddress,
         options: &Options,
         outbound: &Outbound,
         published: Published,
     ) -> Result<Publisher, ObjectError> {
-        let store = ObjectStore::open(address, &options.object_storage, outbound)?;
+        let store = ObjectStore::open(address, &options.object_storage, outbound, published.replication.traffic())?;
         store.probe()?;
-        let last = newest_root(&store, 0)?.unwrap_or_else(Root::none);
-        let mut run = Run {
-            epoch: last.epoch + 1,
-            nonce: Uuid::new_v4(),
-            writer: options.replication.public_url.clone(),
-            present: objects(&store)?,
-            gone: HashMap::new(),
-            indexes: HashMap::new(),
-            carried: None,
-            is_first: true,
-            store,
-            last,
-            published,
+        let last = blocking(newest_root(&store, 0))?.unwrap_or_else(Root::none);
+        let uid = published.instance.uid();
+        let next_uids = published.queue.store().next_uids();
+        let (next_task, _) = next_uids.map_err(|error| ObjectError::Refused(error.to_string()))?;
+        may_publish(&last, uid, followed_root(published.instance.folder()), next_task)?;
+        let refused = |setback| match setback {
+            Setback::TakenOver => ObjectError::TakenOver("another server has just begun to publish to it"),
+            Setback::Object(error) => error,
         };
-        run.take_over().map_err(|failure| match failure {
-            Failure::TakenOver => ObjectError::Unfit("another server has just begun to publish to it"),
-            Failure::Other(reason) => ObjectError::Refused(reason),
-        })?;
+        let who = Holder::of(&options.replication, uid);
+        let mut chain = blocking(Chain::take_over(store.clone(), who, last)).map_err(refused)?;
+        blocking(chain.survey()).map_err(refused)?;
+        forget_following(published.instance.folder()).map_err(|error| ObjectError::Refused(error.to_string()))?;
+        let begins_again = options.replication.standby;
+        let pulse = match options.replication.takeover_after() {
+            Some(after) => Some(start_pulse(&chain, after, Arc::clone(&published.replication), begins_again)?),
+            None => None,
+        };
+        let run = Run { chain, published, indexes: HashMap::new(), carried: None, begins_again };
         let interval = options.replication.publish_interval;
         let replication = Arc::clone(&run.published.replication);
         let queue = Arc::clone(&run.published.queue);
@@ -113,55 +119,72 @@ impl Publisher {
             replication.behind();
             bell.ring();
         });
-        Ok(Publisher { _worker: worker })
+        Ok(Publisher { _worker: worker, _pulse: pulse })
     }
 }
 
-/// The keys of all objects of indexes.
-fn objects(store: &ObjectStore) -> Result<HashSet<String>, ObjectError> {
-    let (mut found, mut last) = (HashSet::new(), INDEXES.to_owned());
-    loop {
-        let keys = store.list(INDEXES, &last)?;
-        let Some(key) = keys.last() else { return Ok(found) };
-        last.clone_from(key);
-        found.extend(keys);
+/// Refuses to publish where the newest state in the store, that of `last`, is another one than that of this server, which would
+/// be lost. `followed`: the root that it has followed to; `next_task`: the next uid that it gives.
+pub(super) fn may_publish(last: &Root, uid: Uuid, followed: Option<u64>, next_task: u32) -> Result<(), ObjectError> {
+    if last.number == 0 || followed == Some(last.number) {
+        return Ok(());
     }
+    if last.holder != uid && !last.holder.is_nil() {
+        return Err(ObjectError::TakenOver(
+            "another server has published to this store, and this one does not have its newest state. Start this one with \
+             `--follow` and `--standby`: it fetches the newest state, and takes over when the other server is gone. Or \
+             publish to another prefix",
+        ));
+    }
+    if next_task >= last.next_task {
+        return Ok(());
+    }
+    let text = "what this server has is older than what was published: its folder was put back, or is another one. Start a \
+                server on an empty folder with `--follow` and `--standby` to go on from what was published, or publish to \
+                another prefix";
+    Err(ObjectError::Refused(text.to_owned()))
 }
 
-/// The newest root of a store with a number above `after`.
-///
-/// # Errors
-/// What the store says, or that the root is damaged.
-pub(super) fn newest_root(store: &ObjectStore, after: u64) -> Result<Option<Root>, ObjectError> {
-    let mut newest = None;
-    let mut last = root_key(after);
-    loop {
-        let keys = store.list(ROOTS, &last)?;
-        let Some(key) = keys.last() else { break };
-        newest = keys.iter().rev().find_map(|key| root_number(key)).or(newest);
-        last.clone_from(key);
-    }
-    newest.map(|number| Root::read(number, &store.read(&root_key(number))?)).transpose()
+/// Shows signs of life in a thread of its own, whatever the publisher is at.
+fn start_pulse(
+    chain: &Chain<ObjectStore>,
+    after: Duration,
+    replication: Arc<Replication>,
+    begins_again: bool,
+) -> Result<Worker, ObjectError> {
+    let (store, mut pulse) = (chain.store().clone(), Pulse::of(chain.last()));
+    let beats = move |bell: &Bell| {
+        loop {
+            match blocking(pulse.beat(&store)) {
+                Ok(()) => {}
+                Err(Setback::TakenOver) => return step_down(&store, &replication, begins_again),
+                Err(Setback::Object(error)) => tracing::warn!(%error, "cannot show a sign of life in the store"),
+            }
+            if !bell.pause(beat_interval(after)) {
+                return;
+            }
+        }
+    };
+    Worker::start("pulse", beats).map_err(|source| ObjectError::Io { path: "pulse".into(), source })
+}
+
+/// Takes no writes any more: another server does.
+fn step_down(store: &ObjectStore, replication: &Replication, begins_again: bool) {
+    // Only to name it.
+    let writer = blocking(newest_root(store, 0)).ok().flatten().and_then(|root| root.writer);
+    replication.step_down(writer, begins_again);
 }
 
 /// The thread's own.
 struct Run {
-    store: ObjectStore,
+    chain: Chain<ObjectStore>,
     published: Published,
-    epoch: u64,
-    nonce: Uuid,
-    writer: Option<String>,
-    last: Root,
-    /// The objects of indexes that are there.
-    present: HashSet<String>,
-    /// Those of them that no root names, and since when at least.
-    gone: HashMap<String, Instant>,
-    /// What is published of each index, with the keys of all its objects.
-    indexes: HashMap<FolderName, (PublishedManifest, Vec<String>)>,
+    /// What is published of each index.
+    indexes: HashMap<FolderName, PublishedIndex>,
     /// What was carried last, and its name.
     carried: Option<(Arc<Carried>, String)>,
-    /// The first root takes over from whatever published before.
-    is_first: bool,
+    /// As a follower, once another server publishes.
+    begins_again: bool,
 }
 
 impl Run {
@@ -171,10 +194,7 @@ impl Run {
             let has_published = match self.publish_changes() {
                 Ok(has_published) => has_published,
                 Err(Failure::TakenOver) => {
-                    let reason = "another server publishes to this store now: this one does not any more. Stop it, or let it \
-                                  follow";
-                    self.published.replication.fails(reason.to_owned());
-                    return;
+                    return step_down(self.chain.store(), &self.published.replication, self.begins_again);
                 }
                 Err(Failure::Other(reason)) => {
                     self.published.replication.fails(reason);
@@ -194,10 +214,10 @@ impl Run {
         let start = Instant::now();
         // Before the states are looked at: what these batches wrote is in them.
         let generation = self.published.queue.store().next_batch_uid()?.checked_sub(1);
-        let mut states = Vec::new();
         let (folders, aliases) = self.published.instance.folders_and_aliases();
+        let mut states = Vec::new();
         for (uid, folder) in folders {
-            let known = self.indexes.get(&folder).map(|(manifest, _)| manifest.generation);
+            let known = self.indexes.get(&folder).map(|index| index.manifest.generation);
             if known.is_none() || known != self.published.instance.generation(&uid) {
                 match self.published.instance.state(&uid) {
                     Ok(snapshot) => states.push((uid, folder, Some(snapshot))),
@@ -212,20 +232,15 @@ impl Run {
         let mut indexes = Vec::with_capacity(states.len());
         for (uid, folder, snapshot) in states {
             if let Some(snapshot) = snapshot {
-                let put = self.put_index(&folder, &snapshot)?;
-                self.indexes.insert(folder.clone(), put);
+                let index = self.put_index(&uid, &folder, &snapshot)?;
+                self.indexes.insert(folder.clone(), index);
             }
-            let manifest = self.indexes[&folder].0.clone();
-            indexes.push(PublishedIndex { uid, folder, manifest });
+            indexes.push(PublishedIndex { uid, ..self.indexes[&folder].clone() });
         }
         let keys = (self.published.keys)();
         let carried = Some(self.put_carried(&aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
-            number: self.last.number + 1,
-            epoch: self.epoch,
-            nonce: self.nonce,
-            writer: self.writer.clone(),
             generation,
             next_task,
             // The batch under way may be in its index already.
@@ -235,38 +250,28 @@ impl Run {
             carried,
             ..Root::none()
         };
-        let is_news = self.is_first
-            || (&root.indexes, &root.keys, &root.carried, root.generation)
-                != (&self.last.indexes, &self.last.keys, &self.last.carried, self.last.generation);
-        if is_news {
-            self.put_root(root)?;
-            self.indexes.retain(|folder, _| self.last.indexes.iter().any(|index| index.folder == *folder));
-        }
-        self.collect(start)?;
-        self.published.replication.level(start, generation, self.writer.clone());
+        let is_news = blocking(self.chain.publish(root))?;
+        self.indexes.retain(|folder, _| self.chain.last().indexes.iter().any(|index| index.folder == *folder));
+        // What it names no more is gone since then, and not since it began.
+        blocking(self.chain.collect(Instant::now()))?;
+        let writer = self.chain.last().writer.clone();
+        self.published.replication.level(start, generation, writer);
         Ok(is_news)
     }
 
-    /// Puts what an index is made of into the store, the manifest last.
-    fn put_index(
-        &mut self,
-        folder: &FolderName,
-        snapshot: &Snapshot,
-    ) -> Result<(PublishedManifest, Vec<String>), Failure> {
+    /// Puts what an index is made of into the store.
+    fn put_index(&mut self, uid: &str, folder: &FolderName, snapshot: &Snapshot) -> Result<PublishedIndex, Failure> {
         let refuse = |error: lamina_engine::index::IndexError| Failure::Other(error.to_string());
         let path = self.published.instance.index_folder(folder);
-        let mut keys = Vec::new();
-        for file in snapshot.named_files().map_err(refuse)? {
-            let key = file_key(folder, &file);
-            self.create(&key, Content::File(&path.join(&file.name)))?;
-            keys.push(key);
-        }
-        let manifest = snapshot.to_manifest().map_err(refuse)?;
-        let published = PublishedManifest { generation: snapshot.generation, checksum: crc32fast::hash(&manifest) };
-        let index = PublishedIndex { uid: String::new(), folder: folder.clone(), manifest: published.clone() };
-        self.create(&index.manifest_key(), Content::Bytes(&manifest))?;
-        keys.push(index.manifest_key());
-        Ok((published, keys))
+        let files = snapshot.named_files().map_err(refuse)?.into_iter();
+        let state = State {
+            uid: uid.to_owned(),
+            folder: folder.clone(),
+            generation: snapshot.generation,
+            manifest: snapshot.to_manifest().map_err(refuse)?,
+            files: files.map(|file| (file.clone(), Body::File(path.join(&file.name)))).collect(),
+        };
+        Ok(blocking(self.chain.put_index(&state))?)
     }
 
     /// Puts what the root carries besides indexes and keys; its name.
@@ -278,81 +283,8 @@ impl Run {
             return Ok(name.clone());
         }
         let bytes = carried.to_bytes();
-        let name = carried_name(&bytes);
-        self.create(&carried_key(&name), Content::Bytes(&bytes))?;
+        let name = blocking(self.chain.put_carried(&carried_name(&bytes), &bytes))?;
         self.carried = Some((carried, name.clone()));
         Ok(name)
-    }
-
-    /// Creates an object whose key names its checksum: one that is there is the same.
-    fn create(&mut self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
-        if self.present.contains(key) {
-            return Ok(());
-        }
-        match self.store.create(key, content) {
-            Ok(()) | Err(ObjectError::Exists(_)) => {}
-            Err(error) => return Err(error),
-        }
-        self.present.insert(key.to_owned());
-        Ok(())
-    }
-
-    /// Makes the state that is there one of this server: whatever published before is refused from now on.
-    fn take_over(&mut self) -> Result<(), Failure> {
-        if self.last.number == 0 {
-            return Ok(());
-        }
-        let (number, epoch, nonce) = (self.last.number + 1, self.epoch, self.nonce);
-        self.put_root(Root { number, epoch, nonce, writer: self.writer.clone(), ..self.last.clone() })
-    }
-
-    /// Removes objects that no root has named for a while: what merges and deletions have left, and uploads that a crash cut
-    /// short. Does nothing once another server publishes.
-    fn collect(&mut self, now: Instant) -> Result<(), Failure> {
-        let carried = self.last.carried.as_deref().map(carried_key);
-        let named: HashSet<&String> = self.indexes.values().flat_map(|(_, keys)| keys).chain(&carried).collect();
-        self.gone.retain(|key, _| !named.contains(key));
-        for key in self.present.iter().filter(|key| !named.contains(key)) {
-            self.gone.entry(key.clone()).or_insert(now);
-        }
-        let over: Vec<String> = self
-            .gone
-            .iter()
-            .filter(|(_, since)| now.duration_since(**since) >= REMAINS)
-            .map(|(key, _)| key.clone())
-            .collect();
-        if over.is_empty() {
-            return Ok(());
-        }
-        if !self.store.list(ROOTS, &root_key(self.last.number))?.is_empty() {
-            return Err(Failure::TakenOver);
-        }
-        for key in over {
-            self.store.remove(&key)?;
-            self.present.remove(&key);
-            self.gone.remove(&key);
-        }
-        Ok(())
-    }
-
-    /// Makes everything before it visible.
-    fn put_root(&mut self, root: Root) -> Result<(), Failure> {
-        match self.store.create(&root_key(root.number), Content::Bytes(&root.to_bytes())) {
-            Ok(()) => {}
-            // Ours, if the answer to an earlier attempt was lost.
-            Err(ObjectError::Exists(key)) => {
-                let there = Root::read(root.number, &self.store.read(&key)?)?;
-                if there.nonce != root.nonce || there.epoch != root.epoch {
-                    return Err(Failure::TakenOver);
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.is_first = false;
-        if let Some(old) = root.number.checked_sub(ROOTS_KEPT) {
-            self.store.remove(&root_key(old))?;
-        }
-        self.last = root;
-        Ok(())
     }
 }

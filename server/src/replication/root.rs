@@ -2,11 +2,16 @@
 //!
 //! ```text
 //! root/<number, 20 digits>                    created once; the highest number is the state
-//! i/<folder>/<file name>.<CRC-32, 8 digits>   manifests and what they name: segments, added columns, tombstones
+//! i/<folder>/<file name>.<CRC-32, 8 digits>[.<addition>]
+//!                                             manifests and what they name: segments, added columns, tombstones
 //! i/carried/<XXH3-128, 32 digits>            aliases, rules, switches, webhooks, the network
 //! ```
 //!
-//! A key of a file names its checksum, so histories that part never write the same object.
+//! A key of a file names its checksum, so histories that part never write the same object. Something is added to the key of a
+//! file whose own key cannot be relied on, see [`chain`](super::chain).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lamina_engine::index::NamedFile;
 use serde::{Deserialize, Serialize};
@@ -35,6 +40,12 @@ pub(super) struct Root {
     pub(super) epoch: u64,
     /// Of the process that has published it.
     pub(super) nonce: Uuid,
+    /// The database of that process.
+    #[serde(default)]
+    pub(super) holder: Uuid,
+    /// Another server takes over when that process has shown no sign of life for so long; never, if it does not say.
+    #[serde(default)]
+    pub(super) takeover_after_ms: Option<u64>,
     /// Where that process takes writes, if it says so.
     pub(super) writer: Option<String>,
     /// The last batch that was applied before; what it wrote is in here.
@@ -58,6 +69,9 @@ pub(super) struct PublishedIndex {
     /// On the server that has published it.
     pub(super) folder: FolderName,
     pub(super) manifest: PublishedManifest,
+    /// Additions to the keys of its objects, by the names of the files: seldom any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) moved: BTreeMap<String, String>,
 }
 
 /// The manifest of an index, an object of its own.
@@ -70,21 +84,40 @@ pub(super) struct PublishedManifest {
 }
 
 impl PublishedIndex {
-    /// Of its manifest.
+    /// The key of its manifest.
     pub(super) fn manifest_key(&self) -> String {
-        let PublishedManifest { generation, checksum } = self.manifest;
-        format!("i/{}/manifest-{generation:016x}.lam.{checksum:08x}", self.folder.as_str())
+        self.object_key(&self.manifest.name(), self.manifest.checksum)
     }
 
-    /// Of a file that its manifest names.
+    /// The key of a file that its manifest names.
     pub(super) fn file_key(&self, file: &NamedFile) -> String {
-        file_key(&self.folder, file)
+        self.object_key(&file.name, file.checksum)
+    }
+
+    fn object_key(&self, name: &str, checksum: u32) -> String {
+        let key = self.key(name, checksum);
+        match self.moved.get(name) {
+            Some(addition) => format!("{key}.{addition}"),
+            None => key,
+        }
+    }
+
+    /// The key of a file of this name, with nothing added.
+    pub(super) fn key(&self, name: &str, checksum: u32) -> String {
+        format!("{INDEXES}{}/{name}.{checksum:08x}", self.folder.as_str())
     }
 }
 
-/// Of a file of the index in `folder`.
-pub(super) fn file_key(folder: &FolderName, file: &NamedFile) -> String {
-    format!("i/{}/{}.{:08x}", folder.as_str(), file.name, file.checksum)
+impl PublishedManifest {
+    /// Of its file.
+    pub(super) fn name(&self) -> String {
+        format!("manifest-{:016x}.lam", self.generation)
+    }
+}
+
+/// Whether this is an addition to a key, which names of files and of what is carried are joined with.
+fn is_addition(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// The key of a root.
@@ -107,6 +140,8 @@ impl Root {
             number: 0,
             epoch: 0,
             nonce: Uuid::nil(),
+            holder: Uuid::nil(),
+            takeover_after_ms: None,
             writer: None,
             generation: None,
             next_task: 0,
@@ -115,6 +150,17 @@ impl Root {
             keys: Vec::new(),
             carried: None,
         }
+    }
+
+    /// The time without a sign of life after which another server takes over.
+    pub(super) fn takeover_after(&self) -> Option<Duration> {
+        self.takeover_after_ms.map(Duration::from_millis)
+    }
+
+    /// Whether replicas would find the same in both.
+    pub(super) fn says_the_same(&self, other: &Root) -> bool {
+        (&self.indexes, &self.keys, &self.carried, self.generation)
+            == (&other.indexes, &other.keys, &other.carried, other.generation)
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -137,7 +183,10 @@ impl Root {
         }
         let root: Root = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
         let has_bad_name = root.indexes.iter().any(|index| check_index_uid(&index.uid).is_err());
+        let has_bad_key = root.carried.as_ref().is_some_and(|name| !is_addition(name))
+            || root.indexes.iter().flat_map(|index| index.moved.values()).any(|addition| !is_addition(addition));
         match root {
+            _ if has_bad_key => Err(damaged("it names an object that can be none")),
             _ if has_bad_name => Err(damaged("an index has a name that is none")),
             root if root.number != number => Err(damaged("it is another root")),
             root => Ok(root),
@@ -154,6 +203,7 @@ mod tests {
             uid: "films".into(),
             folder: FolderName::random(),
             manifest: PublishedManifest { generation: 3, checksum: 0xab },
+            moved: BTreeMap::from([("seg-1".to_owned(), "2-a".to_owned())]),
         };
         Root { number: 7, epoch: 2, generation: Some(4), indexes: vec![index], ..Root::none() }
     }
@@ -168,9 +218,23 @@ mod tests {
         assert!(reason(7, b"{\"format\":2,\"other\":1}").contains("later version"));
         let text = String::from_utf8(bytes).unwrap();
         assert!(reason(7, text.replace("\"films\"", "\"a/b\"").as_bytes()).contains("a name that is none"));
+        assert!(reason(7, text.replace("\"2-a\"", "\"../a\"").as_bytes()).contains("an object that can be none"));
+        assert!(
+            reason(7, text.replace("\"carried\":null", "\"carried\":\"../a\"").as_bytes())
+                .contains("an object that can be none")
+        );
         let folder = root().indexes[0].folder.as_str().to_owned();
         assert_eq!(folder.len(), 36);
         assert!(reason(7, text.replace("\"folder\":\"", "\"folder\":\"../").as_bytes()).contains("no root"));
+    }
+
+    #[test]
+    fn keys_name_checksums_and_what_was_added() {
+        let index = root().indexes[0].clone();
+        let file = |name: &str| NamedFile { name: name.into(), bytes: 1, checksum: 0x1f };
+        assert!(index.file_key(&file("seg-1")).ends_with("/seg-1.0000001f.2-a"));
+        assert!(index.file_key(&file("seg-2")).ends_with("/seg-2.0000001f"));
+        assert!(index.manifest_key().ends_with("/manifest-0000000000000003.lam.000000ab"));
     }
 
     #[test]

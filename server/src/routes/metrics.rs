@@ -11,6 +11,7 @@ use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
 use crate::observe::{Exposition, Kind};
+use crate::replication::{Call, Replication, Role};
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::blocking;
@@ -50,6 +51,9 @@ fn page(state: &AppState) -> ApiResult<String> {
     }
     indexes(state, &mut page)?;
     scrubber(state, &mut page);
+    if state.replication.role() != Role::Alone {
+        replication(&state.replication, &mut page);
+    }
     searches(state, &mut page);
     tasks(state, &mut page)?;
     Ok(page.finish())
@@ -103,6 +107,40 @@ fn scrubber(state: &AppState, page: &mut Exposition) {
         let count = findings.iter().filter(|finding| finding.uid == uid).count();
         page.sample("index_damaged_sections", &[("index", &uid)], count);
     }
+}
+
+/// What is published or followed, and what that asks of the store.
+fn replication(replication: &Replication, page: &mut Exposition) {
+    page.family("replication_role", Kind::Gauge, "What the server is among others: writer, replica or superseded.");
+    page.sample("replication_role", &[("role", &replication.role().name())], 1);
+    if let Some(lag) = replication.lag() {
+        page.gauge("replication_lag_seconds", "How long ago it was level with the store.", lag.as_secs_f64());
+    }
+    if let Some(generation) = replication.generation() {
+        page.gauge("replication_generation", "The last batch that is published, or here.", generation);
+    }
+    page.gauge(
+        "replication_failing",
+        "Whether publishing or following fails.",
+        u8::from(replication.failure().is_some()),
+    );
+    let counters = [
+        ("replication_failures_total", "Failures to publish or to follow.", replication.failure_count()),
+        ("store_failures_total", "Calls of the store that failed.", replication.traffic().failures()),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, Kind::Counter, help);
+        page.sample(name, &[], count);
+    }
+    let traffic = replication.traffic();
+    page.family("store_calls_total", Kind::Counter, "Calls of the store.");
+    for call in Call::ALL {
+        page.sample("store_calls_total", &[("call", &call.name())], traffic.calls(call));
+    }
+    let (sent, received) = traffic.bytes();
+    page.family("store_bytes_total", Kind::Counter, "Bytes of objects, to the store and from it.");
+    page.sample("store_bytes_total", &[("direction", &"sent")], sent);
+    page.sample("store_bytes_total", &[("direction", &"received")], received);
 }
 
 /// What the background does with the segments of each index.

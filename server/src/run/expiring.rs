@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
+use crate::replication::Role;
 use crate::tasks::{Content, NewTask};
 
 /// How long an index waits at least until its next expired documents are removed: they are found by no one meanwhile.
@@ -15,7 +16,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_secs(60);
 /// Asks for the removal of documents that have expired.
 pub(super) fn remove_expired(state: &Arc<AppState>) {
     let options = &state.options;
-    if options.experimental.experimental_replication_parameters || options.replication.follow.is_some() {
+    if options.experimental.experimental_replication_parameters || state.replication.role() == Role::Replica {
         // What keeps several servers the same decides on their tasks.
         return;
     }

@@ -1,5 +1,6 @@
 //! What goes on in the background of a server that others follow, or that follows.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -9,7 +10,8 @@ use crate::aliases::Aliases;
 use crate::app::AppState;
 use crate::error::ApiError;
 use crate::network::Topology;
-use crate::replication::{Carried, Follower, Following, ObjectError, Published, Publisher};
+use crate::replication::{Carried, Follower, Following, ObjectError, Published, Publisher, Role, has_followed};
+use crate::tasks::{Store, StoreError};
 use crate::webhooks::{Webhook, WebhookFile};
 
 /// Publishes or follows while it lives.
@@ -19,7 +21,25 @@ pub(super) struct Replicating {
     _follower: Option<Follower>,
 }
 
-/// Publishes or follows, as the options say.
+/// What another role before has left: tasks that a replica does not carry out, uids that the writer before may have given.
+pub(super) fn settle_role(role: Role, store: &Store, folder: &Path) -> Result<(), StoreError> {
+    match role {
+        Role::Replica => {
+            let waiting = store.forget_tasks()?;
+            if waiting > 0 {
+                tracing::error!(
+                    "{waiting} tasks that this server has accepted, and had not carried out when another server took over, \
+                     are lost: send them again"
+                );
+            }
+        }
+        Role::Publisher if has_followed(folder) => store.pass_over_uids()?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Publishes or follows, as the options and the store say.
 ///
 /// # Errors
 /// What the store says.
@@ -28,7 +48,9 @@ pub(super) fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectErro
     let (instance, queue, replication) =
         (Arc::clone(&state.instance), Arc::clone(&state.queue), Arc::clone(&state.replication));
     let of_keys = Arc::clone(state);
-    if let Some(address) = &options.replication.publish {
+    let address = options.replication.publish.as_ref().or(options.replication.follow.as_ref());
+    let Some(address) = address else { return Ok(Replicating::default()) };
+    if replication.role() == Role::Publisher {
         let keys = Box::new(move || key_lines(of_keys.access.keys()));
         let mut carrying = Carrying { state: Arc::clone(state), last: None };
         let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
@@ -36,7 +58,6 @@ pub(super) fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectErro
         let publisher = Publisher::start(address, options, outbound, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
-    let Some(address) = &options.replication.follow else { return Ok(Replicating::default()) };
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
     let of_carried = Arc::clone(state);
     let take_carried = Box::new(move |carried: &Carried| take(&of_carried, carried));
@@ -89,9 +110,9 @@ impl Carrying {
             features: sources.features.clone(),
             webhooks: WebhookFile::of(&sources.webhooks),
             network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
-            ..Carried::default()
+            ..Carried::with_aliases(aliases)
         };
-        let carried = Arc::new(carried.with_aliases(aliases));
+        let carried = Arc::new(carried);
         self.last = Some((sources, Arc::clone(&carried)));
         carried
     }

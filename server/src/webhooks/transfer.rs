@@ -28,8 +28,7 @@ impl std::fmt::Debug for WebhookEntry {
 impl WebhookFile {
     /// Those of `all` that clients made, with their secrets.
     pub(crate) fn of(all: &[Arc<Webhook>]) -> WebhookFile {
-        let entry =
-            |webhook: &Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
+        let entry = |webhook: &Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
         let made = all.iter().filter(|webhook| webhook.is_editable);
         WebhookFile { webhooks: made.map(|webhook| (webhook.uuid, entry(webhook))).collect() }
     }

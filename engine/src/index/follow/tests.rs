@@ -78,6 +78,7 @@ fn a_follower_has_each_state_and_shares_what_stays() {
     // A merge on the other side.
     writer.compact(&AtomicBool::new(false)).unwrap();
     let manifest = send(&writer, &one, &two);
+    assert_eq!(writer.follow(&manifest).unwrap(), Followed::Unchanged, "a writer that follows has its own last state");
     assert_eq!(follower.follow(&manifest).unwrap(), Followed::Advanced);
     drop((before, after));
     assert_eq!(documents(&follower), documents(&writer));

@@ -37,6 +37,10 @@ pub(super) fn create(bucket: &Bucket, key: &str, content: Content<'_>) -> Result
     if bucket.wait_for(bucket.create(key, body.into()))? { Ok(()) } else { Err(exists()) }
 }
 
+pub(super) fn put(bucket: &Bucket, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+    Ok(bucket.wait_for(bucket.put(key, bytes.to_vec().into()))?)
+}
+
 fn send_in_parts(bucket: &Bucket, key: &str, file: &mut File, bytes: u64, path: &Path) -> Result<(), ObjectError> {
     let never = AtomicBool::new(false);
     let mut upload = Upload::begin(bucket.clone(), key.to_owned(), bytes, PART_BYTES, PARALLEL, &never)?;

@@ -25,6 +25,15 @@ pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(),
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(ObjectError::io(folder))
 }
 
+pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+    let path = root.join(key);
+    let folder = path.parent().unwrap_or(root);
+    fs::create_dir_all(folder).map_err(ObjectError::io(folder))?;
+    let unfinished = root.join(format!("unfinished-{}", Uuid::new_v4()));
+    write(&unfinished, Content::Bytes(bytes)).map_err(ObjectError::io(&unfinished))?;
+    fs::rename(&unfinished, &path).map_err(ObjectError::io(&path))
+}
+
 fn write(path: &Path, content: Content<'_>) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     match content {

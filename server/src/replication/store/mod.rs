@@ -4,19 +4,71 @@
 
 mod bucket;
 mod folder;
+mod traffic;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use thiserror::Error;
+
+pub use traffic::{Call, Traffic};
 
 use crate::object_storage::{Bucket, StorageError};
 use crate::options::{ObjectStorageOptions, StoreAddress};
 use crate::outbound::Outbound;
 
+/// What a publisher and its standbys need of a store. A trait, so that tests can be a store that answers late, twice, wrongly or
+/// not at all; see [`ObjectStore`] for what each does.
+pub(super) trait Objects {
+    async fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError>;
+    /// Creates an object, or takes the place of the one there is.
+    async fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError>;
+    async fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError>;
+    async fn list(&self, folder: &str, after: &str) -> Result<Vec<String>, ObjectError>;
+    async fn remove(&self, key: &str) -> Result<(), ObjectError>;
+}
+
+/// Waits for what needs a store that blocks. Not for threads of the runtime.
+pub(super) fn blocking<T>(steps: impl Future<Output = T>) -> T {
+    match std::pin::pin!(steps).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("a store that blocks has its answer when it returns"),
+    }
+}
+
+impl Objects for ObjectStore {
+    async fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
+        ObjectStore::create(self, key, content)
+    }
+
+    async fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+        ObjectStore::put(self, key, bytes)
+    }
+
+    async fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
+        ObjectStore::read(self, key)
+    }
+
+    async fn list(&self, folder: &str, after: &str) -> Result<Vec<String>, ObjectError> {
+        ObjectStore::list(self, folder, after)
+    }
+
+    async fn remove(&self, key: &str) -> Result<(), ObjectError> {
+        ObjectStore::remove(self, key)
+    }
+}
+
 /// A place for objects. Every call blocks; none is for threads of the runtime.
-#[derive(Debug)]
-pub(super) enum ObjectStore {
+#[derive(Clone, Debug)]
+pub(super) struct ObjectStore {
+    place: Place,
+    traffic: Arc<Traffic>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
     Folder(PathBuf),
     Bucket { bucket: Bucket, prefix: String },
 }
@@ -42,6 +94,9 @@ pub(crate) enum ObjectError {
     /// A requirement of publishing that this store does not meet.
     #[error("this store cannot be used: {0}")]
     Unfit(&'static str),
+    /// Another server publishes.
+    #[error("{0}")]
+    TakenOver(&'static str),
     /// Publishing did not begin.
     #[error("{0}")]
     Refused(String),
@@ -72,8 +127,18 @@ pub(super) enum Content<'a> {
     File(&'a Path),
 }
 
+impl Content<'_> {
+    /// Its length, if it is known.
+    fn bytes(&self) -> u64 {
+        match self {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::File(path) => path.metadata().map_or(0, |metadata| metadata.len()),
+        }
+    }
+}
+
 impl ObjectStore {
-    /// The store at `address`.
+    /// The store at `address`, whose calls are counted in `traffic`.
     ///
     /// # Errors
     /// [`ObjectError::Storage`] where the options of the store are not complete.
@@ -81,16 +146,23 @@ impl ObjectStore {
         address: &StoreAddress,
         options: &ObjectStorageOptions,
         outbound: &Outbound,
+        traffic: Arc<Traffic>,
     ) -> Result<ObjectStore, ObjectError> {
-        Ok(match address {
-            StoreAddress::Folder(folder) => ObjectStore::Folder(folder.clone()),
+        let place = match address {
+            StoreAddress::Folder(folder) => Place::Folder(folder.clone()),
             StoreAddress::Bucket { name, prefix } => {
                 let options = ObjectStorageOptions { s3_bucket_name: Some(name.clone()), ..options.clone() };
                 let missing = || StorageError::Parameters("`--s3-bucket-url` is missing".to_owned());
                 let bucket = Bucket::of(&options, outbound)?.ok_or_else(missing)?;
-                ObjectStore::Bucket { bucket, prefix: prefix.clone() }
+                Place::Bucket { bucket, prefix: prefix.clone() }
             }
-        })
+        };
+        Ok(ObjectStore { place, traffic })
+    }
+
+    fn counted<T>(&self, call: Call, bytes: (u64, u64), result: Result<T, ObjectError>) -> Result<T, ObjectError> {
+        self.traffic.note(call, bytes, &result);
+        result
     }
 
     /// Creates an object. Durable when this returns.
@@ -98,10 +170,23 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Exists`]; after any other error it may exist or not.
     pub(super) fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
-        match self {
-            ObjectStore::Folder(folder) => folder::create(folder, key, content),
-            ObjectStore::Bucket { bucket, prefix } => bucket::create(bucket, &format!("{prefix}{key}"), content),
-        }
+        let created = match &self.place {
+            Place::Folder(folder) => folder::create(folder, key, content),
+            Place::Bucket { bucket, prefix } => bucket::create(bucket, &format!("{prefix}{key}"), content),
+        };
+        self.counted(Call::Create, (content.bytes(), 0), created)
+    }
+
+    /// Creates a small object, or takes the place of the one there is, as a whole.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+        let put = match &self.place {
+            Place::Folder(folder) => folder::put(folder, key, bytes),
+            Place::Bucket { bucket, prefix } => bucket::put(bucket, &format!("{prefix}{key}"), bytes),
+        };
+        self.counted(Call::Put, (bytes.len() as u64, 0), put)
     }
 
     /// A small object: a root or a manifest.
@@ -109,10 +194,12 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Missing`], or what the store says.
     pub(super) fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
-        match self {
-            ObjectStore::Folder(folder) => folder::read(folder, key),
-            ObjectStore::Bucket { bucket, prefix } => bucket::read(bucket, &format!("{prefix}{key}")),
-        }
+        let read = match &self.place {
+            Place::Folder(folder) => folder::read(folder, key),
+            Place::Bucket { bucket, prefix } => bucket::read(bucket, &format!("{prefix}{key}")),
+        };
+        let bytes = read.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        self.counted(Call::Read, (0, bytes), read)
     }
 
     /// Writes the bytes of an object of this length into `file`. Answers their CRC-32.
@@ -120,12 +207,11 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Missing`], [`ObjectError::Damaged`] for another length, or what the store says.
     pub(super) fn fetch(&self, key: &str, bytes: u64, file: &mut File, path: &Path) -> Result<u32, ObjectError> {
-        match self {
-            ObjectStore::Folder(folder) => folder::fetch(folder, key, bytes, file, path),
-            ObjectStore::Bucket { bucket, prefix } => {
-                bucket::fetch(bucket, &format!("{prefix}{key}"), bytes, file, path)
-            }
-        }
+        let fetched = match &self.place {
+            Place::Folder(folder) => folder::fetch(folder, key, bytes, file, path),
+            Place::Bucket { bucket, prefix } => bucket::fetch(bucket, &format!("{prefix}{key}"), bytes, file, path),
+        };
+        self.counted(Call::Read, (0, bytes), fetched)
     }
 
     /// Keys that begin with `folder` and come after `after` in byte order, ascending: all of them, or the first. Empty: there are
@@ -134,14 +220,15 @@ impl ObjectStore {
     /// # Errors
     /// What the store says.
     pub(super) fn list(&self, folder: &str, after: &str) -> Result<Vec<String>, ObjectError> {
-        match self {
-            ObjectStore::Folder(root) => folder::list(root, folder, after),
-            ObjectStore::Bucket { bucket, prefix } => {
-                let keys = bucket::list(bucket, &format!("{prefix}{folder}"), &format!("{prefix}{after}"))?;
+        let listed = match &self.place {
+            Place::Folder(root) => folder::list(root, folder, after),
+            Place::Bucket { bucket, prefix } => {
                 let own = |key: String| key.strip_prefix(prefix.as_str()).map(str::to_owned);
-                Ok(keys.into_iter().filter_map(own).collect())
+                let keys = bucket::list(bucket, &format!("{prefix}{folder}"), &format!("{prefix}{after}"));
+                keys.map(|keys| keys.into_iter().filter_map(own).collect())
             }
-        }
+        };
+        self.counted(Call::List, (0, 0), listed)
     }
 
     /// Removes an object. None there: nothing.
@@ -149,10 +236,11 @@ impl ObjectStore {
     /// # Errors
     /// What the store says.
     pub(super) fn remove(&self, key: &str) -> Result<(), ObjectError> {
-        match self {
-            ObjectStore::Folder(folder) => folder::remove(folder, key),
-            ObjectStore::Bucket { bucket, prefix } => bucket::remove(bucket, &format!("{prefix}{key}")),
-        }
+        let removed = match &self.place {
+            Place::Folder(folder) => folder::remove(folder, key),
+            Place::Bucket { bucket, prefix } => bucket::remove(bucket, &format!("{prefix}{key}")),
+        };
+        self.counted(Call::Remove, (0, 0), removed)
     }
 
     /// Checks that an object cannot be created twice, which all else rests on, and that it is found where it was put.

@@ -16,6 +16,9 @@ use crate::tasks::kind::Status;
 use crate::tasks::task::StoredError;
 use crate::timestamp::Timestamp;
 
+/// Uids that a writer may have given since it published last.
+const PASSED_OVER: u32 = 10_000;
+
 /// Tables of what is about to happen to folders of indexes, of aliases, and of uids that are passed over. Apart from the others, so that
 /// a store of an earlier version gets them as well.
 const TABLES: &str = "
@@ -207,11 +210,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn set_indexes(
-        &self,
-        indexes: &[(String, FolderName)],
-        aliases: Option<&Aliases>,
-    ) -> Result<(), StoreError> {
+    pub fn set_indexes(&self, indexes: &[(String, FolderName)], aliases: Option<&Aliases>) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
@@ -225,6 +224,32 @@ impl Store {
             super::aliases::replace(&transaction, aliases)?;
         }
         Ok(transaction.commit()?)
+    }
+
+    /// Forgets all tasks and batches, for a server that follows another one from now on; their uids stay given. How many waited.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    pub fn forget_tasks(&self) -> Result<u32, StoreError> {
+        let (tasks, batches) = self.next_uids()?;
+        self.settle_loss(&[], tasks, batches)?;
+        let mut writer = self.writer.lock();
+        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let waiting = transaction.query_row("SELECT count(*) FROM tasks WHERE status = 0", [], |row| row.get(0))?;
+        for table in ["tasks", "payloads", "batches"] {
+            transaction.execute(&format!("DELETE FROM {table}"), [])?;
+        }
+        transaction.commit()?;
+        Ok(waiting)
+    }
+
+    /// Passes uids over, for a server that writes from now on: the writer before may have given some of them.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn pass_over_uids(&self) -> Result<(), StoreError> {
+        let (tasks, batches) = self.next_uids()?;
+        self.settle_loss(&[], tasks.saturating_add(PASSED_OVER), batches.saturating_add(PASSED_OVER))
     }
 
     /// Fails tasks that wait and whose work cannot be read: their uids. They would keep all others waiting.

@@ -1,0 +1,61 @@
+//! What a replica remembers from start to start, in the database folder. A server that writes has no such file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::root::PublishedIndex;
+use crate::instance::write_durably;
+use crate::stored_names::FolderName;
+
+const FILE: &str = "replica.json";
+
+/// What a replica has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Remembered {
+    /// The number of the root.
+    pub(super) root: u64,
+    /// The name of what it carries.
+    #[serde(default)]
+    pub(super) carried: Option<String>,
+    pub(super) indexes: Vec<Local>,
+}
+
+/// An index of the publisher, here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Local {
+    pub(super) published: PublishedIndex,
+    pub(super) folder: FolderName,
+}
+
+impl Remembered {
+    /// That of the database in `folder`. What cannot be read is nothing: it is fetched again.
+    pub(super) fn read(folder: &Path) -> Option<Remembered> {
+        serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
+    }
+
+    /// Durable when this returns.
+    pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        write_durably(&path(folder), &serde_json::to_string(self).expect("it has string keys only"))
+    }
+}
+
+pub(super) fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+/// The number of the root that the server of this folder has followed to, if it follows.
+pub(super) fn followed_root(folder: &Path) -> Option<u64> {
+    Remembered::read(folder).map(|remembered| remembered.root)
+}
+
+/// The server of this folder follows no more.
+pub(super) fn forget_following(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_file(path(folder)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! Thousands of schedules of servers that publish, follow, take over, are stopped and crash, over a store in which everything
+//! goes wrong that can. What runs is [`Chain`](super::chain), [`Pulse`](super::beat), [`Watch`](super::beat) and the rules of
+//! [`role`](super::role); indexes, threads and time are models.
+
+mod model;
+mod server;
+mod store;
+
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use server::{Actor, Group};
+use store::{Counts, World};
+
+/// Servers of a schedule.
+const SERVERS: usize = 3;
+/// Steps of a schedule.
+const STEPS: usize = 400;
+/// Schedules that CI has time for.
+const SCHEDULES: u64 = 2_000;
+
+fn schedule(seed: u64, base: Instant) -> Counts {
+    let world = Rc::new(World::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d), base));
+    let group = Group::new(Rc::clone(&world), SERVERS);
+    let mut actors: Vec<Actor> = (0..SERVERS).map(|server| group.start(server, 0)).collect();
+    for _ in 0..STEPS {
+        let next = (0..actors.len()).min_by_key(|place| actors[*place].wake).expect("there are servers");
+        world.go_on_to(actors[next].wake);
+        world.wake.set(world.millis());
+        let polled = actors[next].future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        actors[next].wake = world.wake.get();
+        if matches!(polled, Poll::Ready(())) {
+            actors.remove(next);
+        }
+        actors.append(&mut group.spawned.borrow_mut());
+        if world.below(150) == 0 {
+            world.counts.borrow_mut().crashes += 1;
+            let server = world.below(SERVERS as u64) as usize;
+            actors.retain(|actor| actor.server != server);
+            actors.push(group.start(server, world.millis() + world.below(60_000)));
+        }
+    }
+    drop(actors);
+    world.end();
+    world.counts.borrow().clone()
+}
+
+fn schedules(seeds: std::ops::Range<u64>) -> Counts {
+    let base = Instant::now();
+    let mut all = Counts::default();
+    for seed in seeds {
+        let counts = std::panic::catch_unwind(|| schedule(seed, base));
+        let counts = counts.unwrap_or_else(|_| panic!("in schedule {seed}: LAMINA_SCHEDULE={seed} repeats it"));
+        all.roots += counts.roots;
+        all.takeovers += counts.takeovers;
+        all.stale += counts.stale;
+        all.refused += counts.refused;
+        all.removed += counts.removed;
+        all.moved += counts.moved;
+        all.followed += counts.followed;
+        all.crashes += counts.crashes;
+    }
+    all
+}
+
+#[test]
+fn whatever_the_store_does_nothing_that_was_published_is_lost() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    if let Some(seed) = number("LAMINA_SCHEDULE") {
+        schedules(seed..seed + 1);
+        return;
+    }
+    let counts = schedules(0..number("LAMINA_SCHEDULES").unwrap_or(SCHEDULES));
+    println!("{counts:?}");
+    let Counts { roots, takeovers, stale, refused, removed, moved, followed, crashes } = counts;
+    // What is to be proved was met, and often.
+    for count in [roots, takeovers, refused, removed, followed, crashes] {
+        assert!(count > 100, "{roots} {takeovers} {refused} {removed} {followed} {crashes}");
+    }
+    assert!(stale > 0 && moved > 0, "{stale} {moved}");
+}

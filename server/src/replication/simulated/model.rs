@@ -1,0 +1,134 @@
+//! A database as small as one can be: an index whose segments hold numbers of tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lamina_engine::index::NamedFile;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::replication::chain::{Body, State};
+use crate::replication::root::{PublishedIndex, Root};
+use crate::stored_names::FolderName;
+
+/// What a manifest is here.
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    generation: u64,
+    /// Name, length, checksum.
+    files: Vec<(String, u64, u32)>,
+}
+
+/// The one index of a server, on its disk.
+#[derive(Clone)]
+pub(super) struct Films {
+    folder: FolderName,
+    generation: u64,
+    next_segment: u64,
+    /// Tasks by the name of the segment.
+    segments: BTreeMap<String, BTreeSet<u32>>,
+}
+
+fn folder(number: u64) -> FolderName {
+    FolderName::try_from(Uuid::from_u64_pair(7, number).to_string()).expect("a UUID is the name of a folder")
+}
+
+fn content(tasks: &BTreeSet<u32>) -> Vec<u8> {
+    serde_json::to_vec(tasks).expect("numbers are JSON")
+}
+
+/// What a manifest names.
+pub(super) fn names(manifest: &[u8]) -> Option<Vec<NamedFile>> {
+    let manifest: Manifest = serde_json::from_slice(manifest).ok()?;
+    let named = |(name, bytes, checksum)| NamedFile { name, bytes, checksum };
+    Some(manifest.files.into_iter().map(named).collect())
+}
+
+/// The keys of all objects that a root names.
+pub(super) fn keys_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for index in &root.indexes {
+        let manifest = objects.get(&index.manifest_key());
+        let files = manifest.and_then(|manifest| names(manifest)).unwrap_or_default();
+        keys.extend(files.iter().map(|file| index.file_key(file)));
+        keys.insert(index.manifest_key());
+    }
+    keys
+}
+
+/// The tasks of a root all of whose objects are there.
+pub(super) fn tasks_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTreeSet<u32> {
+    let mut tasks = BTreeSet::new();
+    for index in &root.indexes {
+        for file in names(&objects[&index.manifest_key()]).expect("a manifest") {
+            let segment: BTreeSet<u32> = serde_json::from_slice(&objects[&index.file_key(&file)]).expect("a segment");
+            tasks.extend(segment);
+        }
+    }
+    tasks
+}
+
+impl Films {
+    pub(super) fn new(number: u64) -> Films {
+        Films { folder: folder(number), generation: 0, next_segment: 0, segments: BTreeMap::new() }
+    }
+
+    pub(super) fn has(&self, task: u32) -> bool {
+        self.segments.values().any(|segment| segment.contains(&task))
+    }
+
+    /// Commits a task.
+    pub(super) fn commit(&mut self, task: u32) {
+        self.add([task].into());
+    }
+
+    fn add(&mut self, tasks: BTreeSet<u32>) {
+        self.segments.insert(format!("seg-{}", self.next_segment), tasks);
+        self.next_segment += 1;
+        self.generation += 1;
+    }
+
+    /// Joins all segments.
+    pub(super) fn merge(&mut self) {
+        if self.segments.len() > 1 {
+            let all = std::mem::take(&mut self.segments).into_values().flatten().collect();
+            self.add(all);
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        let file = |(name, tasks): (&String, &BTreeSet<u32>)| {
+            let bytes = content(tasks);
+            let file = NamedFile { name: name.clone(), bytes: bytes.len() as u64, checksum: crc32fast::hash(&bytes) };
+            (file, Body::Bytes(bytes))
+        };
+        let files: Vec<(NamedFile, Body)> = self.segments.iter().map(file).collect();
+        let named = files.iter().map(|(file, _)| (file.name.clone(), file.bytes, file.checksum)).collect();
+        let manifest = Manifest { generation: self.generation, files: named };
+        State {
+            uid: "films".to_owned(),
+            folder: self.folder.clone(),
+            generation: self.generation,
+            manifest: serde_json::to_vec(&manifest).expect("names and numbers are JSON"),
+            files,
+        }
+    }
+
+    /// Becomes a published state, whose segments were fetched. `number`: of a folder that was never used.
+    pub(super) fn follow(&mut self, index: &PublishedIndex, files: Vec<(NamedFile, Vec<u8>)>, number: u64) {
+        let mut segments = BTreeMap::new();
+        for (file, bytes) in files {
+            assert_eq!(crc32fast::hash(&bytes), file.checksum, "a damaged object");
+            segments.insert(file.name, serde_json::from_slice(&bytes).expect("a segment"));
+        }
+        let is_other =
+            |(name, tasks): (&String, &BTreeSet<u32>)| self.segments.get(name).is_some_and(|have| have != tasks);
+        let has_parted = self.folder == index.folder
+            && (segments.iter().any(is_other)
+                || self.generation > index.manifest.generation
+                || self.generation == index.manifest.generation && self.segments != segments);
+        self.folder = if has_parted { folder(number) } else { index.folder.clone() };
+        let number_of = |name: &String| name["seg-".len()..].parse::<u64>().expect("a number");
+        self.next_segment = segments.keys().map(|name| number_of(name) + 1).max().unwrap_or(0);
+        (self.generation, self.segments) = (index.manifest.generation, segments);
+    }
+}

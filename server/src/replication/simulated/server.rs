@@ -1,0 +1,266 @@
+//! What a server does, without threads: it writes or follows, as the store says.
+
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::model::{Films, names};
+use super::store::{Store, World};
+use crate::replication::Role;
+use crate::replication::beat::{Pulse, Watch};
+use crate::replication::chain::{Chain, Holder, Rules, Setback, newest_root};
+use crate::replication::publish::may_publish;
+use crate::replication::role::by_store;
+use crate::replication::root::Root;
+use crate::replication::store::{ObjectError, Objects};
+
+const RULES: Rules = Rules { names, roots_kept: 3 };
+const TAKEOVER_AFTER: Duration = Duration::from_secs(10);
+
+/// Something that runs by itself.
+pub(super) struct Actor {
+    pub(super) server: usize,
+    pub(super) wake: u64,
+    pub(super) future: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+/// What outlives a process.
+struct Disk {
+    uid: Uuid,
+    followed: Option<u64>,
+    next_task: u32,
+    batches: u32,
+    films: Films,
+}
+
+/// The servers of a schedule.
+pub(super) struct Group {
+    world: Rc<World>,
+    disks: Vec<Rc<RefCell<Disk>>>,
+    shared: Rc<Shared>,
+    pub(super) spawned: Rc<RefCell<Vec<Actor>>>,
+}
+
+/// What is given once in a schedule.
+#[derive(Default)]
+struct Shared {
+    nonces: Cell<u64>,
+    folders: Cell<u64>,
+    tasks: Cell<u32>,
+}
+
+impl Shared {
+    fn next(count: &Cell<u64>) -> u64 {
+        count.set(count.get() + 1);
+        count.get()
+    }
+}
+
+impl Group {
+    pub(super) fn new(world: Rc<World>, servers: usize) -> Group {
+        let shared = Rc::<Shared>::default();
+        let disk = |server: usize| Disk {
+            uid: Uuid::from_u64_pair(1, server as u64 + 1),
+            followed: None,
+            next_task: 0,
+            batches: 0,
+            films: Films::new(Shared::next(&shared.folders)),
+        };
+        let disks = (0..servers).map(|server| Rc::new(RefCell::new(disk(server)))).collect();
+        Group { world, disks, shared, spawned: Rc::default() }
+    }
+
+    /// A process that starts.
+    pub(super) fn start(&self, server: usize, wake: u64) -> Actor {
+        let process = Process {
+            server,
+            world: Rc::clone(&self.world),
+            store: Store { world: Rc::clone(&self.world) },
+            disk: Rc::clone(&self.disks[server]),
+            shared: Rc::clone(&self.shared),
+            spawned: Rc::clone(&self.spawned),
+        };
+        Actor { server, wake, future: Box::pin(process.live()) }
+    }
+}
+
+struct Process {
+    server: usize,
+    world: Rc<World>,
+    store: Store,
+    disk: Rc<RefCell<Disk>>,
+    shared: Rc<Shared>,
+    spawned: Rc<RefCell<Vec<Actor>>>,
+}
+
+impl Process {
+    async fn live(self) {
+        loop {
+            let (uid, has_followed) = (self.disk.borrow().uid, self.disk.borrow().followed.is_some());
+            // A step that fails ends the process, which is started again.
+            let _ = match by_store(newest_root(&self.store, 0).await, uid, has_followed) {
+                Ok(Role::Publisher) => self.write().await,
+                Ok(_) => self.follow().await,
+                Err(error) => Err(error.into()),
+            };
+            self.world.sleep(100 + self.world.below(1_000)).await;
+        }
+    }
+
+    fn who(&self) -> Holder {
+        Holder {
+            uid: self.disk.borrow().uid,
+            nonce: Uuid::from_u64_pair(2, Shared::next(&self.shared.nonces)),
+            url: None,
+            takeover_after: Some(TAKEOVER_AFTER),
+        }
+    }
+
+    async fn write(&self) -> Result<(), Setback> {
+        let last = newest_root(&self.store, 0).await?.unwrap_or_else(Root::none);
+        {
+            let disk = self.disk.borrow();
+            may_publish(&last, disk.uid, disk.followed, disk.next_task)?;
+        }
+        if self.disk.borrow().followed.is_some() {
+            self.disk.borrow_mut().next_task += 10_000;
+        }
+        let chain = Chain::take_over(self.store.clone(), self.who(), last).await;
+        let mut chain = chain.inspect_err(|setback| self.note(setback))?.with_rules(RULES);
+        self.world.is_believed(chain.last());
+        chain.survey().await?;
+        self.disk.borrow_mut().followed = None;
+        let is_over = self.pulse(&chain);
+        while !is_over.get() {
+            self.commit();
+            if let Err(setback) = self.publish(&mut chain).await {
+                self.note(&setback);
+                if matches!(setback, Setback::TakenOver) {
+                    break;
+                }
+            }
+            let pause = if self.world.below(4) == 0 { 1_500_000 } else { 3_000 };
+            self.world.sleep(self.world.below(pause)).await;
+        }
+        is_over.set(true);
+        Ok(())
+    }
+
+    fn note(&self, setback: &Setback) {
+        if matches!(setback, Setback::TakenOver) {
+            self.world.counts.borrow_mut().refused += 1;
+        }
+    }
+
+    /// Signs of life beside what the publisher does. Whether it is over.
+    fn pulse(&self, chain: &Chain<Store>) -> Rc<Cell<bool>> {
+        let is_over = Rc::new(Cell::new(false));
+        let (mut pulse, store, own) = (Pulse::of(chain.last()), self.store.clone(), Rc::clone(&is_over));
+        let beats = async move {
+            while !own.get() {
+                if let Err(Setback::TakenOver) = pulse.beat(&store).await {
+                    own.set(true);
+                }
+                store.world.sleep(2_500).await;
+            }
+        };
+        let actor = Actor { server: self.server, wake: self.world.millis(), future: Box::pin(beats) };
+        self.spawned.borrow_mut().push(actor);
+        is_over
+    }
+
+    fn commit(&self) {
+        let mut disk = self.disk.borrow_mut();
+        for _ in 0..self.world.below(3) {
+            // A client may send again what another server has accepted.
+            let task = match self.world.below(3) {
+                0 if self.shared.tasks.get() > 0 => self.shared.tasks.get() - 1,
+                _ => {
+                    self.shared.tasks.set(self.shared.tasks.get() + 1);
+                    self.shared.tasks.get() - 1
+                }
+            };
+            disk.next_task += 1;
+            disk.batches += 1;
+            if !disk.films.has(task) {
+                disk.films.commit(task);
+            }
+        }
+        if self.world.below(4) == 0 {
+            disk.films.merge();
+        }
+    }
+
+    async fn publish(&self, chain: &mut Chain<Store>) -> Result<(), Setback> {
+        let (state, next_task, batches) = {
+            let disk = self.disk.borrow();
+            (disk.films.state(), disk.next_task, disk.batches)
+        };
+        let index = chain.put_index(&state).await?;
+        let root = Root { generation: Some(batches), next_task, indexes: vec![index], ..Root::none() };
+        chain.publish(root).await?;
+        self.world.is_believed(chain.last());
+        chain.collect(self.world.now()).await
+    }
+
+    async fn follow(&self) -> Result<(), Setback> {
+        let (who, mut watch) = (self.who(), Watch::new(self.world.now()));
+        let mut newest: Option<Root> = None;
+        loop {
+            let after = newest.as_ref().map_or(0, |root| root.number);
+            let looked_at = self.world.now();
+            if let Some(root) = newest_root(&self.store, after).await? {
+                self.bring(&root).await?;
+                newest = Some(root);
+            }
+            if let Some(root) = &newest
+                && (root.holder == who.uid || watch.is_silent(&self.store, root, looked_at).await?)
+            {
+                let taken = Chain::take_over(self.store.clone(), who.clone(), root.clone()).await;
+                self.note_taken(&taken);
+                let chain = taken?;
+                self.world.is_believed(chain.last());
+                return self.bring(&chain.last().clone()).await;
+            }
+            self.world.sleep(250 + self.world.below(2_500)).await;
+        }
+    }
+
+    fn note_taken(&self, taken: &Result<Chain<Store>, Setback>) {
+        if let Err(setback) = taken {
+            self.note(setback);
+        }
+    }
+
+    /// Fetches what a root names, and becomes it.
+    async fn bring(&self, root: &Root) -> Result<(), Setback> {
+        let followed = self.disk.borrow().followed;
+        assert!(followed.is_none_or(|followed| followed <= root.number), "a replica goes back");
+        for index in &root.indexes {
+            let manifest = self.fetch(&index.manifest_key()).await?;
+            let mut files = Vec::new();
+            for file in names(&manifest).expect("a manifest") {
+                let bytes = self.fetch(&index.file_key(&file)).await?;
+                files.push((file, bytes));
+            }
+            let folder = Shared::next(&self.shared.folders);
+            self.disk.borrow_mut().films.follow(index, files, folder);
+        }
+        let mut disk = self.disk.borrow_mut();
+        disk.next_task = disk.next_task.max(root.next_task);
+        disk.followed = Some(root.number);
+        self.world.counts.borrow_mut().followed += 1;
+        Ok(())
+    }
+
+    async fn fetch(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
+        let found = self.store.read(key).await;
+        if matches!(found, Err(ObjectError::Missing(_))) {
+            assert!(!self.world.is_named(key), "`{key}` is named, and not found");
+        }
+        found
+    }
+}

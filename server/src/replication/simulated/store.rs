@@ -1,0 +1,293 @@
+//! A store in memory whose requests take their time, fail before or after they were carried out, are carried out twice, or much
+//! later; and the clock and the chance of a schedule. It checks what must hold of every root and of every removal.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use super::model::{keys_of, tasks_of};
+use crate::replication::chain::REMAINS;
+use crate::replication::root::{ROOTS, Root, root_number};
+use crate::replication::store::{Content, ObjectError, Objects};
+
+/// What happened in a schedule, or in many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) roots: u64,
+    pub(super) takeovers: u64,
+    /// Roots that were created behind newer ones.
+    pub(super) stale: u64,
+    pub(super) refused: u64,
+    pub(super) removed: u64,
+    /// Files whose own keys could not be relied on.
+    pub(super) moved: u64,
+    pub(super) followed: u64,
+    pub(super) crashes: u64,
+}
+
+/// A root that was the newest one.
+struct Valid {
+    root: Root,
+    keys: BTreeSet<String>,
+    tasks: BTreeSet<u32>,
+    superseded_at: Option<u64>,
+}
+
+/// A change that is still on its way.
+#[derive(Clone)]
+enum Effect {
+    Create(String, Vec<u8>),
+    Put(String, Vec<u8>),
+    Remove(String),
+}
+
+/// The clock, the chance and the store of one schedule.
+pub(super) struct World {
+    base: Instant,
+    now: Cell<u64>,
+    seed: Cell<u64>,
+    /// When the actor that runs wants to run again.
+    pub(super) wake: Cell<u64>,
+    objects: RefCell<BTreeMap<String, Vec<u8>>>,
+    late: RefCell<Vec<(u64, Effect)>>,
+    valid: RefCell<Vec<Valid>>,
+    pub(super) counts: RefCell<Counts>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, base: Instant) -> World {
+        World {
+            base,
+            now: Cell::new(0),
+            seed: Cell::new(seed),
+            wake: Cell::new(0),
+            objects: RefCell::default(),
+            late: RefCell::default(),
+            valid: RefCell::default(),
+            counts: RefCell::default(),
+        }
+    }
+
+    /// A number below `end`, by chance.
+    pub(super) fn below(&self, end: u64) -> u64 {
+        self.seed.set(self.seed.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mut mixed = self.seed.get();
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    pub(super) fn millis(&self) -> u64 {
+        self.now.get()
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.base + Duration::from_millis(self.now.get())
+    }
+
+    /// Lets the clock go on to `millis`: what was on its way until then arrives.
+    pub(super) fn go_on_to(&self, millis: u64) {
+        self.now.set(self.now.get().max(millis));
+        let mut late = self.late.borrow_mut();
+        let (due, later) = std::mem::take(&mut *late).into_iter().partition(|(at, _)| *at <= self.now.get());
+        *late = later;
+        drop(late);
+        let due: Vec<(u64, Effect)> = due;
+        due.into_iter().for_each(|(_, effect)| drop(self.carry_out(&effect)));
+    }
+
+    pub(super) async fn sleep(&self, millis: u64) {
+        let mut begun = false;
+        poll_fn(|_| {
+            if std::mem::replace(&mut begun, true) {
+                return Poll::Ready(());
+            }
+            self.wake.set(self.now.get() + millis);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// How long a part of a request takes: mostly little, seldom longer than objects remain.
+    fn delay(&self) -> u64 {
+        match self.below(100) {
+            0..=89 => 1 + self.below(40),
+            90..=97 => 1 + self.below(5_000),
+            _ => self.below(3 * 3_600_000),
+        }
+    }
+
+    fn carry_out(&self, effect: &Effect) -> Result<(), ObjectError> {
+        match effect {
+            Effect::Create(key, bytes) => {
+                if self.objects.borrow().contains_key(key) {
+                    return Err(ObjectError::Exists(key.clone()));
+                }
+                if key.starts_with(ROOTS) {
+                    self.root_is_created(key, bytes);
+                }
+                self.objects.borrow_mut().insert(key.clone(), bytes.clone());
+            }
+            Effect::Put(key, bytes) => drop(self.objects.borrow_mut().insert(key.clone(), bytes.clone())),
+            Effect::Remove(key) => {
+                self.is_removed(key);
+                self.objects.borrow_mut().remove(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// One epoch a number, one publisher an epoch; all that is named is there; nothing that was published is gone.
+    fn root_is_created(&self, key: &str, bytes: &[u8]) {
+        let root = Root::read(root_number(key).expect("a number"), bytes).expect("a root");
+        let mut valid = self.valid.borrow_mut();
+        let objects = self.objects.borrow();
+        let mut counts = self.counts.borrow_mut();
+        if let Some(newest) = valid.last_mut() {
+            if root.number < newest.root.number {
+                counts.stale += 1;
+                return;
+            }
+            assert_eq!(root.number, newest.root.number + 1, "no gap");
+            assert!(root.epoch >= newest.root.epoch, "an epoch that was over publishes: {root:?}");
+            if root.epoch == newest.root.epoch {
+                assert_eq!(root.nonce, newest.root.nonce, "one publisher an epoch");
+            } else {
+                counts.takeovers += 1;
+            }
+            newest.superseded_at = Some(self.now.get());
+        }
+        counts.roots += 1;
+        counts.moved += root.indexes.iter().map(|index| index.moved.len() as u64).sum::<u64>();
+        let keys = keys_of(&root, &objects);
+        for key in &keys {
+            assert!(objects.contains_key(key), "`{key}` is named and not there: {root:?}");
+        }
+        let tasks = tasks_of(&root, &objects);
+        if let Some(before) = valid.last() {
+            let lost: Vec<&u32> = before.tasks.difference(&tasks).collect();
+            assert!(lost.is_empty(), "{lost:?} were published, and are lost by {root:?}");
+        }
+        valid.push(Valid { root, keys, tasks, superseded_at: None });
+    }
+
+    /// What the newest root names stays, and what others named stays for a while.
+    fn is_removed(&self, key: &str) {
+        let recently = |at: u64| self.now.get() - at < REMAINS.as_millis() as u64;
+        for valid in self.valid.borrow().iter().rev() {
+            if valid.superseded_at.is_some_and(|at| !recently(at)) {
+                break;
+            }
+            assert!(!valid.keys.contains(key), "`{key}` is removed, and named by {:?}", valid.root);
+        }
+        if !key.starts_with(ROOTS) && self.objects.borrow().contains_key(key) {
+            self.counts.borrow_mut().removed += 1;
+        }
+    }
+
+    /// A publisher believes that its root `number` is there, and the newest one.
+    pub(super) fn is_believed(&self, root: &Root) {
+        let valid = self.valid.borrow();
+        let is_valid = valid.iter().any(|valid| valid.root == *root);
+        assert!(is_valid, "{root:?} is believed to be published");
+    }
+
+    /// Whether the newest root names `key`.
+    pub(super) fn is_named(&self, key: &str) -> bool {
+        self.valid.borrow().last().is_some_and(|valid| valid.keys.contains(key))
+    }
+
+    /// Everything arrives in the end; what the newest root names is there.
+    pub(super) fn end(&self) {
+        self.go_on_to(u64::MAX / 2);
+        let objects = self.objects.borrow();
+        if let Some(newest) = self.valid.borrow().last() {
+            for key in &newest.keys {
+                assert!(objects.contains_key(key), "`{key}` is named and not there");
+            }
+        }
+    }
+}
+
+/// The store as one server sees it.
+#[derive(Clone)]
+pub(super) struct Store {
+    pub(super) world: Rc<World>,
+}
+
+impl Store {
+    /// Asks for a change.
+    async fn change(&self, effect: Effect) -> Result<(), ObjectError> {
+        let world = &self.world;
+        let failed = || Err(ObjectError::Refused("503".to_owned()));
+        world.sleep(world.delay()).await;
+        match world.below(100) {
+            // Refused, and nothing has happened.
+            0..=3 => failed(),
+            // Done, and the answer is lost.
+            4..=7 => {
+                drop(world.carry_out(&effect));
+                world.sleep(world.delay()).await;
+                failed()
+            }
+            // Not done yet, and given up.
+            8..=9 => {
+                let due = world.millis() + 1 + world.below(20_000);
+                world.late.borrow_mut().push((due, effect));
+                failed()
+            }
+            // The answer is lost, and the client asks again.
+            10..=12 => {
+                drop(world.carry_out(&effect));
+                world.sleep(world.delay()).await;
+                world.carry_out(&effect)
+            }
+            _ => {
+                let done = world.carry_out(&effect);
+                world.sleep(world.delay()).await;
+                done
+            }
+        }
+    }
+
+    /// Asks without changing anything.
+    async fn look<T>(&self, look: impl FnOnce(&BTreeMap<String, Vec<u8>>) -> T) -> Result<T, ObjectError> {
+        let world = &self.world;
+        world.sleep(world.delay()).await;
+        if world.below(100) < 3 {
+            return Err(ObjectError::Refused("503".to_owned()));
+        }
+        let found = look(&world.objects.borrow());
+        world.sleep(world.delay()).await;
+        Ok(found)
+    }
+}
+
+impl Objects for Store {
+    async fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
+        let Content::Bytes(bytes) = content else { panic!("there are no files") };
+        self.change(Effect::Create(key.to_owned(), bytes.to_vec())).await
+    }
+
+    async fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+        self.change(Effect::Put(key.to_owned(), bytes.to_vec())).await
+    }
+
+    async fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
+        let found = self.look(|objects| objects.get(key).cloned()).await?;
+        found.ok_or_else(|| ObjectError::Missing(key.to_owned()))
+    }
+
+    async fn list(&self, folder: &str, after: &str) -> Result<Vec<String>, ObjectError> {
+        let range = after.to_owned()..;
+        let begins = |key: &&String| key.starts_with(folder) && key.as_str() > after;
+        self.look(|objects| objects.range(range).map(|(key, _)| key).filter(begins).take(7).cloned().collect()).await
+    }
+
+    async fn remove(&self, key: &str) -> Result<(), ObjectError> {
+        self.change(Effect::Remove(key.to_owned())).await
+    }
+}
