@@ -119,8 +119,9 @@ def campaign(members, rounds):
     for round_number in range(rounds):
         for _ in range(20):
             write(writer)
+        first = number - 19
         others = [member for member in members if member is not writer]
-        published |= until(lambda: documents(others[0]))
+        published |= until(lambda: (shown := documents(others[0])) and first in shown and shown)
         time.sleep(0.05 * (round_number % 7))
         for _ in range(round_number % 5):
             write(writer)
