@@ -136,7 +136,7 @@ const SIZE: [&str; 2] = ["is not a size: expected bytes, or a number with a unit
 const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
 const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
 /// Options that take numbers, with what they say of others.
-const NUMBERS: [(&str, [&str; 2]); 40] = [
+const NUMBERS: [(&str, [&str; 2]); 41] = [
     ("http-payload-size-limit", SIZE),
     ("max-indexing-memory", SIZE),
     ("experimental-limit-batched-tasks-total-size", SIZE),
@@ -169,6 +169,7 @@ const NUMBERS: [(&str, [&str; 2]); 40] = [
     ("experimental-embedding-cache-entries", COUNT),
     ("embedder-requests-per-minute", COUNT),
     ("embedder-tokens-per-minute", COUNT),
+    ("experimental-task-queue-max-readers", COUNT),
     ("experimental-dsr-fuel-max-counted-words", COUNT),
     ("experimental-dsr-fuel-max-active-rules", COUNT),
     ("experimental-dsr-fuel-max-pin-actions", COUNT),

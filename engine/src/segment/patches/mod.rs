@@ -214,6 +214,12 @@ fn over(old: &[(DocId, PatchValue)], new: &[(DocId, PatchValue)]) -> Vec<(DocId,
     joined
 }
 
+/// The example of the page on the format.
+#[cfg(test)]
+pub(super) fn example() -> Vec<u8> {
+    tests::patches(&[(3, "views", 0, PatchValue::Integer(7)), (3, "views", 1, PatchValue::Boolean(true))]).encode()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
