@@ -154,6 +154,7 @@ fn show(configuration: &Value) -> Value {
 fn schema() -> Value {
     let field = |name: &str| match name {
         "source" => one_of(&[SOURCES[0].0]),
+        "url" => json!({ "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?:" }),
         "headers" => map_of(text()),
         // Any JSON with the placeholders somewhere.
         "request" => anything(),
