@@ -28,9 +28,12 @@ impl Places {
         self.0.partition_point(|pinned| *pinned < place)
     }
 
-    /// Which of the others are in a window, among others without end.
+    /// Which of the others are in a window, among others without end. At least one, if the window has a place: a window of pinned
+    /// items only would not show whether the list reaches so far.
     pub(crate) fn ranked_between(&self, from: usize, to: usize) -> (usize, usize) {
-        (from - self.before(from), to.max(from) - self.before(to.max(from)))
+        let to = to.max(from);
+        let (first, last) = (from - self.before(from), to - self.before(to));
+        (first, if from < to { last.max(first.saturating_add(1)) } else { last })
     }
 
     /// The place of a pinned item.
@@ -99,6 +102,20 @@ mod tests {
                 prop_assert_eq!(place, match item { Ok(rank) => places.of_ranked(*rank), Err(pin) => places.of_pin(*pin) });
             }
         }
+    }
+
+    #[test]
+    fn a_pin_beyond_the_end_is_in_one_window_only() {
+        let places = Places::new([17].into_iter());
+        let window = |from: usize| {
+            let (first, last) = places.ranked_between(from, from + 1);
+            let found: Vec<Option<usize>> = (first..last.min(5)).map(Some).collect();
+            let places = if found.len() < last - first { places.among(5) } else { places.clone() };
+            places.joined(from..from + 1, found, |_| None)
+        };
+        assert_eq!(window(4), [Some(4)]);
+        assert_eq!(window(5), [None]);
+        assert_eq!(window(17), []);
     }
 
     #[test]
