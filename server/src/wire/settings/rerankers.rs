@@ -73,7 +73,7 @@ fn read(at: At<'_>) -> ApiResult<Value> {
     at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
     let sent = at.object()?;
     if let (Some(Value::String(_)), Some(request)) = (sent.get("url"), request_of(sent)) {
-        check_request(request).map_err(|reason| at.invalid(reason))?;
+        check_request(request).map_err(|reason| at.error(format!("`{}`: {reason}", at.path())))?;
     }
     Ok(at.value().clone())
 }
@@ -89,7 +89,8 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
         "url" => {
             let url = field.string()?;
             let checked = parse_url(&url).map(drop);
-            checked.map_err(|reason| field.invalid(format!("could not parse `{}`: {reason}", shown_url(&url))))
+            let place = field.path();
+            checked.map_err(|reason| field.error(format!("`{place}`: could not parse `{}`: {reason}", shown_url(&url))))
         }
         "headers" => field.entries(|name, header| {
             if is_framing(name) {
