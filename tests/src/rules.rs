@@ -209,6 +209,16 @@ fn tenants_are_shown_no_document_that_their_filter_hides() {
 }
 
 #[test]
+fn pins_act_whichever_name_the_search_uses() {
+    let server = shop();
+    server.done(&server.put("/aliases/lights", json!({"indexUid": "lamps"})));
+    rule(&server, "clock", json!({"actions": [pin(Some("lamps"), "5", 0)]}));
+    let by_alias: Vec<Value> = server.ids("lights", json!({"q": "lamp"}));
+    assert_eq!(by_alias[0], 5);
+    assert_eq!(by_alias, server.ids("lamps", json!({"q": "lamp"})));
+}
+
+#[test]
 fn merged_lists_place_the_pins_of_all_queries() {
     let server = shop();
     fill(&server, "others");

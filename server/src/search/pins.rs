@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::places::Places;
 use super::{Context, Reach, Target, refusal};
+use crate::aliases::Aliases;
 use crate::error::ApiResult;
 use crate::rules::{Asked, Fuel, Rule, RuleSet};
 use crate::wire::search::{SearchKind, SearchQuery};
@@ -29,6 +30,8 @@ pub struct RulesInForce {
     pub fuel: Fuel,
     /// When the request arrived, in nanoseconds since 1970.
     pub now: i64,
+    /// What other names stand for: a pin names the index, whichever name the search uses.
+    pub aliases: Arc<Aliases>,
 }
 
 impl RulesInForce {
@@ -87,14 +90,15 @@ pub(super) fn pinned(
         return Ok(Vec::new());
     }
     let mut admitted = Admitted::new(target.snapshot, request).map_err(refuse)?;
-    let mut pinned = kept(target.uid, &acting, rules.fuel.pin_actions, |id| admitted.find(id));
+    let names = [target.uid, rules.aliases.target(target.uid)];
+    let mut pinned = kept(names, &acting, rules.fuel.pin_actions, |id| admitted.find(id));
     pinned.sort_by_key(|pin| pin.position);
     Ok(pinned)
 }
 
-/// The pins of an index whose documents `find` finds, each document once, `most` at most.
+/// The pins of an index, by its names, whose documents `find` finds, each document once, `most` at most.
 fn kept(
-    uid: &str,
+    names: [&str; 2],
     acting: &[Arc<Rule>],
     most: usize,
     mut find: impl FnMut(&str) -> Option<DocumentAddress>,
@@ -106,7 +110,7 @@ fn kept(
             if kept.len() >= most {
                 return kept;
             }
-            if action.selector.index_uid.as_deref().is_some_and(|index| index != uid) {
+            if action.selector.index_uid.as_deref().is_some_and(|index| !names.contains(&index)) {
                 continue;
             }
             let Some(address) = find(&action.selector.id) else { continue };

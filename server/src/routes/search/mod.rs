@@ -93,6 +93,7 @@ fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
         set: rules.set(),
         fuel: Fuel::from(&state.options.rules_fuel),
         now: Timestamp::now().nanos(),
+        aliases: state.instance.aliases(),
     })
 }
 
