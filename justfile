@@ -22,7 +22,7 @@ test:
 
 # One part of the end-to-end tests, e.g. `just e2e documents`.
 e2e filter="":
-    cargo test -p lamina-tests {{filter}}
+    cargo test --workspace --test e2e -- {{filter}}
 
 # Property tests with cases that no run drew before, e.g. `just properties 20`; a failure prints its seed.
 properties rounds="5":
@@ -33,7 +33,7 @@ properties rounds="5":
 
 # kill -9 in loops, e.g. `just kills 200`: many more rounds than CI has time for.
 kills rounds="100":
-    LAMINA_KILL_ROUNDS={{rounds}} cargo test -p lamina-tests -- kills restart
+    LAMINA_KILL_ROUNDS={{rounds}} cargo test --workspace --test e2e -- kills restart
 
 # Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`: CI runs the first 2,000.
 schedules count="20000":
@@ -50,12 +50,12 @@ flips count="50":
 
 # Failing system calls: descriptors and calls that the system refuses for a moment, many rounds.
 failing-calls rounds="50":
-    cargo build --bin lamina
+    cargo build --workspace --bin lamina --test e2e
     scripts/starve.py --what descriptors,calls --rounds {{rounds}}
 
 # Full disks: no room for a moment, many rounds.
 full-disks rounds="50":
-    cargo build --bin lamina
+    cargo build --workspace --bin lamina --test e2e
     scripts/starve.py --what disk --rounds {{rounds}}
 
 # Thousands of indexes under `ulimit -n 1024`: each written and searched, lists timed.
@@ -70,7 +70,7 @@ small-writes writers="64":
 
 # Flips, cuts and removals of every file beside the indexes, e.g. `just damage 500`: many more rounds than CI has time for.
 damage rounds="200":
-    LAMINA_DAMAGE_ROUNDS={{rounds}} cargo test -p lamina-tests -- lost_store
+    LAMINA_DAMAGE_ROUNDS={{rounds}} cargo test --workspace --test e2e -- lost_store
 
 # Mixed load with restarts for some minutes, and invariants at the end.
 soak minutes="10":
@@ -104,7 +104,7 @@ clients:
 
 # The recipes for language models, with the libraries that they are for.
 recipes:
-    cargo build --bin lamina
+    cargo build --workspace --bin lamina --test e2e
     scripts/test-recipes.sh
 
 # The tests of another client, as its authors wrote them.

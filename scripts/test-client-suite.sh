@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=8.0.1
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 work=$PWD/target/client-suite
 suite=$work/meilisearch_python_sdk-$version
 if ! [[ -f $work/installed-$version ]]; then

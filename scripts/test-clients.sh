@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 work=$PWD/target/clients
 mkdir -p "$work"
 

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 venv=$PWD/target/contract
 if ! [[ -x $venv/bin/schemathesis ]]; then
   python3 -m venv "$venv"

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 venv=$PWD/target/objects
 if ! [[ -x $venv/bin/python ]] || ! cmp -s tests/objects/requirements.txt "$venv/installed"; then
   rm -rf "$venv"

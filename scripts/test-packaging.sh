@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 lamina=$PWD/target/debug/lamina
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

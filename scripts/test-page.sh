@@ -19,7 +19,7 @@ if ! find_chromium >/dev/null; then
   exit 0
 fi
 
-cargo build --quiet --bin lamina
+cargo build --quiet --workspace --bin lamina --test e2e
 export CHROMIUM PICTURES=$PWD/target/page
 CHROMIUM=$(find_chromium)
 mkdir -p "$PICTURES"

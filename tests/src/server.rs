@@ -34,7 +34,9 @@ pub(crate) fn binary() -> &'static Path {
         let this = std::env::current_exe().expect("a test has an executable");
         let profile = this.parent().and_then(Path::parent).expect("tests run from a target folder");
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--bin", "lamina", "--target-dir"]).arg(profile.parent().unwrap());
+        // What `cargo test --workspace` has built: another selection has other features, and builds all dependencies again.
+        cargo.args(["build", "--quiet", "--workspace", "--bin", "lamina", "--test", "e2e", "--target-dir"]);
+        cargo.arg(profile.parent().unwrap());
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
