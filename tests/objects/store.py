@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 import boto3
@@ -65,6 +66,17 @@ class Server:
     def stop(self):
         self.process.terminate()
         self.process.wait(timeout=60)
+
+
+def reached_at(replica, generation):
+    """The statistics of the index on a replica, once it has a generation. A request waits for some seconds only, and a busy machine takes longer."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            return ask(f"{replica.url}/indexes/films/stats?minGeneration={generation}")
+        except urllib.error.HTTPError as error:
+            if error.code != 409 or time.monotonic() > deadline:
+                raise
 
 
 def main():
@@ -149,7 +161,7 @@ def main():
             some = [{**document, "id": id} for id, document in enumerate(some)]
             task = publisher.task(ask(publisher.url + "/indexes/films/documents", "POST", some))
             assert task["status"] == "succeeded", task
-            reached = ask(f"{replica.url}/indexes/films/stats?minGeneration={task['batchUid']}")
+            reached = reached_at(replica, task["batchUid"])
             assert reached["numberOfDocuments"] == 5 * len(documents), reached
         assert replica.contents() == publisher.contents()
         print("a replica has what was published")
