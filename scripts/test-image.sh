@@ -69,7 +69,7 @@ writes_aside() {
   succeeds "$(ask POST /snapshots)"
   succeeds "$(ask POST /dumps)"
   # A task that is remembered with megabytes of details, too many for the memory in which the queue is written anew.
-  succeeds "$(seq -f '"w%.0f"' -s, 400000 | sed 's/.*/{"disableOnWords": [&]}/' | ask PATCH /indexes/films/settings/typo-tolerance -d @-)"
+  succeeds "$(seq -f '"word-number-%.0f"' -s, 200000 | sed 's/.*/{"disableOnWords": [&]}/' | ask PATCH /indexes/films/settings/typo-tolerance -d @-)"
   ask PATCH /experimental-features -d '{"taskQueueCompactionRoute": true}' >/dev/null
   ask POST /tasks/compact >/dev/null
   succeeds "$(ask POST /indexes/films/documents -d '[{"id": 1, "title": "Metropolis"}]')"

@@ -4,6 +4,7 @@ pub(crate) mod bm25;
 mod bounds;
 mod compare;
 pub(crate) mod context;
+mod costs;
 mod cut;
 mod deadline;
 mod details;
