@@ -104,3 +104,16 @@ fn what_is_no_update_is_refused_or_fails() {
     server.fails(&server.patch("/indexes/none/documents", good), "index_not_found");
     update(&server, json!([]));
 }
+
+/// A field with words is written anew with its document, whose vectors stay as they were given.
+#[test]
+fn vectors_that_were_given_stay() {
+    let server = Server::start();
+    server.set("goods", json!({"embedders": {"own": {"source": "userProvided", "dimensions": 2}}}));
+    server.add("goods", json!([{"id": 1, "stock": 1, "_vectors": {"own": [0.5, 1.0]}}]));
+    let task = server.done(&server.patch("/indexes/goods/documents", json!([{"id": 1, "increment": {"stock": 4}}])));
+    assert_eq!(task["details"]["indexedDocuments"], 1);
+    let document = server.get("/indexes/goods/documents/1?retrieveVectors=true").ok();
+    assert_eq!(document["stock"], 5);
+    assert_eq!(document["_vectors"]["own"], json!({"embeddings": [[0.5, 1.0]], "regenerate": false}));
+}

@@ -242,7 +242,8 @@ impl Transaction<'_> {
             payload.push(b'\n');
         }
         let payload = Payload::Bytes(payload.into());
-        let method = WriteMethod::Replace;
+        // An update: vectors that came with a document stay.
+        let method = WriteMethod::Update;
         let upsert = Upsert { payload, method, primary_key: None, skip_creation: true };
         Ok(self.upsert(&upsert)?.map(drop))
     }
