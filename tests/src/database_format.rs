@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Server, repository};
 
@@ -14,7 +16,8 @@ fn page() -> String {
 
 /// The first and second columns of the table on SQLite: `table.column`.
 fn described_columns(page: &str) -> BTreeSet<String> {
-    let section = page.split("## `tasks.sqlite`").nth(1).expect("the section");
+    let section =
+        page.split("\n## `tasks.sqlite`").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let (mut table, mut columns) = (String::new(), BTreeSet::new());
     let name = Regex::new("`([a-z_]+)`").expect("a pattern");
     for line in section.lines().filter(|line| line.starts_with("| ")) {
@@ -34,7 +37,9 @@ fn written() -> Server {
     server.set("films", json!({"filterableAttributes": ["year"]}));
     server.done(&server.delete("/indexes/films/documents/7"));
     server.add("books", json!([{"id": 1}]));
-    server.patch("/experimental-features", json!({"metrics": true})).ok();
+    server.patch("/experimental-features", json!({"metrics": true, "network": true, "chatCompletions": true})).ok();
+    server.patch("/network", json!({"self": "a", "remotes": {"b": {"url": "http://127.0.0.1:1"}}})).ok();
+    server.patch("/chats/films/settings", json!({"source": "openAi", "apiKey": "a key"})).ok();
     assert!(server.terminate().success());
     server
 }
@@ -73,6 +78,42 @@ fn files_and_the_manifest_are_described() {
         }
     }
     assert!(kinds.contains("manifest") && kinds.contains("seg"), "{kinds:?}");
+}
+
+/// What a server publishes for replicas: the keys of objects, and the fields of a root.
+#[test]
+fn the_store_of_replicas_is_described() {
+    let (folder, page) = (tempfile::tempdir().expect("a temporary folder"), page());
+    let address = format!("file://{}", folder.path().display());
+    let server = Server::with_options(&["--master-key", "a-master-key-of-a-publisher", "--publish", &address]);
+    let server = server.with_key("a-master-key-of-a-publisher");
+    server.add("films", json!([{"id": 1}]));
+    let start = Instant::now();
+    let root = loop {
+        let mut roots: Vec<PathBuf> = fs::read_dir(folder.path().join("root"))
+            .map(|entries| entries.map(|entry| entry.expect("an entry").path()).collect())
+            .unwrap_or_default();
+        roots.sort();
+        let newest = roots.last().map(|path| fs::read(path).expect("reads"));
+        let root: Option<Value> = newest.map(|bytes| serde_json::from_slice(&bytes).expect("JSON"));
+        match root.filter(|root| root["indexes"][0]["uid"] == "films") {
+            Some(root) => break root,
+            None => assert!(start.elapsed() < Duration::from_secs(60), "{roots:?}\n{}", server.log()),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let section = page.split("## The store of replicas").nth(1).expect("the section");
+    assert_eq!(root["format"], 1);
+    let fields = root.as_object().expect("an object").keys().map(|field| format!("`{field}`"));
+    let of_index = root["indexes"][0].as_object().expect("an object").keys().map(|field| format!("\"{field}\""));
+    for field in fields.chain(of_index) {
+        assert!(section.contains(&field), "{field}");
+    }
+    for entry in fs::read_dir(folder.path()).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+        let kind = name.split('-').next().expect("a first part");
+        assert!(section.contains(&format!("\n| `{kind}")), "{name}");
+    }
 }
 
 /// Frame and fields, as the page has them.

@@ -74,7 +74,7 @@ pub(crate) enum SectionKind {
     Column = 16,
     /// Points.
     Geo = 17,
-    /// Shapes.
+    /// Lines and polygons, with their boxes.
     Shapes = 18,
     /// Compressed documents.
     Store = 20,
